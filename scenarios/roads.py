@@ -207,6 +207,8 @@ class GridSection(RoadSection):
     """Lanes of avenues in each direction. Default: those of streets."""
     one_way: bool = False
     """Whether avenues are one-way, alternately north and south; streets stay two-way."""
+    signals: bool = False
+    """Whether crossings have signals: a cycle of 90 s, with 40 s of green for each road in turn."""
     capacity_vph: Positive = CAPACITY_VPH
     """Vehicles per hour and lane that can leave a link."""
     anchor: Place = Place()

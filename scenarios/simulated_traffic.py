@@ -107,7 +107,14 @@ class TrafficSection(Section):
     """Whether a vehicle that has arrived, or whose time at its place is over, still answers queries."""
 
 
-class OwnTraffic(TrafficSection):
+class EnteringTraffic(TrafficSection):
+    """Fields of engines whose vehicles may have to wait before they enter the roads."""
+
+    waiting: Literal["silent", "answer"] = "silent"
+    """Whether a vehicle that has departed, and waits for room to enter its first link, answers queries there."""
+
+
+class OwnTraffic(EnteringTraffic):
     """Vehicles of a user's traffic engine, ``package.module:Class``; other keys are its parameters."""
 
     model_config = ConfigDict(extra="allow")
@@ -122,7 +129,7 @@ Traffic = Annotated[
 ]
 
 
-class DrivenTraffic(TextTables, TrafficSection):
+class DrivenTraffic(TextTables, EnteringTraffic):
     """Vehicles that this simulator drives itself, trip by trip over the roads."""
 
     engine: Annotated[str, OneOf("engine", "DrivenTraffic")] = "fleet"
@@ -166,8 +173,11 @@ class DrivenTraffic(TextTables, TrafficSection):
     reroute_share: Probability | None = None
     """For ``reactive`` routing: share of the driving vehicles that look for a faster route each time, in addition to
     all that are about to depart. Default: 0.1."""
-    stuck_s: NotNegative = 30.0
-    """A vehicle blocked for this long enters the next link although its storage is full, and is counted, seconds."""
+    spacing_m: Positive = 7.5
+    """Length of a vehicle with the gap before it in a standing queue, metres."""
+    stuck_s: NotNegative | None = None
+    """A vehicle blocked for this long enters the next link although its lanes are full, and is counted, seconds.
+    Default: never; vehicles that block each other in a circle move on together."""
 
     @property
     def trip_files(self) -> tuple[str, ...]:
@@ -226,7 +236,7 @@ _MILLISECONDS = 1000.0
 _NEARLY_WHOLE = 1e-6
 
 
-class SumoTraffic(TrafficSection):
+class SumoTraffic(EnteringTraffic):
     """Vehicles driven by SUMO, in a separate process."""
 
     engine: Annotated[Literal["sumo"], trusted_only("SUMO reads whatever files its own files name")]

@@ -70,6 +70,8 @@ def export_roads(
     for note in notes:
         typer.echo(f"note: {note}", err=True)
     import_dotted(f"simulator.formats.roads.{_WRITERS[format_]}")(roads, path, overwrite=overwrite)
+    if format_ == "geoparquet" and len(roads.movements):
+        typer.echo("note: GeoParquet has no tables without geometry: movements and signals were left out", err=True)
     typer.echo(f"{path}: {len(roads.node_names):,} nodes and {len(roads.links):,} links written as {format_}")
 
 

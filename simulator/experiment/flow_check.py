@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -49,8 +50,7 @@ class FlowCheck:
     def assignment(self) -> Equilibrium:
         """The user equilibrium of the file's trips, computed here from the network as it was read."""
         steps = min(MOST_STEPS, max(LEAST_STEPS, MOST_LOADED // len(self.pairs)))
-        links, through = self.roads.links, self.roads.through
-        return find_equilibrium(self.bpr, self.pairs, links=links, through=through, gap=GAP, iterations=steps)
+        return find_equilibrium(self.bpr, self.pairs, **self._network, gap=GAP, iterations=steps)
 
     def record(self, engine: Fleet | Agents) -> FlowCheckRecord:
         """Compare a finished run with the published flows; return the record `flow_check` of `run.json`.
@@ -124,7 +124,11 @@ class FlowCheck:
         return [f"{note}; {share * 100:.0f} % of the static equilibrium's squared difference is on them"]
 
     def _gap(self, volume: FloatArray, pairs: OdPairs) -> float:
-        return relative_gap(volume, self.bpr, pairs, links=self.roads.links, through=self.roads.through)
+        return relative_gap(volume, self.bpr, pairs, **self._network)
+
+    @property
+    def _network(self) -> dict[str, Any]:
+        return {"links": self.roads.links, "through": self.roads.through, "banned": self.roads.banned_turns}
 
     def _cost_difference(self) -> float | None:
         """Return the largest relative difference between our times at the published volumes and published costs."""

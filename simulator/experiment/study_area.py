@@ -114,7 +114,7 @@ class City:
             if places.xy is not None:
                 cells[~on_link] = self.cells.cell_of(places.xy[~on_link])
             return cells
-        return self.cells.cell_of(self.roads.locate(places.link, places.fraction) if places.xy is None else places.xy)
+        return self.cells.cell_of(places.xy_on(self.roads))
 
     @cached_property
     def _cell_of_site(self) -> Cells:

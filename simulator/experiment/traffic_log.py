@@ -1,10 +1,9 @@
 """Traffic log: the states of an engine's vehicles over time."""
 
 import math
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
 import simpy
 
 from scenarios.run_clock import RunClock
@@ -52,19 +51,18 @@ class TrafficLog:
         engine: Engine,
         *,
         cells_of: Callable[[VehicleStates], Cells] | None = None,
-        parked: bool = False,
+        states: Collection[State] = (State.ON_ROAD,),
     ) -> None:
         """Record the totals of `engine`, which has been advanced to `time_s`.
 
-        With `cells_of`, the vehicles in no cell are counted too, among those on the road, waiting and, if `parked`,
-        arrived.
+        With `cells_of`, the vehicles in no cell are counted too, among those in `states`.
         """
         self.times_s.append(time_s)
         self.totals.append(engine.totals())
         self.planned = vehicles_of(engine)
         if cells_of is not None:
             places = engine.places()
-            here = np.isin(places.state, (State.ON_ROAD, State.WAITING, *((State.ARRIVED,) if parked else ())))
+            here = places.within(states)
             self.present += int(here.sum())
             self.in_no_cell += int((cells_of(places)[here] == 0).sum())
 

@@ -54,7 +54,7 @@ def _prepare(make: Callable[..., Any], seed: int, _: Findings) -> DemandTrial:
     roads, demand = small_city(), make()
     require_methods("demand", demand)
     frame, rng = _trips(demand, roads, seed), np.random.default_rng(seed)
-    table, paths = table_of_frame(frame, title="trips"), ShortestPaths(roads.links, through=roads.through)
+    table, paths = table_of_frame(frame, title="trips"), ShortestPaths.of(roads)
     options = SamplingOptions(duration_s=DURATION_S)
     return DemandTrial(make, seed, frame, draw_table_trips(table, roads, paths, options, clock=Clock(), rng=rng))
 

@@ -51,7 +51,7 @@ class EngineTrial:
 
     def places(self, states: VehicleStates) -> FloatArray:
         """Return the coordinates of vehicles, metres, (vehicles, 2)."""
-        return self.roads.locate(states.link, states.fraction) if states.xy is None else states.xy
+        return states.xy_on(self.roads)
 
 
 def _prepare(make: Callable[..., Any], seed: int, _: Findings) -> EngineTrial:

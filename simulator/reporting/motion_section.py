@@ -79,6 +79,8 @@ def motion_section(run: RunResult, city: dict[str, Any]) -> dict[str, Any] | Non
         "end_s": float(motion["time_s"].max()),
         "every": every,
         "parked": traffic["parked"] == "answer",
+        # Where a scenario lacks the key, vehicles that waited were asked, or its engine has none.
+        "waiting": traffic.get("waiting", "answer") == "answer",
         "guesses": _guesses(run),
     }
     return {

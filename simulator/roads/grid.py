@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import networkx as nx
+import numpy as np
 
 from simulator.files.errors import InputError, positive_faults
+from simulator.roads.movements import movement_table
 from simulator.roads.network import RoadNetwork
 from simulator.roads.projection import crs_about
 
@@ -22,6 +26,7 @@ def build_grid(
     avenue_speed_mps: float | None = None,
     avenue_lanes: int | None = None,
     one_way: bool = False,
+    signals: bool = False,
     capacity_vph: float = 1800.0,
     anchor: tuple[float, float] = DEFAULT_ANCHOR,
 ) -> RoadNetwork:
@@ -43,6 +48,9 @@ def build_grid(
         Speed and lanes of avenues; those of streets if None.
     one_way
         Avenues are one-way: the westernmost leads north, the next south, and so on. Streets stay two-way.
+    signals
+        Crossings have signals: those at which roads of both directions meet. Their programs are those of
+        :mod:`simulator.roads.junctions`.
     capacity_vph
         Vehicles per hour and lane.
     anchor
@@ -108,4 +116,15 @@ def build_grid(
             graph.add_edges_from([(here, north, avenue)])
         if north in graph and (not one_way or column % 2 == 1):
             graph.add_edges_from([(north, here, avenue)])
-    return RoadNetwork.from_graph(graph)
+    roads = RoadNetwork.from_graph(graph)
+    if not signals:
+        return roads
+    links = roads.links
+    arriving = np.split(np.argsort(links.to_node, kind="stable"), np.cumsum(np.bincount(links.to_node))[:-1])
+    turns = [
+        {"node": node, "from_link": before, "to_link": after, "signal": str(node)}
+        for node in range(rows * columns if rows > 1 and columns > 1 else 0)
+        for before in arriving[node]
+        for after in range(links.first_out[node], links.first_out[node + 1])
+    ]
+    return dataclasses.replace(roads, movements=movement_table(turns))

@@ -34,10 +34,10 @@ signal, the latter holds while the signal is off. `signal` is the key of the sig
 group of it that has green at the same times, or -1 if unknown. At a node that has rows, every turn that vehicles
 can make by its links has one; at other nodes all turns are open.
 
-`length_m` is the length of the path over the junction and `speed_mps` the speed allowed on it, NaN if unknown. `place` is
-the number of the movement among those at its node, or -1 if unknown. `yields_to` is a tuple of the places at the same
-node to which it yields unless a signal protects it, or None if unknown; a place that no row has is that of a movement
-for other vehicles, or of a link that the network does not have.
+`length_m` is the length of the path over the junction and `speed_mps` the speed allowed on it, NaN if unknown. `place`
+is the number of the movement among those at its node, or -1 if unknown. `yields_to` is a tuple of the places at the
+same node to which it yields unless a signal protects it, or None if unknown; a place that no row has is that of a
+movement for other vehicles, or of a link that the network does not have.
 """
 SIGNAL_COLUMNS = {
     "signal": "object",
@@ -58,7 +58,7 @@ change the times, and those of the table are nominal.
 TURNS = ("straight", "slight_left", "left", "slight_right", "right", "u_turn")
 RIGHTS_OF_WAY = ("priority", "yield", "stop", "all_way_stop", "equal", "zipper")
 """What vehicles do at the junction; "equal" for priority of the vehicle from the right, "zipper" for taking turns."""
-_UNKNOWN = {
+UNKNOWN = {
     "from_lane": -1,
     "to_lane": -1,
     "allowed": True,
@@ -71,11 +71,12 @@ _UNKNOWN = {
     "place": -1,
     "yields_to": None,
 }
+"""Values of a movement that mean that they are unknown, or not stated."""
 
 
 def movement_table(rows: Iterable[Mapping[str, Any]] = ()) -> pd.DataFrame:
     """Return rows as a table with the columns and types of `MOVEMENT_COLUMNS`; what a row lacks is unknown."""
-    return _table((_UNKNOWN | {**row} for row in rows), MOVEMENT_COLUMNS)
+    return _table((UNKNOWN | {**row} for row in rows), MOVEMENT_COLUMNS)
 
 
 def signal_table(rows: Iterable[Mapping[str, Any]] = ()) -> pd.DataFrame:
@@ -87,6 +88,11 @@ def _table(rows: Iterable[Mapping[str, Any]], types: Mapping[str, str]) -> pd.Da
     listed = list(rows)
     columns = {name: pd.Series([row[name] for row in listed], dtype=kind) for name, kind in types.items()}
     return pd.DataFrame(columns)
+
+
+def are_places(value: object) -> bool:
+    """Return whether a value of ``yields_to`` is unknown or a tuple of places."""
+    return value is None or (isinstance(value, tuple) and all(type(place) is int and place >= 0 for place in value))
 
 
 def unnamed_turns(links: pd.DataFrame, movements: Iterable[Mapping[str, Any]]) -> list[tuple[int, int, int]]:

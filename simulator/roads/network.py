@@ -184,6 +184,7 @@ class Shapes:
 def _locate(
     link: NDArray[np.int64],
     fraction: NDArray[np.float64],
+    offset_m: NDArray[np.float64],
     ends: tuple[NDArray[np.float64], NDArray[np.float64]],
     bends: tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]],
 ) -> NDArray[np.float64]:
@@ -209,6 +210,12 @@ def _locate(
             share = (share - milestones[before]) / (milestones[after] - milestones[before])
         place[i, 0] = x_from * (1.0 - share) + x_to * share
         place[i, 1] = y_from * (1.0 - share) + y_to * share
+        if offset_m[i] != 0.0:
+            dx, dy = x_to - x_from, y_to - y_from
+            length = np.hypot(dx, dy)
+            if length > 0.0:
+                place[i, 0] -= offset_m[i] * dy / length
+                place[i, 1] += offset_m[i] * dx / length
     return place
 
 
@@ -322,7 +329,15 @@ class RoadNetwork:
         """Whether routes may pass through each node, shape (nodes,); its attribute ``through``, True if it has none."""
         return np.array([data.get("through", True) for _, data in self.graph.nodes(data=True)], dtype=np.bool_)
 
-    def locate(self, link: ArrayLike, fraction: ArrayLike) -> NDArray[np.float64]:
+    @cached_property
+    def banned_turns(self) -> NDArray[np.int32]:
+        """Turns of which no movement is allowed: pairs of link ids, ascending, shape (turns, 2)."""
+        allowed = self.movements.groupby(["from_link", "to_link"])["allowed"].any()
+        return np.array(allowed.index[~allowed].tolist(), dtype=np.int32).reshape(-1, 2)
+
+    def locate(
+        self, link: ArrayLike, fraction: ArrayLike, offset_m: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
         """Return the coordinates of vehicles on links.
 
         Parameters
@@ -332,6 +347,8 @@ class RoadNetwork:
         fraction
             Position of each vehicle along its link, 0 … 1 of the length of the link's geometry, shape (n,) or
             one number for all.
+        offset_m
+            Distance to the left of the geometry in metres, shape (n,); by default, 0.
 
         Returns
         -------
@@ -358,6 +375,7 @@ class RoadNetwork:
             _locate(
                 np.ascontiguousarray(ids, dtype=np.int64),
                 np.ascontiguousarray(shares),
+                np.zeros(len(ids)) if offset_m is None else offset_m,
                 (shapes.start_xy, shapes.end_xy),
                 (shapes.polyline, shapes.first_vertex, shapes.vertices, shapes.milestones),
             )

@@ -33,7 +33,7 @@ from simulator.sensing.survey import Draws, Survey
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock, after_traffic
-from simulator.traffic.engine import Engine, State, VehicleStates
+from simulator.traffic.engine import Engine, VehicleStates
 
 TRUTH_MOMENT = 2
 """The moment whose occupancy is estimated, the moment of truth: that of round two."""
@@ -222,7 +222,7 @@ class CampaignProcess:
         context.engine.advance()
         with context.stopwatch.phase("sensing"):
             totals = context.engine.totals()
-            eligible = self._eligible(context.engine.places())
+            eligible = context.engine.places().within(context.population.answering)
             vehicles = self._participants(eligible)
             asked = QueriedDevices(len(vehicles), context.population.outside)
         with context.stopwatch.phase("protocol"):
@@ -243,7 +243,8 @@ class CampaignProcess:
                 of_all = campaign.cells_of(places)
                 cells = of_all[vehicles]
                 if moment == TRUTH_MOMENT:
-                    truth, truth_s, now = cells, context.clock.seconds(env.now), self._eligible(places)
+                    truth, truth_s = cells, context.clock.seconds(env.now)
+                    now = places.within(context.population.answering)
                     occupancy = Occupancy.of(of_all, now=now, before=eligible, minlength=minlength)
             with context.stopwatch.phase("protocol"):
                 for survey in surveys.values():
@@ -291,7 +292,7 @@ class CampaignProcess:
         context.engine.advance()
         with context.stopwatch.phase("sensing"):
             totals, places, outside = context.engine.totals(), context.engine.places(), context.population.outside
-            eligible, of_all = self._eligible(places), campaign.cells_of(places)
+            eligible, of_all = places.within(context.population.answering), campaign.cells_of(places)
             vehicles = self._participants(eligible)
             cells, speeds = of_all[vehicles], context.engine.speeds()[vehicles]
         vocabulary, moment_s = campaign.mechanisms[question.mechanism], context.clock.seconds(env.now)
@@ -315,11 +316,6 @@ class CampaignProcess:
         occupancy = Occupancy.of(of_all, now=eligible, before=eligible, minlength=len(counts))
         answers, statistic = [Answer(question.mechanism, values, theory, [account], published=True)], question.statistic
         context.closed(Query(campaign.name, number, moment_s, moment_s, counts, occupancy, totals, answers, statistic))
-
-    def _eligible(self, places: VehicleStates) -> Mask:
-        """Return which departed vehicles are on the road, wait, or are parked if parked ones answer, (departed,)."""
-        there: Mask = places.state != State.ABSENT
-        return there if self.context.population.parked_answer else there & (places.state != State.ARRIVED)
 
     def _participants(self, eligible: Mask) -> IntArray:
         """Return the vehicles that are asked: those eligible that take part."""

@@ -1,6 +1,6 @@
 """Query: the devices that are asked, what they keep between queries, when they are asked, and the answers."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
@@ -13,7 +13,7 @@ from simulator.aggregation.rounds import RoundAccount
 from simulator.arrays import Cells, FloatArray, IntArray, Mask
 from simulator.sensing.report_recorder import RecordedReports
 from simulator.streams import Streams
-from simulator.traffic.engine import Totals
+from simulator.traffic.engine import State, Totals
 
 Answers = Literal["auto", "reports", "counts"]
 """How answers are simulated: "reports", every device one by one; "counts", all through `sample_counts`; "auto",
@@ -72,15 +72,15 @@ class QueriedPopulation:
         (vehicles,) bool, drawn once for each vehicle.
     outside
         The number of devices asked that are in no cell.
-    parked_answer
-        Whether vehicles that have arrived are asked.
+    answering
+        The states in which vehicles are asked.
     answers
         Whether devices are simulated one by one or by counts.
     """
 
     takes_part: Mask
     outside: int = 0
-    parked_answer: bool = False
+    answering: Collection[State] = (State.ON_ROAD,)
     answers: Answers = "auto"
 
 
@@ -192,8 +192,7 @@ class Answer:
 class Occupancy:
     """All vehicles by cell at the moment of truth, whether they take part or not.
 
-    Vehicles that take no part count where they would have been asked: on the road, waiting to enter it, and arrived if
-    parked vehicles answer.
+    Vehicles that take no part count where they would have been asked: in the states that answer.
 
     Attributes
     ----------
@@ -201,7 +200,7 @@ class Occupancy:
         (cells + 1,) int64: the vehicles there at the moment of truth; [0] counts those outside every cell.
     eligible
         (cells + 1,) int64: the vehicles that a query of everybody would have asked at its start, where they are at the
-        moment of truth. They differ from `vehicles` by those that departed or arrived since.
+        moment of truth. They differ from `vehicles` by those that came or left since.
     stayed
         The number of vehicles in both.
     """
@@ -222,12 +221,12 @@ class Occupancy:
 
     @property
     def came(self) -> int:
-        """Vehicles that departed between the start of the query and the moment of truth."""
+        """Vehicles that began to answer between the start of the query and the moment of truth."""
         return int(self.vehicles.sum()) - self.stayed
 
     @property
     def left(self) -> int:
-        """Vehicles that arrived between the start of the query and the moment of truth."""
+        """Vehicles that ceased to answer between the start of the query and the moment of truth."""
         return int(self.eligible.sum()) - self.stayed
 
 

@@ -48,12 +48,11 @@ class _Vehicle:
     position: int = 0  # of the link it is on, or waits to enter, in its route
     lane: "_Lane | None" = None
     entry: int = 0
-    process: simpy.Process | None = None
 
     # What holds it at the end of its lane:
     ready_since: int = -1
     why: int = FREE
-    full_tick: int = -2
+    full_pass: int = -2
     full_lane: "_Lane | None" = None
     blocked_since: int = -1
     claimed: "_Lane | None" = None
@@ -62,6 +61,13 @@ class _Vehicle:
     def link(self) -> int:
         """Number of the link it is on, waits to enter, or ended its trip on."""
         return self.route[self.position]
+
+    @property
+    def on_lane(self) -> "_Lane":
+        """Return its lane while it is on the road."""
+        if self.lane is None:
+            raise RuntimeError(f"vehicle {self.number} is on no lane")
+        return self.lane
 
     def after(self, links: int) -> int:
         """Return the link `links` after the present one in its route, -1 after its end."""
@@ -91,6 +97,7 @@ class _Claim:
     """Who enters a lane next: the lane it comes from, or number of lanes + link of the origin, and its tag."""
 
     number: int
+    ready: int
     served: int
 
 
@@ -103,7 +110,8 @@ class _Lane:
     headway: int
     hole: int
     critical: int
-    movements: dict[int, _Movement] | None = None  # by the next link; None where every lane leads everywhere
+    movements: dict[int, _Movement] = field(default_factory=dict)
+    """By the next link; empty where every lane leads everywhere."""
     last_in: int = LONG_AGO
     discharge: int = 0
     loss: int = 0
@@ -156,6 +164,7 @@ class Agents(QueueEngine):
         self._lanes = [lane for link in self._links for lane in link.lanes]
         self._movements = _movements_of(self._physics, self._lanes)
         self._vehicles: list[_Vehicle] = []
+        self._processes: list[simpy.Process] = []
         self._stuck = self._rotated = self._trip_time = 0
         self._log: list[int] = []
         self._env = simpy.Environment()
@@ -165,7 +174,7 @@ class Agents(QueueEngine):
         self._env = env
         env.process(self._send_off(env))
         if self._reactive is not None:
-            env.process(self._reroute(env, self._reactive))
+            env.process(self._reroute(self._reactive))
 
     def advance(self) -> None:
         """Do nothing: the SimPy environment moves these vehicles."""
@@ -175,6 +184,21 @@ class Agents(QueueEngine):
         super().close_link(link, from_s, to_s)
         self._links[link].closures.append(self._closures[-1][1:])
 
+    @property
+    def _pass(self) -> int:
+        """Number of the present pass."""
+        return round(self._env.now * self._physics.rules.passes)
+
+    @property
+    def _tick(self) -> int:
+        """The tick that the present pass belongs to: those after the tick before it."""
+        return -(-self._pass // self._physics.rules.passes)
+
+    def _later(self, passes: int, priority: int) -> PriorityEvent:
+        """Return an event some passes from now."""
+        delay = passes / self._physics.rules.passes
+        return PriorityEvent(self._env).schedule(delay=delay, priority=priority)
+
     def _send_off(self, env: simpy.Environment) -> Generator[simpy.Event, None, None]:
         """Start the vehicles that depart in the same tick together, in the order of their numbers."""
         for number, tick in enumerate(self.trips.departure_tick.tolist()):
@@ -182,25 +206,27 @@ class Agents(QueueEngine):
                 yield env.timeout(tick - env.now)
             vehicle = _Vehicle(number, PriorityEvent(env), self._book.of(number).tolist(), tick)
             self._vehicles.append(vehicle)
-            vehicle.process = env.process(self._drive(env, vehicle))
+            self._processes.append(env.process(self._drive(vehicle)))
 
-    def _drive(self, env: simpy.Environment, vehicle: _Vehicle) -> Generator[simpy.Event, None, None]:
+    def _drive(self, vehicle: _Vehicle) -> Generator[simpy.Event, None, None]:
         """Simulate one trip: wait to enter, drive lane by lane, arrive."""
-        yield from self._wait_to_enter(env, vehicle, self._links[vehicle.link])
+        yield from self._wait_to_enter(vehicle, self._links[vehicle.link])
         while vehicle.state == State.ON_ROAD:
-            lane = vehicle.lane
+            lane = vehicle.on_lane
             priority = _FIRST_LANE + lane.number
             try:
                 yield vehicle.turn
-                while (time := self._try_to_cross(vehicle, lane, int(env.now))) is not None:
-                    tick = int(env.now)
-                    yield PriorityEvent(env).schedule(delay=next_visit(time, tick) - tick, priority=priority)
+                while (time := self._try_to_cross(vehicle, lane, self._pass)) is not None:
+                    visit = next_visit(time, self._pass, self._physics.rules.pass_bits)
+                    yield self._later(visit - self._pass, priority)
             except simpy.Interrupt:
                 pass  # it has moved on in a rotation
 
-    def _try_to_cross(self, vehicle: _Vehicle, lane: _Lane, tick: int) -> int | None:
+    def _try_to_cross(  # noqa: C901, PLR0911, PLR0912, PLR0915  # the rules of a crossing in their order
+        self, vehicle: _Vehicle, lane: _Lane, pass_no: int
+    ) -> int | None:
         """Move the first vehicle of a lane on in `tick` if nothing holds it; else return when to try again."""
-        now, ready, rules = tick << FRACTION_BITS, lane.ready(vehicle), self._physics.rules
+        now, ready, rules = pass_no << self._physics.rules.pass_bits, lane.ready(vehicle), self._physics.rules
         if ready > now:
             return ready
         onto = vehicle.after(1)
@@ -209,40 +235,40 @@ class Agents(QueueEngine):
             self._arrive(vehicle, ready)
             return None
         ahead = self._links[onto]
-        movement = None if lane.movements is None else lane.movements[onto]
+        movement = lane.movements.get(onto)
         crossing, headway = (movement.crossing, movement.headway) if movement else (0, lane.headway)
-        if ahead.is_closed(tick):
+        if ahead.is_closed(self._tick):
             self._hold(vehicle, ready, FULL)
-            vehicle.full_tick, vehicle.full_lane, vehicle.blocked_since = tick, None, -1
+            vehicle.full_pass, vehicle.full_lane, vehicle.blocked_since = pass_no, None, -1
             return now + 1
         target, slot = self._choose_lane(ahead, vehicle, 1, ready + crossing, lane.number)
         forced = False
         if slot == NEVER:
             self._hold(vehicle, ready, FULL)
-            vehicle.full_tick, vehicle.full_lane = tick, target
+            vehicle.full_pass, vehicle.full_lane = pass_no, target
             if vehicle.blocked_since < 0:
-                vehicle.blocked_since = tick
-            blocked = tick - vehicle.blocked_since
-            if rules.stuck_ticks < 0 or blocked < rules.stuck_ticks:
-                if blocked > 0 and blocked % rules.rotation_ticks == 0 and self._rotate(vehicle, lane, tick):
+                vehicle.blocked_since = pass_no
+            blocked = pass_no - vehicle.blocked_since
+            if rules.stuck_passes < 0 or blocked < rules.stuck_passes:
+                if blocked > 0 and blocked % rules.rotation_passes == 0 and self._rotate(vehicle, lane, pass_no):
                     return None
-                self._seek(target, vehicle, lane, movement)
+                self._seek(target, vehicle, lane, movement, ready + crossing)
                 return now + 1
             slot = now + crossing
             forced = True
         time = max(ready, slot - crossing)
         if time > now:
             self._hold(vehicle, ready, FREE)
-            self._seek(target, vehicle, lane, movement)
+            self._seek(target, vehicle, lane, movement, ready + crossing)
             return time
         if movement is not None:
-            time, holds = self._junction(vehicle, lane, movement, time, ready, tick)
+            time, holds = self._junction(vehicle, lane, movement, time, ready, pass_no)
             if holds != FREE:
                 self._hold(vehicle, ready, holds)
                 return time
         if target.claim is not None:
             queue = lane if movement is None else movement
-            if _goes_before(target.claim, lane.number, queue.served, ahead.virtual):
+            if _goes_first(target.claim, lane.number, slot, time + crossing, queue.served, ahead.virtual):
                 return now + 1
             ahead.virtual = max(queue.served, ahead.virtual)
             queue.served = ahead.virtual + (headway if movement is None else movement.stride)
@@ -263,10 +289,10 @@ class Agents(QueueEngine):
         return None
 
     def _junction(
-        self, vehicle: _Vehicle, lane: _Lane, movement: _Movement, time: int, ready: int, tick: int
+        self, vehicle: _Vehicle, lane: _Lane, movement: _Movement, time: int, ready: int, pass_no: int
     ) -> tuple[int, int]:
         """Return when a vehicle crosses, or tries again, and what holds it: FREE if nothing does in `tick`."""
-        now, rules, right = tick << FRACTION_BITS, self._physics.rules, PROTECTED
+        now, rules, right = pass_no << self._physics.rules.pass_bits, self._physics.rules, PROTECTED
         if movement.window_first >= 0:
             time, right = self._green(movement, time)
             if time > now:
@@ -275,7 +301,7 @@ class Agents(QueueEngine):
             return time, FREE
         held = vehicle.ready_since >= 0
         if held and vehicle.why == GAP:
-            time = max(time, now - ONE_TICK)
+            time = max(time, now - (1 << rules.pass_bits))
         gap = accepted_gap(rules.gap, time - (vehicle.ready_since if held else ready), rules.impatience)
         for foe, _ in movement.foes:
             passed = self._movements[foe].last_pass
@@ -284,19 +310,19 @@ class Agents(QueueEngine):
         if time > now:
             return time, GAP
         if right != CLEARING and any(
-            self._foe_takes(self._movements[foe], time + gap, ready, lane, tick, mutual=mutual)
+            self._foe_takes(self._movements[foe], time + gap, ready, lane, pass_no, mutual=mutual)
             for foe, mutual in movement.foes
         ):
             return now + 1, GAP
         return time, FREE
 
-    def _foe_takes(self, foe: _Movement, until: int, ready: int, lane: _Lane, tick: int, *, mutual: bool) -> bool:
+    def _foe_takes(self, foe: _Movement, until: int, ready: int, lane: _Lane, pass_no: int, *, mutual: bool) -> bool:
         """Return whether a vehicle that has the right of way could cross before `until`."""
         if not foe.lane.queue:
             return False
         other = foe.lane.queue[0]
         onto = other.after(1)
-        if other.full_tick >= tick - 1 or onto < 0 or foe.lane.movements[onto] is not foe:
+        if other.full_pass >= pass_no - 1 or onto < 0 or foe.lane.movements.get(onto) is not foe:
             return False
         theirs, right = foe.lane.ready(other), PROTECTED
         if theirs >= until:
@@ -306,7 +332,7 @@ class Agents(QueueEngine):
             if theirs >= until:
                 return False
         first_come = mutual and (foe.window_first < 0 or right != PROTECTED)
-        return not (first_come and (theirs > ready or (theirs == ready and foe.lane.number > lane.number)))
+        return not (first_come and (theirs, foe.lane.number) > (ready, lane.number))
 
     def _green(self, movement: _Movement, time: int) -> tuple[int, int]:
         first, last = movement.window_first, movement.window_last
@@ -342,7 +368,7 @@ class Agents(QueueEngine):
         if following < 0:
             return every, every
         allowed = link.turns[following]
-        if turns == 1 or link.lanes[0].movements is None:
+        if turns == 1 or not link.lanes[0].movements:
             return allowed, allowed
         goal = self._lanes_ahead(self._links[following], vehicle, ahead + 1, turns - 1)[1]
         best = sum(
@@ -359,74 +385,77 @@ class Agents(QueueEngine):
         vehicle.why = why
         if why >= RED:
             self._release(vehicle)
-            vehicle.full_tick = -2
+            vehicle.full_pass = -2
 
     def _release(self, vehicle: _Vehicle) -> None:
-        _give_up(vehicle.claimed, vehicle.lane.number)
+        _give_up(vehicle.claimed, vehicle.on_lane.number)
         vehicle.claimed = None
 
-    def _seek(self, target: _Lane, vehicle: _Vehicle, lane: _Lane, movement: _Movement | None) -> None:
+    def _seek(self, target: _Lane, vehicle: _Vehicle, lane: _Lane, movement: _Movement | None, ready: int) -> None:
         """Claim the next entry of a lane, and give up the claim on another."""
         if vehicle.claimed is not target:
             self._release(vehicle)
         served = lane.served if movement is None else movement.served
-        if _claim(target, lane.number, served):
+        if _claim(target, lane.number, ready, served):
             vehicle.claimed = target
 
-    def _rotate(self, vehicle: _Vehicle, lane: _Lane, tick: int) -> bool:
+    def _rotate(self, vehicle: _Vehicle, lane: _Lane, pass_no: int) -> bool:
         """Move the first vehicles of a cycle of full lanes through `lane` on together; return whether there is one."""
         cycle: list[tuple[_Vehicle, _Lane]] = []
         while not cycle or lane is not cycle[0][1]:
             first = lane.queue[0] if lane.queue else None
-            if first is None or first.full_tick < tick - 1 or first.full_lane is None or len(cycle) == len(self._lanes):
+            if (
+                first is None
+                or first.full_pass < pass_no - 1
+                or first.full_lane is None
+                or len(cycle) == len(self._lanes)
+            ):
                 return False
             cycle.append((first, lane))
             lane = first.full_lane
-        time = tick << FRACTION_BITS
+        time = pass_no << self._physics.rules.pass_bits
         for moving, here in cycle:
-            if here.movements is not None:
+            if here.movements:
                 here.movements[moving.after(1)].last_pass = time
             self._leave(moving, here, time, here.headway, follow=False)
             moving.position += 1
         for (moving, _), (_, onto) in zip(cycle, [*cycle[1:], cycle[0]], strict=True):
             if moving is not vehicle:
-                moving.process.interrupt()
+                self._processes[moving.number].interrupt()
             self._enter(moving, onto, time, 0, call=False)
         for _, here in cycle:
             self._call(here, later=True)
         self._rotated += len(cycle)
         return True
 
-    def _wait_to_enter(
-        self, env: simpy.Environment, vehicle: _Vehicle, link: _Link
-    ) -> Generator[simpy.Event, None, None]:
+    def _wait_to_enter(self, vehicle: _Vehicle, link: _Link) -> Generator[simpy.Event, None, None]:
         number = len(self._lanes) + link.number
         priority = _FIRST_LANE + number
         link.waiting.append(vehicle)
         if link.waiting[0] is vehicle:
             vehicle.turn.schedule(delay=0, priority=priority)
         yield vehicle.turn
-        while not self._try_to_enter(vehicle, link, number, int(env.now)):
-            yield PriorityEvent(env).schedule(delay=1, priority=priority)
+        while not self._try_to_enter(vehicle, link, number, self._pass):
+            yield self._later(1, priority)
         link.waiting.popleft()
         if link.waiting:
             link.waiting[0].turn.schedule(delay=0, priority=priority)
 
-    def _try_to_enter(self, vehicle: _Vehicle, link: _Link, number: int, tick: int) -> bool:
-        if link.is_closed(tick):
+    def _try_to_enter(self, vehicle: _Vehicle, link: _Link, number: int, pass_no: int) -> bool:
+        if link.is_closed(self._tick):
             return False
-        ready, now = vehicle.departure << FRACTION_BITS, tick << FRACTION_BITS
+        ready, now = vehicle.departure << FRACTION_BITS, pass_no << self._physics.rules.pass_bits
         target, slot = self._choose_lane(link, vehicle, 0, ready, number)
         time = max(ready, slot)
         if time > now:
             if link.origin_claimed is not target:
                 _give_up(link.origin_claimed, number)
                 link.origin_claimed = None
-            if _claim(target, number, link.origin_served):
+            if _claim(target, number, ready, link.origin_served):
                 link.origin_claimed = target
             return False
         if target.claim is not None:
-            if _goes_before(target.claim, number, link.origin_served, link.virtual):
+            if _goes_first(target.claim, number, slot, time, link.origin_served, link.virtual):
                 return False
             link.virtual = max(link.origin_served, link.virtual)
             link.origin_served = link.virtual + link.origin_stride
@@ -445,7 +474,7 @@ class Agents(QueueEngine):
         lane.link.left += 1
         lane.link.spent += time - vehicle.entry
         vehicle.ready_since, vehicle.why, vehicle.blocked_since = -1, FREE, -1
-        vehicle.full_tick, vehicle.full_lane = -2, None
+        vehicle.full_pass, vehicle.full_lane = -2, None
         if follow:
             self._call(lane)
 
@@ -460,9 +489,10 @@ class Agents(QueueEngine):
     def _call(self, lane: _Lane, *, later: bool = False) -> None:
         """Let the first vehicle of a lane try to leave it as soon as it is ready, and not in this tick if `later`."""
         if lane.queue:
-            tick, ready = int(self._env.now), lane.ready(lane.queue[0])
-            at = next_visit(ready, tick) if later or ready > tick << FRACTION_BITS else tick
-            lane.queue[0].turn.schedule(delay=at - tick, priority=_FIRST_LANE + lane.number)
+            bits, ready = self._physics.rules.pass_bits, lane.ready(lane.queue[0])
+            visit = next_visit(ready, self._pass, bits) if later or ready > self._pass << bits else self._pass
+            delay = (visit - self._pass) / self._physics.rules.passes
+            lane.queue[0].turn.schedule(delay=delay, priority=_FIRST_LANE + lane.number)
 
     def _arrive(self, vehicle: _Vehicle, time: int) -> None:
         vehicle.state, vehicle.lane = State.ARRIVED, None
@@ -473,10 +503,13 @@ class Agents(QueueEngine):
         if self.record_entries and vehicle.number % self.record_entries == 0:
             self._log.append(int(log_row(vehicle.number // self.record_entries, time, lane)))
 
-    def _reroute(self, env: simpy.Environment, reactive: ReactiveRouting) -> Generator[simpy.Event, None, None]:
+    def _reroute(self, reactive: ReactiveRouting) -> Generator[simpy.Event, None, None]:
         """Re-route vehicles at regular ticks, before the vehicles of that tick move or depart."""
+        passes, tick = self._physics.rules.passes, 0
         while True:
-            yield PriorityEvent(env).schedule(delay=reactive.every_ticks, priority=_BEFORE_ALL)
+            tick += reactive.every_ticks
+            first = (tick - 1) * passes + 1
+            yield self._later(first - self._pass, _BEFORE_ALL)
             found = self._survey()
             flow = Flow(
                 left=np.array([link.left for link in self._links], dtype=np.int64),
@@ -484,9 +517,9 @@ class Agents(QueueEngine):
                 first_entry=first_entries(found, len(self._links)),
                 state=found.state,
                 position=np.array([vehicle.position for vehicle in self._vehicles], dtype=np.int32),
-                closed=self._closed_at(int(env.now)),
+                closed=self._closed_at(tick),
             )
-            for number in reactive.reroute(int(env.now), self._book, flow).tolist():
+            for number in reactive.reroute(tick, self._book, flow).tolist():
                 self._vehicles[number].route = self._book.of(number).tolist()
 
     @property
@@ -541,17 +574,24 @@ class Agents(QueueEngine):
         return f"<Agents: {len(self.trips):,} vehicles on {len(self._links):,} links>"
 
 
-def _goes_before(claim: _Claim, number: int, served: int, virtual: int) -> bool:
-    """Return whether a claim is another's with a lower tag: start-time fair queueing."""
-    theirs, ours = max(claim.served, virtual), max(served, virtual)
-    return claim.number != number and (theirs, claim.number) < (ours, number)
+def _goes_first(claim: _Claim, number: int, slot: int, entry: int, served: int, virtual: int) -> bool:
+    """Return whether a claim is another's who enters before a vehicle that can at time `entry`."""
+    arrival = max(claim.ready, slot)
+    if claim.number == number or arrival != entry:
+        return claim.number != number and arrival < entry
+    return (max(claim.served, virtual), claim.number) < (max(served, virtual), number)
 
 
-def _claim(target: _Lane, number: int, served: int) -> bool:
-    """Claim the next entry of a lane if nobody with a lower tag has; return whether the claim is held."""
-    if target.claim is not None and _goes_before(target.claim, number, served, target.link.virtual):
+def _claim(target: _Lane, number: int, ready: int, served: int) -> bool:
+    """Claim the next entry of a lane if nobody with a lower tag has: start-time fair queueing."""
+    claim, virtual = target.claim, target.link.virtual
+    if (
+        claim is not None
+        and claim.number != number
+        and (max(claim.served, virtual), claim.number) < (max(served, virtual), number)
+    ):
         return False
-    target.claim = _Claim(number, served)
+    target.claim = _Claim(number, ready, served)
     return True
 
 
@@ -563,10 +603,11 @@ def _give_up(lane: _Lane | None, number: int) -> None:
 def _links_of(physics: LinkPhysics, roads: Links) -> list[_Link]:
     """Make the links and lanes of the arrays."""
     links = [_Link(number, origin_stride=int(record["stride"])) for number, record in enumerate(physics.entries)]
-    names = ("storage", "free", "headway", "hole", "critical")
-    for number, record in enumerate(physics.lanes):
-        link = links[record["link"]]
-        lane = _Lane(number, link, **{name: int(record[name]) for name in names})
+    lanes = physics.lanes
+    for number, on in enumerate(lanes["link"].tolist()):
+        link, record = links[on], lanes[number]
+        storage, free, headway = int(record["storage"]), int(record["free"]), int(record["headway"])
+        lane = _Lane(number, link, storage, free, headway, int(record["hole"]), int(record["critical"]))
         lane.exits = deque(maxlen=lane.storage)
         link.lanes.append(lane)
     for link, record in zip(links, physics.links, strict=True):

@@ -141,7 +141,14 @@ class OdPairs:
         return f"<OdPairs: {self.total:,g} trips between {len(self):,} pairs>"
 
 
-def load_shortest(time_s: FloatArray, pairs: OdPairs, *, links: Links, through: Mask | None = None) -> FloatArray:
+def load_shortest(
+    time_s: FloatArray,
+    pairs: OdPairs,
+    *,
+    links: Links,
+    through: Mask | None = None,
+    banned: Int32Array | None = None,
+) -> FloatArray:
     """Return the volumes with all trips on the shortest paths at given link times (all-or-nothing assignment).
 
     Parameters
@@ -154,6 +161,8 @@ def load_shortest(time_s: FloatArray, pairs: OdPairs, *, links: Links, through: 
         The network.
     through
         (nodes,) bool: whether paths may pass through a node; by default, through every node.
+    banned
+        (turns, 2) int32: pairs of links that no path has one after the other; by default, none.
 
     Returns
     -------
@@ -165,12 +174,20 @@ def load_shortest(time_s: FloatArray, pairs: OdPairs, *, links: Links, through: 
     NoPathError
         If no path joins some pair.
     """
-    routes = ShortestPaths(links, through=through, time_s=time_s).routes(pairs.origin, pairs.destination)
+    routes = ShortestPaths(links, through=through, banned=banned, time_s=time_s).routes(pairs.origin, pairs.destination)
     along = np.repeat(pairs.trips, np.diff(routes.offsets))
     return np.bincount(routes.links, weights=along, minlength=len(links)).astype(np.float64)
 
 
-def relative_gap(volume: FloatArray, bpr: Bpr, pairs: OdPairs, *, links: Links, through: Mask | None = None) -> float:
+def relative_gap(
+    volume: FloatArray,
+    bpr: Bpr,
+    pairs: OdPairs,
+    *,
+    links: Links,
+    through: Mask | None = None,
+    banned: Int32Array | None = None,
+) -> float:
     """Return the relative excess of total travel time over that on the shortest paths at the same link times.
 
     (Σ v·t(v) − Σ d·shortest) / Σ d·shortest: 0 in a user equilibrium, where no trip has a quicker path (Wardrop's first
@@ -184,11 +201,11 @@ def relative_gap(volume: FloatArray, bpr: Bpr, pairs: OdPairs, *, links: Links, 
         Travel times by volume.
     pairs
         The trips that the volumes carry.
-    links, through
+    links, through, banned
         As in `load_shortest`.
     """
     time_s = bpr.time_s(volume)
-    return _excess(volume, load_shortest(time_s, pairs, links=links, through=through), time_s)
+    return _excess(volume, load_shortest(time_s, pairs, links=links, through=through, banned=banned), time_s)
 
 
 def _excess(volume: FloatArray, loaded: FloatArray, time_s: FloatArray) -> float:
@@ -226,6 +243,7 @@ def find_equilibrium(
     *,
     links: Links,
     through: Mask | None = None,
+    banned: Int32Array | None = None,
     gap: float = 1e-4,
     iterations: int = 1000,
 ) -> Equilibrium:
@@ -242,7 +260,7 @@ def find_equilibrium(
         Travel times by volume.
     pairs
         The trips.
-    links, through
+    links, through, banned
         As in `load_shortest`.
     gap
         Relative gap to stop at.
@@ -254,12 +272,12 @@ def find_equilibrium(
     NoPathError
         If no path joins some pair.
     """
-    volume = load_shortest(bpr.time_s(np.zeros(len(bpr))), pairs, links=links, through=through)
+    volume = load_shortest(bpr.time_s(np.zeros(len(bpr))), pairs, links=links, through=through, banned=banned)
     target: FloatArray | None = None
     taken = 0
     while True:
         time_s = bpr.time_s(volume)
-        loaded = load_shortest(time_s, pairs, links=links, through=through)
+        loaded = load_shortest(time_s, pairs, links=links, through=through, banned=banned)
         reached = _excess(volume, loaded, time_s)
         if reached <= gap or taken == iterations:
             return Equilibrium(volume, reached, taken)

@@ -1,5 +1,6 @@
 """Interface of traffic engines, and the states of the vehicles that an engine returns."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Protocol
@@ -7,8 +8,9 @@ from typing import Any, Protocol
 import numpy as np
 import simpy
 
-from simulator.arrays import FloatArray, Int32Array, StateArray
+from simulator.arrays import FloatArray, Int32Array, Mask, StateArray
 from simulator.files.messages import Note, counted, warning
+from simulator.roads.network import RoadNetwork
 
 FORCED_SHARE = 0.01
 """Maximum share of link crossings that are forced, before gridlock is reported.
@@ -48,11 +50,13 @@ class VehicleStates:
     link
         (departed,) int32: the link it is on, waits to enter, or ended its trip on; -1 where the link is unknown.
     fraction
-        (departed,) float64: min(1, (t − entry) / free-flow time) of its link while on the road, 0 while waiting to
-        enter, 1 once arrived.
+        (departed,) float64, 0 to 1: how far along its link it is; 0 while waiting to enter, 1 once arrived. Beside
+        coordinates NaN where unknown.
     xy
         (departed, 2) float64, metres in the city's coordinate system, NaN where unknown; only from engines that know
         coordinates. None where links and fractions are sufficient.
+    offset_m
+        (departed,) float64: distance of its lane from the middle of the link's lanes, metres to the left; None for 0.
     site
         (departed,) int32: index of the recording's site it is at; only from engines whose vehicles are at known sites.
     """
@@ -62,12 +66,21 @@ class VehicleStates:
     fraction: FloatArray
     xy: FloatArray | None = None
     site: Int32Array | None = None
+    offset_m: FloatArray | None = None
 
     @classmethod
     def from_coordinates(cls, state: StateArray, xy: FloatArray, link: Int32Array | None = None) -> "VehicleStates":
         """Build states from coordinates; without `link`, vehicles are on no known link."""
         links = np.full(len(state), -1, dtype=np.int32) if link is None else link
-        return cls(state, links, np.zeros(len(state)), xy)
+        return cls(state, links, np.full(len(state), np.nan), xy)
+
+    def within(self, states: Collection[State]) -> Mask:
+        """Return which vehicles are in one of some states, (departed,) bool."""
+        return np.isin(self.state, [*states])
+
+    def xy_on(self, roads: RoadNetwork) -> FloatArray:
+        """Return the coordinates, (departed, 2) metres: those known, or else the places on the links of `roads`."""
+        return roads.locate(self.link, self.fraction, self.offset_m) if self.xy is None else self.xy
 
     def __len__(self) -> int:
         return len(self.state)
@@ -78,7 +91,8 @@ class Totals:
     """Number of vehicles in each state; always departed = waiting + on_road + arrived + absent.
 
     `due` is the number of vehicles that would have arrived by then at half of free-flow speed on their first routes;
-    None if the engine does not know it. `trip_time_s` is the sum of the times from departure to arrival of the arrived
+    None if the engine does not know it. `rotated` counts vehicles that moved on together in a circle of full lanes.
+    `trip_time_s` is the sum of the times from departure to arrival of the arrived
     vehicles, including the time waiting to enter.
     """
 
@@ -116,7 +130,11 @@ class Totals:
         """Largest ratio of a value to its limit in `gridlock`, broken above 1; with fewer than 20 due, none is late."""
         moves = self.link_crossings * FORCED_SHARE or self.departed * FORCED_PER_VEHICLE
         late = 1 - self.arrived / self.due if self.due and self.due >= FEWEST_VEHICLES else 0.0
-        shares = (self.stuck_released / moves, self.waiting / (WAITING_SHARE * self.departed), late / (1 - DUE_SHARE))
+        shares = (
+            (self.stuck_released + self.rotated) / moves,
+            self.waiting / (WAITING_SHARE * self.departed),
+            late / (1 - DUE_SHARE),
+        )
         return max(shares)
 
     def gridlock(self, *, planned: int, when: str = "") -> list[Note]:
@@ -132,20 +150,23 @@ class Totals:
         Returns
         -------
         list of Note
-            One warning with the broken rules, if vehicles were forced on, beyond the storage of a link or by a
-            teleport, in more than 1 % of link crossings (a tenth of the departed vehicles, where crossings are not
-            counted); if fewer than three quarters of `due` have arrived; or if more than a third of the departed
-            vehicles wait to enter. Otherwise, and with fewer than 20 departed vehicles, empty.
+            One warning with the broken rules, if vehicles were forced on, beyond the storage of a lane or by a
+            teleport, or rotated, in more than 1 % of link crossings (a tenth of the departed vehicles, where crossings
+            are not counted); if fewer than three quarters of `due` have arrived; or if more than a third of the
+            departed vehicles wait to enter. Otherwise, and with fewer than 20 departed vehicles, empty.
         """
         if self.departed < FEWEST_VEHICLES:
             return []
         moves, limit, of_what = self.link_crossings, FORCED_SHARE, "link crossings"
         if not moves:
             moves, limit, of_what = self.departed, FORCED_PER_VEHICLE, "vehicles departed"
+        helped = self.stuck_released + self.rotated
         forced = f"blocked vehicles were forced past full links {counted(self.stuck_released, 'time')}"
-        broken, too_many_forced = [], self.stuck_released > limit * moves
+        if self.rotated:
+            forced += f" and moved on in circles of full lanes {counted(self.rotated, 'time')}"
+        broken, too_many_forced = [], helped > limit * moves
         if too_many_forced:
-            share = f"{100 * self.stuck_released / moves:.2f} % of {of_what}"
+            share = f"{100 * helped / moves:.2f} % of {of_what}"
             broken.append(f"{forced} ({share}; the limit is {100 * limit:g} %)")
         if self.due is not None and self.arrived < DUE_SHARE * self.due:
             part = f"{100 * self.arrived / self.due:.2f} % of the {self.due:,}"

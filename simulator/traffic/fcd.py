@@ -3,7 +3,7 @@
 import gzip
 import io
 import json
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -123,9 +123,8 @@ _NEARLY_WHOLE = 1e-9
 class Sampler:
     """Sampler of positions at regular moments; holds 50 bytes per vehicle and moment until they are written.
 
-    It samples the vehicles that a query would ask under full participation: vehicles on the road, vehicles that wait to
-    enter it (at the start of their link, speed 0) and, if parked vehicles answer, arrived vehicles where they are
-    parked.
+    It samples the vehicles that a query would ask under full participation: those in the states that answer. A vehicle
+    that waits to enter is at the start of its link and has speed 0.
 
     Parameters
     ----------
@@ -139,8 +138,8 @@ class Sampler:
         Coordinate system of the places.
     roads
         The network, or None if there is none.
-    parked
-        Whether arrived vehicles are sampled.
+    states
+        States in which vehicles are sampled.
     every
         Only vehicles whose number is a multiple of this are sampled.
     """
@@ -155,10 +154,10 @@ class Sampler:
         to_s: float,
         crs: pyproj.CRS,
         roads: RoadNetwork | None = None,
-        parked: bool = False,
+        states: Collection[State] = (State.ON_ROAD,),
         every: int = 1,
     ) -> None:
-        self._engine, self._clock, self._crs, self._roads, self._parked = engine, clock, crs, roads, parked
+        self._engine, self._clock, self._crs, self._roads, self._states = engine, clock, crs, roads, states
         self.every = every
         count = int(np.floor((to_s - from_s) / every_s * (1 + _NEARLY_WHOLE) + _NEARLY_WHOLE)) + 1
         self._moments_s = [from_s + number * every_s for number in range(max(count, 0))]
@@ -181,10 +180,7 @@ class Sampler:
 
     def _look(self, places: VehicleStates, speeds: FloatArray) -> pd.DataFrame:
         """Return the vehicles seen at one moment: places in metres, and directions of their links, 0 where unknown."""
-        seen = (places.state == State.ON_ROAD) | (places.state == State.WAITING)
-        if self._parked:
-            seen |= places.state == State.ARRIVED
-        seen &= np.arange(len(places)) % self.every == 0
+        seen = places.within(self._states) & (np.arange(len(places)) % self.every == 0)
         fraction = places.fraction
         if places.xy is not None:
             xy, link = places.xy, places.link
@@ -192,11 +188,11 @@ class Sampler:
             tangent, along = np.zeros((len(places), 2)), np.full(len(places), np.nan)
             seen &= np.isfinite(xy).all(axis=1)
             if self._roads is not None:
-                exact = (link >= 0) & (fraction > 0)
-                along[exact] = fraction[exact] * self._roads.links.length_m[link[exact]]
+                on_link = link >= 0
+                along[on_link] = fraction[on_link] * self._roads.links.length_m[link[on_link]]
         elif self._roads is not None:
             link = places.link
-            xy = self._roads.locate(link, fraction)
+            xy = places.xy_on(self._roads)
             ahead = self._roads.locate(link, np.minimum(fraction + _REACH, 1.0))
             tangent = ahead - self._roads.locate(link, np.maximum(fraction - _REACH, 0.0))
             along = fraction * self._roads.links.length_m[link]

@@ -1,5 +1,6 @@
 """Engine `fleet`: all vehicles in arrays, moved by the compiled kernel; the default engine."""
 
+import math
 from collections.abc import Generator
 
 import numpy as np
@@ -32,7 +33,7 @@ class Fleet(QueueEngine):
         self._counts = np.zeros(1, dtype=kernel.COUNTS)
         self._log = np.full(self._log_rows(), -1, dtype=np.int64)  # touches its pages before time is measured
         self._bits = kernel.turn_bits(int(np.diff(self._road_links.first_out).max()))
-        self._next_tick = 0
+        self._passes, self._next = physics.rules.passes, 0
         self._env: simpy.Environment | None = None
 
     def start(self, env: simpy.Environment) -> None:
@@ -53,7 +54,7 @@ class Fleet(QueueEngine):
         """Move every vehicle to `env.now`, tick ⌊now⌋ included."""
         if self._env is None:
             raise RuntimeError("the fleet has not been started: call start(env) first")
-        self.advance_to(int(self._env.now))
+        self._advance_to(math.floor(self._env.now * self._passes))
 
     def compile(self) -> None:
         """Compile the kernel, or load it from numba's cache, before timing starts."""
@@ -61,21 +62,28 @@ class Fleet(QueueEngine):
 
     def advance_to(self, tick: int) -> None:
         """Simulate every tick up to and including `tick`; do nothing if it is past."""
-        while self._next_tick <= tick:
-            stop = tick + 1
+        self._advance_to(tick * self._passes)
+
+    def _advance_to(self, last: int) -> None:
+        """Simulate every pass up to and including `last`; a tick's passes are those after the tick before it."""
+        while self._next <= last:
+            tick, stop = -(-self._next // self._passes), last + 1
             if self._closures:
-                self._links["closed"] = self._closed_at(self._next_tick)
-                edges = (edge for _, *both in self._closures for edge in both if edge > self._next_tick)
-                stop = min([stop, *edges])
+                self._links["closed"] = self._closed_at(tick)
+                edges = (edge for _, *both in self._closures for edge in both if edge > tick)
+                stop = min([stop, *(self._first_pass(edge) for edge in edges)])
             if self._reactive is not None:
                 every = self._reactive.every_ticks
-                if self._next_tick % every == 0 and self._next_tick > 0:
-                    self._reroute(self._reactive)
-                stop = min(stop, (self._next_tick // every + 1) * every)
-            self._work(self._next_tick, stop)
-            self._next_tick = stop
+                if tick % every == 0 and tick > 0 and self._next == self._first_pass(tick):
+                    self._reroute(self._reactive, tick)
+                stop = min(stop, self._first_pass((tick // every + 1) * every))
+            self._work(self._next, stop)
+            self._next = stop
 
-    def _reroute(self, reactive: ReactiveRouting) -> None:
+    def _first_pass(self, tick: int) -> int:
+        return (tick - 1) * self._passes + 1
+
+    def _reroute(self, reactive: ReactiveRouting, tick: int) -> None:
         """Re-route vehicles; the turn words of those with a new route are refilled."""
         found = self._survey()
         position = kernel.positions(self._vehicles, self._cursor, len(found.state), self._bits)
@@ -85,9 +93,9 @@ class Fleet(QueueEngine):
             first_entry=first_entries(found, len(self._links)),
             state=found.state,
             position=position,
-            closed=self._closed_at(self._next_tick),
+            closed=self._closed_at(tick),
         )
-        turned = reactive.reroute(self._next_tick, self._book, flow)
+        turned = reactive.reroute(tick, self._book, flow)
         self._cursor[turned] = position[turned] + 1
         book = self._book
         kernel.refill(turned, self._vehicles, self._cursor, book.start, book.end, book.links, self._links, self._bits)
@@ -133,7 +141,7 @@ class Fleet(QueueEngine):
 
     @property
     def _now(self) -> float:
-        return self._next_tick - 1 if self._env is None else self._env.now
+        return (self._next - 1) / self._passes if self._env is None else self._env.now
 
     def _survey(self) -> Survey:
         departed = int(self._counts["departed"][0])
@@ -182,4 +190,4 @@ class Fleet(QueueEngine):
         return self.trips.nbytes + self._vehicles.nbytes + self._cursor.nbytes, self._book.nbytes
 
     def __repr__(self) -> str:
-        return f"<Fleet: {len(self.trips):,} vehicles on {len(self._physics):,} links, tick {self._next_tick - 1}>"
+        return f"<Fleet: {len(self.trips):,} vehicles on {len(self._physics):,} links, tick {self._now:g}>"

@@ -1,12 +1,12 @@
 """Compiled kernel of the fleet engine: vehicles in queues of lanes, crossing from one to the next at exact times.
 
-In tick t every crossing up to that moment happens: lanes in ascending order, then trips that wait to enter, in
-ascending order of their links. See `docs/model.md` for the rules, and `simulator.traffic.agents` for the same rules
-with one process a vehicle.
+In a pass (each tick, or more often; see `Rules`) all crossings up to its moment happen: lanes in ascending order, then
+trips that wait to enter, in ascending order of their links. See `docs/model.md` for the rules, and
+`simulator.traffic.agents` for the same rules with one process a vehicle.
 
 These techniques make it fast, measured on the 20 × 20 grid:
 
-- A *bitmap calendar*: one bit per lane for each of the next 64 ticks, read by counting trailing zeros. It yields
+- A *bitmap calendar*: one bit per lane for each of the next 64 passes, read by counting trailing zeros. It yields
   lanes in ascending order without duplicates or sorting. A visit before the first vehicle is ready changes nothing, so
   a lane whose head is due beyond the ring gets one visit before that.
 - A vehicle's next turns are encoded in one 64-bit word of its record, refilled from the route every dozen links:
@@ -79,7 +79,7 @@ COUNTS = np.dtype(
 )
 
 RING = 64
-"""Number of ticks in the calendar, including the current tick."""
+"""Number of passes in the calendar, including the present one."""
 
 TURNS_KNOWN = 4
 """Turns that the word of a vehicle holds at least when it crosses: the crossing, and three to choose its lane by."""
@@ -106,9 +106,9 @@ def _set_bit(bitmap: Bitmap, at: Index) -> None:
 
 
 @compiled
-def _schedule(ring: Bitmap, at: Index, time: int, tick: int) -> None:
-    """Schedule a visit of lane `at` in the first tick at or after `time`; never in the current tick."""
-    _set_bit(ring[next_visit(time, tick) & (RING - 1)], at)
+def _schedule(ring: Bitmap, at: Index, time: int, pass_no: int, pass_bits: int) -> None:
+    """Schedule a visit of lane `at` in the first pass at or after `time`; never in the present one, `pass_no`."""
+    _set_bit(ring[next_visit(time, pass_no, pass_bits) & (RING - 1)], at)
 
 
 @compiled
@@ -205,9 +205,9 @@ def _lanes_after(
     if code == low:
         return np.uint64(0xFFFFFFFFFFFFFFFF)
     turn = np.int64(code) - 1
-    allowed = turn_lanes[link.first_turn + turn]
+    allowed: np.uint64 = turn_lanes[link.first_turn + turn]
     second = (turns >> np.uint64(bits)) & low
-    if second == low or second == _LOW or lanes[link.first_lane].first_movement < 0:
+    if second in (low, _LOW) or lanes[link.first_lane].first_movement < 0:
         return allowed
     goal = turn_lanes[links[link.first_out + turn].first_turn + np.int64(second) - 1]
     best = _LOW
@@ -230,7 +230,7 @@ def _choose(
     lanes: Records,
     exits: Int32Array,
     other_lane: int,
-) -> tuple[int, int]:
+) -> tuple[Index, int]:
     """Return the lane of `link` that costs least and when it can be entered.
 
     If all are full, the lane is the first without another's claim, or else the first, and the time is NEVER.
@@ -253,7 +253,7 @@ def _choose(
 
 
 @compiled
-def _claim(target: int, at: Index, served: int, virtual: int, lanes: Records, held: Records) -> bool:
+def _claim(target: Index, at: Index, ready: int, served: int, virtual: int, lanes: Records, held: Records) -> bool:
     """Claim the next entry of lane `target` if nobody with a lower tag has; return whether `at` has the claim."""
     other = lanes[target].claim
     if other >= 0 and other != at:
@@ -262,28 +262,42 @@ def _claim(target: int, at: Index, served: int, virtual: int, lanes: Records, he
             return False
     lanes[target].claim = at
     held[target].claim_served = served
+    held[target].claim_ready = ready
     return True
 
 
 @compiled
-def _goes_first(target: int, at: Index, served: int, virtual: int, lanes: Records, held: Records) -> bool:
-    """Return whether another lane has a claim on `target` with a lower tag."""
+def _goes_first(
+    target: Index, at: Index, slot: int, entry: int, served: int, virtual: int, lanes: Records, held: Records
+) -> bool:
+    """Return whether another has a claim on lane `target` and enters before `at`, which can at time `entry`."""
     other = lanes[target].claim
     if other < 0 or other == at:
         return False
+    arrival = max(held[target].claim_ready, slot)
+    if arrival != entry:
+        return bool(arrival < entry)
     theirs, ours = max(held[target].claim_served, virtual), max(served, virtual)
     return bool(theirs < ours or (theirs == ours and other < at))
 
 
 @compiled
-def _release(claimed: int, at: Index, lanes: Records) -> None:
+def _release(claimed: Index, at: Index, lanes: Records) -> None:
     if claimed >= 0 and lanes[claimed].claim == at:
         lanes[claimed].claim = -1
 
 
 @compiled
 def _enter(
-    vehicle: Index, at: Index, time: int, loss: int, lane: Record, vehicles: Records, ring: Bitmap, tick: int
+    vehicle: Index,
+    at: Index,
+    time: int,
+    loss: int,
+    lane: Record,
+    vehicles: Records,
+    ring: Bitmap,
+    pass_no: int,
+    pass_bits: int,
 ) -> None:
     """Append `vehicle` to the queue of lane number `at`, whose record is `lane`."""
     mover = vehicles[vehicle]
@@ -292,7 +306,7 @@ def _enter(
     lane.last_in = time
     if lane.head < 0:
         lane.head = vehicle
-        _schedule(ring, at, max(mover.entry + lane.free, lane.discharge), tick)
+        _schedule(ring, at, max(mover.entry + lane.free, lane.discharge), pass_no, pass_bits)
     else:
         vehicles[lane.tail].next = vehicle
     lane.tail = vehicle
@@ -321,7 +335,7 @@ def _foe_takes(
     ready: int,
     gap: int,
     at: Index,
-    tick: int,
+    pass_no: int,
     lanes: Records,
     held: Records,
     movements: Records,
@@ -335,7 +349,7 @@ def _foe_takes(
         foe = movements[foes[pair, 0]]
         lane = lanes[foe.lane]
         state = held[foe.lane]
-        if lane.head < 0 or (state.vehicle == lane.head and state.full_tick >= tick - 1):
+        if lane.head < 0 or (state.vehicle == lane.head and state.full_pass >= pass_no - 1):
             continue
         other = vehicles[lane.head]
         code = other.turns & low_bits
@@ -364,18 +378,18 @@ def _hold(vehicle: Index, at: Index, ready: int, why: int, lanes: Records, held:
         state.vehicle = vehicle
         state.ready_since = ready
         state.blocked_since = -1
-        state.full_tick = -2
+        state.full_pass = -2
     state.why = why
     if why >= RED:
         _release(state.claimed, at, lanes)
         state.claimed = -1
-        state.full_tick = -2
+        state.full_pass = -2
 
 
 @compiled
 def _rotate(
     at: Index,
-    tick: int,
+    pass_no: int,
     lanes: Records,
     held: Records,
     links: Records,
@@ -388,6 +402,7 @@ def _rotate(
     counts: Record,
     log_every: int,
     bits: int,
+    pass_bits: int,
 ) -> bool:
     """Move the heads of a cycle of full lanes through `at` on together; return whether there is one.
 
@@ -396,7 +411,7 @@ def _rotate(
     length, lane = 0, at
     while True:
         state = held[lane]
-        if state.full_tick < tick - 1 or state.vehicle != lanes[lane].head or length == len(lanes):
+        if state.full_pass < pass_no - 1 or state.vehicle != lanes[lane].head or length == len(lanes):
             return False
         lane = state.full_lane
         length += 1
@@ -404,7 +419,7 @@ def _rotate(
             return False
         if lane == at:
             break
-    time = tick << FRACTION_BITS
+    time = pass_no << pass_bits
     low_bits, shift = np.uint64((1 << bits) - 1), np.uint64(bits)
     heads = np.empty(length, dtype=np.int64)
     for step in range(length):
@@ -421,13 +436,13 @@ def _rotate(
     for step in range(length):
         lane = held[lane].full_lane
         here = lanes[lane]
-        _enter(heads[step], lane, time, 0, here, vehicles, ring, tick)
+        _enter(heads[step], lane, time, 0, here, vehicles, ring, pass_no, pass_bits)
         if log.shape[0] > 0 and heads[step] & (log_every - 1) == 0:
             log[counts.logged] = log_row(heads[step] // log_every, time, lane - links[here.link].first_lane)
             counts.logged += 1
     for _ in range(length):
         here = lanes[lane]
-        _schedule(ring, lane, max(vehicles[here.head].entry + here.free, here.discharge), tick)
+        _schedule(ring, lane, max(vehicles[here.head].entry + here.free, here.discharge), pass_no, pass_bits)
         lane = held[lane].full_lane
     counts.rotated += length
     counts.crossings += length
@@ -435,7 +450,7 @@ def _rotate(
 
 
 @compiled
-def log_row(vehicle: Index, time: int, lane: int) -> int:
+def log_row(vehicle: Index, time: int, lane: Index) -> Index:
     """Return a row of the log: ascending by vehicle, then by time."""
     return (np.int64(vehicle) << (LOG_TIME_BITS + LOG_LANE_BITS)) | (np.int64(time) << LOG_LANE_BITS) | np.int64(lane)
 
@@ -453,15 +468,15 @@ def _unread(turns: np.uint64, bits: int) -> int:
 
 @compiled
 def _seek(
-    target: int, at: Index, virtual: int, plain: bool, move: Index, lanes: Records, held: Records, movements: Records
+    target: Index, at: Index, ready: int, virtual: int, move: Index, lanes: Records, held: Records, movements: Records
 ) -> None:
     """Claim the next entry of lane `target` for the first vehicle of lane `at`, and give up its claim on another."""
     state = held[at]
     if state.claimed != target:
         _release(state.claimed, at, lanes)
         state.claimed = -1
-    served = state.served if plain else movements[move].served
-    if _claim(target, at, served, virtual, lanes, held):
+    served = state.served if lanes[at].first_movement < 0 else movements[move].served
+    if _claim(target, at, ready, served, virtual, lanes, held):
         state.claimed = target
 
 
@@ -493,7 +508,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
     start: int,
     stop: int,
 ) -> None:
-    """Move every vehicle through ticks `start` … `stop` − 1.
+    """Move every vehicle through passes `start` … `stop` − 1.
 
     Parameters
     ----------
@@ -510,7 +525,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
     departure
         (vehicles,) int32, ascending ticks.
     ring
-        (64, ⌈lanes / 64⌉) uint64, the calendar.
+        (64, ⌈lanes / 64⌉) uint64, the calendar of passes.
     origins
         (⌈links / 64⌉,) uint64, bitmap of the links that trips wait to enter.
     counters
@@ -522,7 +537,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
     log_every
         Only vehicles whose number is a multiple of this power of 2 are logged.
     bits, rules, start, stop
-        Bits of a turn code; the constants of driving; the range of ticks.
+        Bits of a turn code; the constants of driving; the range of passes.
     """
     counts = counters[0]
     logging = log.shape[0] > 0
@@ -532,10 +547,11 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
     turn_shift = np.uint64(bits)
     last_known = np.uint64((TURNS_KNOWN - 1) * bits)
     arrive = (1 << bits) - 1
-    for tick in range(start, stop):
-        now = tick << FRACTION_BITS
+    pass_bits = rules.pass_bits
+    for pass_no in range(start, stop):
+        now = pass_no << pass_bits
 
-        while counts.departed < fleet and departure[counts.departed] <= tick:
+        while counts.departed < fleet and departure[counts.departed] << FRACTION_BITS <= now:
             vehicle = counts.departed
             first = np.int64(route[starts[vehicle]])
             cursor[vehicle] = 1
@@ -550,7 +566,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
             counts.departed += 1
             counts.waiting += 1
 
-        due = ring[tick & (RING - 1)]
+        due = ring[pass_no & (RING - 1)]
         for word in range(len(due)):
             pending = due[word]
             if pending == _LOW:
@@ -565,7 +581,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                     mover = vehicles[vehicle]
                     ready = max(mover.entry + lane.free, lane.discharge)
                     if ready > now:
-                        _schedule(ring, at, ready, tick)
+                        _schedule(ring, at, ready, pass_no, pass_bits)
                         break
                     turns = mover.turns
                     if (turns >> last_known) & low_bits == _LOW:
@@ -573,12 +589,12 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                         turns = _refill(vehicle, cursor, starts, ends, route, links, bits)
                         mover.turns = turns
                     code = np.int64(turns & low_bits)
-                    was_held = (ready + (1 << FRACTION_BITS) - 1) >> FRACTION_BITS < tick
+                    was_held = (ready + (1 << pass_bits) - 1) >> pass_bits < pass_no
                     time = ready
                     headway = lane.headway
                     crossing = 0
                     forced = 0
-                    target = np.int64(-1)
+                    target: Index = np.int64(-1)
                     plain = lane.first_movement < 0
                     move = np.int64(lane.first_movement) + code - 1
                     if code != arrive:
@@ -590,8 +606,8 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                             crossing = movement.crossing
                         if ahead.closed:
                             _hold(vehicle, at, ready, FULL, lanes, held)
-                            held[at].full_tick, held[at].full_lane, held[at].blocked_since = tick, -1, -1
-                            _schedule(ring, at, now + 1, tick)
+                            held[at].full_pass, held[at].full_lane, held[at].blocked_since = pass_no, -1, -1
+                            _schedule(ring, at, now + 1, pass_no, pass_bits)
                             break
                         target = np.int64(ahead.first_lane)
                         if ahead.lanes == 1:
@@ -606,17 +622,17 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                         if slot == NEVER:
                             _hold(vehicle, at, ready, FULL, lanes, held)
                             state = held[at]
-                            state.full_tick, state.full_lane = tick, target
+                            state.full_pass, state.full_lane = pass_no, target
                             if state.blocked_since < 0:
-                                state.blocked_since = tick
-                            blocked = tick - state.blocked_since
-                            if rules.stuck_ticks < 0 or blocked < rules.stuck_ticks:
+                                state.blocked_since = pass_no
+                            blocked = pass_no - state.blocked_since
+                            if rules.stuck_passes < 0 or blocked < rules.stuck_passes:
                                 if (
                                     blocked > 0
-                                    and blocked % rules.rotation_ticks == 0
+                                    and blocked % rules.rotation_passes == 0
                                     and _rotate(
                                         at,
-                                        tick,
+                                        pass_no,
                                         lanes,
                                         held,
                                         links,
@@ -629,19 +645,20 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                                         counts,
                                         log_every,
                                         bits,
+                                        pass_bits,
                                     )
                                 ):
                                     break
-                                _seek(target, at, trips[onto].virtual, plain, move, lanes, held, movements)
-                                _schedule(ring, at, now + 1, tick)
+                                _seek(target, at, ready + crossing, trips[onto].virtual, move, lanes, held, movements)
+                                _schedule(ring, at, now + 1, pass_no, pass_bits)
                                 break
                             slot = now + crossing
                             forced = 1
                         time = max(ready, slot - crossing)
                         if time > now:
                             _hold(vehicle, at, ready, FREE, lanes, held)
-                            _seek(target, at, trips[onto].virtual, plain, move, lanes, held, movements)
-                            _schedule(ring, at, time, tick)
+                            _seek(target, at, ready + crossing, trips[onto].virtual, move, lanes, held, movements)
+                            _schedule(ring, at, time, pass_no, pass_bits)
                             break
                         if not plain:
                             right = PROTECTED
@@ -656,7 +673,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                                 )
                                 if time > now:
                                     _hold(vehicle, at, ready, RED, lanes, held)
-                                    _schedule(ring, at, time, tick)
+                                    _schedule(ring, at, time, pass_no, pass_bits)
                                     break
                             if movement.foe_first < movement.foe_last and (
                                 movement.window_first < 0 or right != PROTECTED
@@ -665,7 +682,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                                 if was_held and held[at].vehicle == vehicle:
                                     since = held[at].ready_since
                                     if held[at].why == GAP:
-                                        time = max(time, now - (1 << FRACTION_BITS))
+                                        time = max(time, now - (1 << pass_bits))
                                 gap = accepted_gap(rules.gap, time - since, rules.impatience)
                                 for pair in range(movement.foe_first, movement.foe_last):
                                     passed = movements[foes[pair, 0]].last_pass
@@ -673,7 +690,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                                         time = passed + rules.clearance
                                 if time > now:
                                     _hold(vehicle, at, ready, GAP, lanes, held)
-                                    _schedule(ring, at, time, tick)
+                                    _schedule(ring, at, time, pass_no, pass_bits)
                                     break
                                 if right != CLEARING and _foe_takes(
                                     movement,
@@ -681,7 +698,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                                     ready,
                                     gap,
                                     at,
-                                    tick,
+                                    pass_no,
                                     lanes,
                                     held,
                                     movements,
@@ -691,13 +708,13 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                                     low_bits,
                                 ):
                                     _hold(vehicle, at, ready, GAP, lanes, held)
-                                    _schedule(ring, at, now + 1, tick)
+                                    _schedule(ring, at, now + 1, pass_no, pass_bits)
                                     break
                         entered = lanes[target]
                         if entered.claim >= 0:
                             served = held[at].served if plain else movement.served
-                            if _goes_first(target, at, served, trips[onto].virtual, lanes, held):
-                                _schedule(ring, at, now + 1, tick)
+                            if _goes_first(target, at, slot, time + crossing, served, trips[onto].virtual, lanes, held):
+                                _schedule(ring, at, now + 1, pass_no, pass_bits)
                                 break
                             served = max(served, trips[onto].virtual)
                             trips[onto].virtual = served
@@ -728,7 +745,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                     if code != arrive:
                         mover.turns = turns >> turn_shift
                         entry = time + crossing
-                        _enter(vehicle, target, entry, loss, entered, vehicles, ring, tick)
+                        _enter(vehicle, target, entry, loss, entered, vehicles, ring, pass_no, pass_bits)
                         if logging and vehicle & skip == 0:
                             log[counts.logged] = log_row(vehicle // log_every, entry, target - ahead.first_lane)
                             counts.logged += 1
@@ -766,12 +783,12 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                         if entry.claimed != target:
                             _release(entry.claimed, me, lanes)
                             entry.claimed = -1
-                        if _claim(target, me, entry.served, entry.virtual, lanes, held):
+                        if _claim(target, me, ready, entry.served, entry.virtual, lanes, held):
                             entry.claimed = target
                         break
                     entered = lanes[target]
                     if entered.claim >= 0:
-                        if _goes_first(target, me, entry.served, entry.virtual, lanes, held):
+                        if _goes_first(target, me, slot, time, entry.served, entry.virtual, lanes, held):
                             break
                         served = max(entry.served, entry.virtual)
                         entry.virtual = served
@@ -779,7 +796,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                     _release(entry.claimed, me, lanes)
                     entry.claimed = -1
                     entry.head = mover.next
-                    _enter(vehicle, target, time, rules.entry_loss, entered, vehicles, ring, tick)
+                    _enter(vehicle, target, time, rules.entry_loss, entered, vehicles, ring, pass_no, pass_bits)
                     counts.waiting -= 1
                     counts.on_road += 1
                     if logging and vehicle & skip == 0:

@@ -21,9 +21,12 @@ from simulator.traffic.physics import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     import pandas as pd
 
     from simulator.arrays import FloatArray, Int32Array
+    from simulator.files.messages import Note
     from simulator.roads.network import Links
     from simulator.traffic.clock import Clock
 
@@ -54,13 +57,14 @@ HELD = np.dtype(
         ("vehicle", np.int32),  # the first vehicle of the lane, which the next fields are about; -1 for none
         ("ready_since", np.int32),  # when it could first leave
         ("why", np.int32),  # what held it last: FREE, FULL, RED or GAP
-        ("full_tick", np.int32),  # last tick in which all lanes ahead of it were full
+        ("full_pass", np.int32),  # last pass in which all lanes ahead of it were full
         ("full_lane", np.int32),  # one of them
-        ("blocked_since", np.int32),  # tick from which it has been blocked by full lanes, -1 if it is not
+        ("blocked_since", np.int32),  # pass from which it has been blocked by full lanes, -1 if it is not
         ("claimed", np.int32),  # the lane that it has a claim on, -1 for none
         ("loss", np.int32),  # time lost by the last vehicle that left, for the next one's share of it
         ("served", np.int32),  # tag of the plain movements of the lane; see `MOVEMENT`
         ("claim_served", np.int32),  # tag of the movement that has a claim on the lane
+        ("claim_ready", np.int32),  # when its vehicle can enter at the earliest
     ]
 )
 """State of a lane that vehicles who cross at once do not touch."""
@@ -142,6 +146,8 @@ class LinkPhysics:
         (lanes,) float64: distance of vehicles in a standing queue, over the length of the queue's lanes.
     rules
         The constants of driving.
+    notes
+        What was taken by default.
     """
 
     lanes: npt.NDArray[np.void]
@@ -155,13 +161,14 @@ class LinkPhysics:
     speed_mps: FloatArray
     spacing: FloatArray
     rules: Rules
+    notes: tuple[Note, ...] = ()
 
     def held(self) -> npt.NDArray[np.void]:
         """Return (lanes,) `HELD` records of lanes whose vehicles nothing holds."""
         held = np.zeros(len(self.lanes), dtype=HELD)
         for name in ("vehicle", "claimed", "blocked_since"):
             held[name] = -1
-        held["full_tick"] = -2
+        held["full_pass"] = -2
         return held
 
     @classmethod
@@ -175,6 +182,7 @@ class LinkPhysics:
         signals: pd.DataFrame | None = None,
         driving: Driving | None = None,
         start_s: float = 0.0,
+        notes: Sequence[Note] = (),
     ) -> LinkPhysics:
         """Compute the arrays of a network.
 
@@ -193,6 +201,8 @@ class LinkPhysics:
             How vehicles drive.
         start_s
             Time of tick 0 on the clock of the signals.
+        notes
+            What was taken by default, for the report.
 
         Raises
         ------
@@ -200,9 +210,10 @@ class LinkPhysics:
             If `stuck_s` is negative, or a link has more than 64 lanes with movements of their own.
         """
         driving = driving or Driving()
-        rules = driving.rules(step_s=clock.step_s, stuck_s=stuck_s)
         builder = _Builder(links, driving, clock.step_s)
         builder.add_lanes(movements)
+        least = int(builder.lanes["headway"].min(initial=ONE_TICK))
+        rules = driving.rules(step_s=clock.step_s, stuck_s=stuck_s, headway=least)
         if movements is not None and len(movements):
             builder.add_movements(movements, signals, start_s=start_s)
         return cls(
@@ -217,6 +228,7 @@ class LinkPhysics:
             builder.speed_mps,
             builder.spacing,
             rules,
+            tuple(notes),
         )
 
     def __len__(self) -> int:
@@ -298,7 +310,8 @@ class _Builder:
         allowed: dict[int, int] = defaultdict(int)
         onto: dict[int, int] = defaultdict(int)
         rows_of: dict[int, list[Any]] = defaultdict(list)
-        for row in table[table["allowed"]].itertuples(index=False):
+        rows: Iterable[Any] = table[table["allowed"]].itertuples(index=False)
+        for row in rows:
             link, turn = self.links[row.from_link], row.to_link - self.links["first_out"][row.from_link]
             lane = int(link["first_lane"]) + row.from_lane
             at = int(lanes["first_movement"][lane]) + turn
@@ -309,20 +322,18 @@ class _Builder:
             self.turn_lanes[place] = mask
         groups = self._green_windows(signals)
         by_place: dict[tuple[int, int], set[int]] = defaultdict(set)
-        for at, rows in rows_of.items():
+        for at, ways in rows_of.items():
             movements["onto_lanes"][at] = onto[at]
-            for row in rows:
+            for row in ways:
                 by_place[row.node, row.place].add(at)
-            self._add_movement(movements[at], rows[0], groups, start_s)
-        yields = {at: self._yields(at, rows, by_place) for at, rows in rows_of.items()}
+            self._add_movement(movements[at], ways[0], groups, start_s)
+        yields = {at: self._yields(at, ways, by_place) for at, ways in rows_of.items()}
         for at in sorted(yields):
             movements["foe_first"][at] = len(self.foes)
             self.foes += [(foe, int(at in yields[foe])) for foe in sorted(yields[at])]
             movements["foe_last"][at] = len(self.foes)
 
-    def _add_movement(
-        self, record: Any, row: Any, groups: dict[Any, list[tuple[float, float, int]]], start_s: float
-    ) -> None:
+    def _add_movement(self, record: Any, row: Any, groups: dict[Any, Any], start_s: float) -> None:
         driving = self._driving
         before, after = self.speed_mps[row.from_link], self.speed_mps[row.to_link]
         length_m = row.length_m if row.length_m > 0 else 0.0
@@ -337,7 +348,7 @@ class _Builder:
         record["stride"] = record["headway"] * (_MINOR_WEIGHT if minor else 1)
         if row.signal is None or not groups:
             return
-        cycle_s, offset_s, windows = groups.get((row.signal, row.group), (0.0, 0.0, None))
+        cycle_s, offset_s, windows = groups.get((row.signal, row.group), (0.0, 0.0, []))
         if cycle_s == 0.0:
             if any(signal == row.signal for signal, _ in groups):  # a group that is never green
                 record["window_first"] = record["window_last"] = len(self.windows)

@@ -224,6 +224,8 @@ def state_faults(
         rule = f"must be 0 to {links - 1}{known or ', or -1 where unknown'}"
         yield "places", f"has link {states.link[wrong][0]} of vehicle {wrong.argmax()}; links {rule}"
     wrong = ~((states.fraction >= 0) & (states.fraction <= 1))
+    if states.xy is not None:
+        wrong &= ~np.isnan(states.fraction)
     if wrong.any():
         yield "places", f"has fraction {states.fraction[wrong][0]} of vehicle {wrong.argmax()}, not 0 to 1"
     if states.xy is not None:

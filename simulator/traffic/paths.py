@@ -14,8 +14,8 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from mechanisms.compiled import compiled
-from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
-from simulator.roads.network import Links
+from simulator.arrays import FloatArray, Int32Array, IntArray, LinkIds, Mask
+from simulator.roads.network import Links, RoadNetwork
 from simulator.traffic.routes import Routes, copy_rows, link_dtype
 
 _BLOCK_CELLS = 1 << 22
@@ -44,12 +44,100 @@ class NoPathError(ValueError):
         super().__init__(f"no path leads from node {origin} to node {destination}")
 
 
+class TurnGraph(NamedTuple):
+    """Graph whose paths are the routes without banned turns: places, and arcs between them.
+
+    The first places are the nodes of the network, and without banned turns there are no others. A node with banned
+    turns only begins and ends paths. To pass it, a path enters another place of the node: one for each link after which
+    a turn is banned, with arcs of the links that may follow, and one for all other links that enter the node. Every
+    link that enters the node has an arc to the node and one to that place. So the search needs no rules for turns.
+
+    Attributes
+    ----------
+    nodes
+        Number of nodes.
+    node
+        (places,) int32: node of each place.
+    through
+        (places,) bool: whether a path may pass through a place.
+    first_out
+        Index of the first arc from each place, and at the end the number of arcs; int32, (places + 1,).
+    from_place, to_place, link
+        (arcs,) int32: the places that an arc joins, and its link. They ascend by place, then by link.
+    after
+        (links,) int32: place from which a route continues after each link.
+    """
+
+    nodes: int
+    node: Int32Array
+    through: Mask
+    first_out: Int32Array
+    from_place: Int32Array
+    to_place: Int32Array
+    link: Int32Array
+    after: Int32Array
+
+    @classmethod
+    def build(cls, links: Links, through: Mask | None = None, banned: Int32Array | None = None) -> "TurnGraph":
+        """Build the graph; the parameters are those of `ShortestPaths`."""
+        nodes, number = len(links.first_out) - 1, np.arange(len(links), dtype=np.int32)
+        node = np.arange(nodes, dtype=np.int32)
+        through = np.ones(nodes, dtype=np.bool_) if through is None else through
+        if banned is None or not len(banned):
+            return cls(nodes, node, through, links.first_out, links.from_node, links.to_node, number, links.to_node)
+        entering, of_turn = np.unique(banned[:, 0], return_inverse=True)
+        split = np.unique(links.to_node[entering])
+        passing = node.copy()
+        passing[split] = nodes + len(entering) + np.arange(len(split))
+        after = passing[links.to_node]
+        after[entering] = nodes + np.arange(len(entering))
+        node = np.concatenate([node, links.to_node[entering], split])
+        through = through[node]
+        through[split] = False
+        degree = np.diff(links.first_out)[node]
+        place = np.repeat(np.arange(len(node), dtype=np.int32), degree)
+        link = np.arange(len(place)) - np.repeat(np.cumsum(degree) - degree, degree) + links.first_out[node[place]]
+        shut = (nodes + of_turn.ravel()) * len(links) + banned[:, 1]
+        open_ = ~np.isin(place.astype(np.int64) * len(links) + link, shut)
+        place, link = place[open_], link[open_].astype(np.int32)
+        passed = np.flatnonzero(after[link] != links.to_node[link])
+        from_place, over = np.append(place, place[passed]), np.append(link, link[passed])
+        to_place = np.append(links.to_node[link], after[link[passed]])
+        order = np.lexsort((over, from_place))
+        from_place = from_place[order]
+        first_out = np.searchsorted(from_place, np.arange(len(node) + 1)).astype(np.int32)
+        return cls(nodes, node, through, first_out, from_place, to_place[order], over[order], after)
+
+    def before(self, links: LinkIds) -> tuple[IntArray, Int32Array]:
+        """Return the places from which each of some links may be entered after another link.
+
+        Returns
+        -------
+        row : numpy.ndarray
+            (found,) int64, ascending: index in `links`. Each occurs at least once.
+        place : numpy.ndarray
+            (found,) int32.
+        """
+        passed = np.ones(len(self.node), dtype=np.bool_)
+        passed[self.node[self.nodes :]] = False
+        arcs = np.flatnonzero(passed[self.from_place])
+        pairs = np.unique(np.stack([self.link[arcs], self.from_place[arcs]]), axis=1)
+        first, last = np.searchsorted(pairs[0], links), np.searchsorted(pairs[0], links, "right")
+        row = np.repeat(np.arange(len(links)), last - first)
+        at = np.arange(len(row)) - np.repeat(np.cumsum(last - first) - last, last - first)
+        return row, pairs[1][at]
+
+
 class _Graph(NamedTuple):
-    """The network as the compiled functions need it: times are whole units, and a bucket is 2^`shift` of them."""
+    """The graph as the compiled functions need it: times are whole units, and a bucket is 2^`shift` of them.
+
+    Its nodes are the places of a `TurnGraph`, and its links the arcs; `link` is the link of each arc.
+    """
 
     first_out: Int32Array
     from_node: Int32Array
     to_node: Int32Array
+    link: Int32Array
     time: IntArray
     through: Mask
     first_in: Int32Array
@@ -59,7 +147,7 @@ class _Graph(NamedTuple):
 
 
 class _Trees(NamedTuple):
-    """Trees kept: for each origin its row or -1, and for each node the rank of its link among those that enter it."""
+    """Trees kept: for each origin its row or -1, and for each place the rank of its arc among those that enter it."""
 
     row: Int32Array
     rank: npt.NDArray[np.uint8]
@@ -75,12 +163,19 @@ class ShortestPaths:
     and a route's rest is the route from there. A route may begin or end at a node that is closed to through traffic (a
     zone's centroid), but never passes through it.
 
+    No route has a banned turn; see `TurnGraph`. Where turns are banned, the rest of a route is the route from there
+    only for a vehicle that comes by the same link, and of equally short paths those whose last link leaves a node
+    without banned turns come first. Origins and destinations are nodes; an origin may also be a place of `after`, from
+    which a route goes on by the turns that are allowed after a link.
+
     Parameters
     ----------
     links
         The compiled network.
     through
         (nodes,) bool: whether routes may pass through a node; by default, through every node.
+    banned
+        (turns, 2) int32: pairs of links that no route has one after the other; by default, none.
     time_s
         (links,) float64, above 0: seconds to cross each link; by default, the free-flow times.
 
@@ -95,52 +190,72 @@ class ShortestPaths:
         links: Links,
         *,
         through: Mask | None = None,
+        banned: Int32Array | None = None,
         time_s: FloatArray | None = None,
     ) -> None:
-        self.nodes = len(links.first_out) - 1
+        self._turns = turns = TurnGraph.build(links, through, banned)
+        self.nodes, self._places = turns.nodes, len(turns.node)
         time_s = links.free_flow_s if time_s is None else time_s
-        longest = float(time_s.max(initial=1.0)) * self.nodes
+        longest = float(time_s.max(initial=1.0)) * self._places
         self._unit_s = 2.0 ** -min(_FINEST, 61 - math.ceil(math.log2(longest)))
-        time = np.maximum(np.rint(time_s / self._unit_s), 1.0).astype(np.int64)
-        entering = np.argsort(links.to_node, kind="stable").astype(np.int32)
-        first_in = np.searchsorted(links.to_node[entering], np.arange(self.nodes + 1)).astype(np.int32)
+        time = np.maximum(np.rint(time_s / self._unit_s), 1.0).astype(np.int64)[turns.link]
+        entering = np.argsort(turns.to_place, kind="stable").astype(np.int32)
+        first_in = np.searchsorted(turns.to_place[entering], np.arange(self._places + 1)).astype(np.int32)
         rank = np.empty(len(time), dtype=np.int64)
-        rank[entering] = np.arange(len(time)) - first_in[links.to_node[entering]]
+        rank[entering] = np.arange(len(time)) - first_in[turns.to_place[entering]]
         self._keepable = bool(len(rank) == 0 or rank.max() < _NO_LINK)
         self._graph = _Graph(
-            links.first_out,
-            links.from_node,
-            links.to_node,
+            turns.first_out,
+            turns.from_place,
+            turns.to_place,
+            turns.link,
             time,
-            np.ones(self.nodes, dtype=np.bool_) if through is None else through,
+            turns.through,
             first_in,
             entering,
             np.minimum(rank, _NO_LINK).astype(np.uint8),
             max(0, int(np.log2(np.median(time))) - 1) if len(time) else 0,
         )
         self._kept: _Trees | None = None
-        self._link_dtype = link_dtype(len(time))
+        self._link_dtype = link_dtype(len(links))
+
+    @classmethod
+    def of(cls, roads: RoadNetwork) -> "ShortestPaths":
+        """Return the paths of a network by free-flow times, with its closed nodes and banned turns."""
+        return cls(roads.links, through=roads.through, banned=roads.banned_turns)
 
     @cached_property
     def all_joined(self) -> bool:
-        """Whether a path leads from every node to every other, through nodes open to through traffic."""
+        """Whether a path leads from every node to every other; False also where finding out would take a search."""
         graph = self._graph
-        if not graph.through.all():
-            return False
-        ends = (graph.from_node, graph.to_node)
-        joined = csr_array((np.ones(len(graph.time)), ends), shape=(self.nodes, self.nodes))
-        return bool(connected_components(joined, connection="strong")[0] == 1)
+        open_ = graph.through[graph.from_node] & graph.through[graph.to_node]
+        ends = (graph.from_node[open_], graph.to_node[open_])
+        joined = csr_array((np.ones(len(ends[0])), ends), shape=(self._places, self._places))
+        part = connected_components(joined, connection="strong")[1]
+        core = (part == np.bincount(part[graph.through], minlength=1).argmax()) & graph.through
+        entered, left = core.copy(), core.copy()
+        entered[graph.to_node[core[graph.from_node]]] = True
+        left[graph.from_node[core[graph.to_node]]] = True
+        return bool((entered & left)[: self.nodes].all())
+
+    def after(self, links: LinkIds) -> Int32Array:
+        """Return for each of some links the place from which routes go on after it, an origin for the other methods."""
+        return self._turns.after[links]
 
     def blocks(self, origins: Int32Array) -> Iterator[Int32Array]:
         """Split the distinct `origins` into blocks whose matrices of travel times fit into memory."""
         distinct = np.unique(origins)
-        rows = max(1, _BLOCK_CELLS // self.nodes)
+        rows = max(1, _BLOCK_CELLS // self._places)
         for start in range(0, len(distinct), rows):
             yield distinct[start : start + rows]
 
     def times(self, origins: Int32Array) -> FloatArray:
         """Return shortest times in seconds, (origins, nodes) float64; inf where there is no path."""
-        times = np.empty((len(origins), self.nodes))
+        return self._times(origins, self.nodes)
+
+    def _times(self, origins: Int32Array, places: int) -> FloatArray:
+        """Return shortest times to the first `places` places."""
+        times = np.empty((len(origins), places))
 
         def grow(low: int, high: int) -> None:
             _times(self._graph, origins[low:high], self._unit_s, times[low:high])
@@ -150,13 +265,39 @@ class ShortestPaths:
 
     def reached(self, origin: Int32Array, destination: Int32Array) -> Mask:
         """Return whether a path leads from each origin to the destination of the same index, (trips,) bool."""
-        found = np.empty(len(origin), dtype=np.bool_)
+        return np.isfinite(self._pair_times(origin, destination))
+
+    def between(self, first: LinkIds, last: LinkIds) -> tuple[Mask, Routes]:
+        """Find the shortest-time paths between links: from the end of `first` to the start of `last`, by allowed turns.
+
+        Parameters
+        ----------
+        first, last
+            (pairs,) link ids.
+
+        Returns
+        -------
+        reached : numpy.ndarray
+            (pairs,) bool: whether there is a path.
+        routes : Routes
+            The links between, a row for each pair; it is empty if there are none, or no path.
+        """
+        pair, place = self._turns.before(last)
+        time = self._pair_times(self.after(first)[pair], place)
+        order = np.lexsort((time, pair))
+        best = order[np.unique(pair, return_index=True)[1]]
+        lengths, routes = self._routes(self.after(first), place[best])
+        return lengths >= 0, routes
+
+    def _pair_times(self, origin: Int32Array, destination: Int32Array) -> FloatArray:
+        """Return the shortest time from each origin to the place of the same index, seconds; inf without a path."""
+        found = np.empty(len(origin))
         order = np.argsort(origin, kind="stable")
         for block in self.blocks(origin):
             begin = np.searchsorted(origin, block[0], sorter=order)
             chosen = order[begin : np.searchsorted(origin, block[-1], "right", sorter=order)]
             row = np.searchsorted(block, origin[chosen])
-            found[chosen] = np.isfinite(self.times(block)[row, destination[chosen]])
+            found[chosen] = self._times(block, self._places)[row, destination[chosen]]
         return found
 
     def draw_destinations(self, origin: Int32Array, share: FloatArray, mass: FloatArray, scale_s: float) -> Int32Array:
@@ -181,8 +322,8 @@ class ShortestPaths:
             (trips,) int32; the number of nodes where no other node can be reached.
         """
         order, starts, distinct = _grouped(origin)
-        keep = self._keepable and len(distinct) * self.nodes <= _KEPT_CELLS
-        kept = np.empty((len(distinct) if keep else 0, self.nodes), dtype=np.uint8)
+        keep = self._keepable and len(distinct) * self._places <= _KEPT_CELLS
+        kept = np.empty((len(distinct) if keep else 0, self._places), dtype=np.uint8)
         drawn = np.empty(len(origin), dtype=np.int32)
 
         def draw(low: int, high: int) -> None:
@@ -199,7 +340,7 @@ class ShortestPaths:
 
         self._in_threads(len(distinct), draw)
         if keep:
-            row = np.full(self.nodes, -1, dtype=np.int32)
+            row = np.full(self._places, -1, dtype=np.int32)
             row[distinct] = np.arange(len(distinct))
             self._kept = _Trees(row, kept)
         destination = np.empty(len(origin), dtype=np.int32)
@@ -219,8 +360,16 @@ class ShortestPaths:
         nowhere = np.flatnonzero(origin == destination)
         if len(nowhere):
             raise ValueError(f"destination must differ from origin, received trip {nowhere[0]} that goes nowhere")
+        lengths, routes = self._routes(origin, destination)
+        lost = np.flatnonzero(lengths < 0)
+        if len(lost):
+            raise NoPathError(int(self._turns.node[origin[lost[0]]]), int(destination[lost[0]]))
+        return routes
+
+    def _routes(self, origin: Int32Array, destination: Int32Array) -> tuple[IntArray, Routes]:
+        """Return the number of links between places, (trips,) int64, -1 without a path; and the routes."""
         order, starts, distinct = _grouped(origin)
-        row, kept = self._kept or _Trees(np.full(self.nodes, -1, np.int32), np.empty((0, self.nodes), np.uint8))
+        row, kept = self._kept or _Trees(np.full(self._places, -1, np.int32), np.empty((0, self._places), np.uint8))
         lengths = np.zeros(len(origin), dtype=np.int64)
         parts: dict[int, tuple[int, npt.NDArray[Any]]] = {}
 
@@ -232,18 +381,16 @@ class ShortestPaths:
             parts[low] = (high, traced.astype(self._link_dtype))
 
         self._in_threads(len(distinct), trace)
-        lost = np.flatnonzero(lengths < 0)
-        if len(lost):
-            raise NoPathError(int(origin[lost[0]]), int(destination[lost[0]]))
+        found = np.maximum(lengths, 0)
         offsets = np.zeros(len(origin) + 1, dtype=np.int64)
-        np.cumsum(lengths, out=offsets[1:])
+        np.cumsum(found, out=offsets[1:])
         links = np.empty(offsets[-1], dtype=self._link_dtype)
         for low in sorted(parts):
             high, traced = parts.pop(low)
             chosen = order[starts[low] : starts[high]]
-            count = lengths[chosen]
+            count = found[chosen]
             copy_rows(traced, np.cumsum(count) - count, count, links, offsets[chosen])
-        return Routes(offsets, links)
+        return lengths, Routes(offsets, links)
 
     @staticmethod
     def _in_threads(origins: int, work: Callable[[int, int], None]) -> None:
@@ -370,7 +517,7 @@ def _times(graph: _Graph, origins: Int32Array, unit_s: float, times: FloatArray)
     time = np.empty(nodes, dtype=np.int64)
     for row in range(len(origins)):
         _grow(graph, origins[row], none, 0, time, link, calendar, head)
-        for node in range(nodes):
+        for node in range(times.shape[1]):
             times[row, node] = time[node] * unit_s if time[node] < _NEVER else np.inf
 
 
@@ -388,7 +535,7 @@ def _draw(
     nodes = len(graph.first_in) - 1
     calendar, head = np.empty((3, nodes), dtype=np.int32), np.empty(_RING + 1, dtype=np.int32)
     link, none = np.empty(nodes, dtype=np.int32), np.zeros(nodes, dtype=np.bool_)
-    time, summed = np.empty(nodes, dtype=np.int64), np.empty(nodes)
+    time, summed = np.empty(nodes, dtype=np.int64), np.empty(len(mass))
     drawn = np.empty(len(share), dtype=np.int32)
     for row in range(len(origins)):
         origin = origins[row]
@@ -398,14 +545,14 @@ def _draw(
                 kept[row, node] = _NO_LINK if link[node] < 0 else graph.rank_in[link[node]]
         # Times are relative to the nearest other node, so that a small scale cannot underflow every weight to 0.
         time[origin] = _NEVER
-        nearest = time.min()
+        nearest = time[: len(mass)].min()
         total = 0.0
-        for node in range(nodes):
+        for node in range(len(mass)):
             if mass[node] > 0.0 and time[node] < _NEVER:
                 total += mass[node] * np.exp((nearest - time[node]) / scale)
             summed[node] = total
         if total == 0.0:
-            for node in range(nodes):
+            for node in range(len(mass)):
                 total += 1.0 if time[node] < _NEVER else 0.0
                 summed[node] = total
         for trip in range(starts[row], starts[row + 1]):
@@ -466,6 +613,6 @@ def _trace(  # noqa: C901, PLR0912 - a call for each route would take most of th
             end += steps
             node = destination[trip]
             for at in range(end - 1, end - steps - 1, -1):
-                links[at] = link[node]
+                links[at] = graph.link[link[node]]
                 node = graph.from_node[link[node]]
     return count, links[:end]

@@ -25,12 +25,14 @@ FRACTION_BITS = 10
 ONE_TICK = 1 << FRACTION_BITS
 """Units of time in a tick: times are integers in 1/1024 tick."""
 
+_LEAST_PASS_BITS = 5
+
 NEVER = 1 << 30
 """A time that no run reaches: 2²⁰ ticks, 12 days of seconds."""
 LONG_AGO = -NEVER
 
 MOST_AHEAD = 63
-"""Ticks after which a vehicle that cannot cross yet tries again at the latest."""
+"""Passes after which a vehicle that cannot cross yet tries again at the latest."""
 
 FREE, FULL, RED, GAP = 0, 1, 2, 3
 """What held a vehicle at the end of its lane last: nothing, a full lane ahead, a signal, or a conflicting movement."""
@@ -56,10 +58,19 @@ class Rules(NamedTuple):
     """Time lost by a vehicle that starts its trip from standing."""
     other_lane: int
     """Cost, in 1/1024 of a full lane, of a lane from which the route three links ahead needs a change of lanes."""
-    stuck_ticks: int
-    """Ticks after which a blocked vehicle is forced on; -1 for never."""
-    rotation_ticks: int
-    """Ticks that a cycle of full lanes waits before its first vehicles move on together."""
+    pass_bits: int
+    """In a pass over all lanes, all that is due by its moment happens. Passes are 2 to the power of this apart: a tick,
+    or a part of it if the headway of a lane is less. So about one vehicle enters a lane in a pass, and all who wait
+    for it have their turns."""
+    stuck_passes: int
+    """Passes after which a blocked vehicle is forced on; -1 for never."""
+    rotation_passes: int
+    """Passes that a cycle of full lanes waits before its first vehicles move on together."""
+
+    @property
+    def passes(self) -> int:
+        """Passes in a tick."""
+        return ONE_TICK >> self.pass_bits
 
 
 @dataclass(frozen=True)
@@ -104,8 +115,8 @@ class Driving:
     acceleration_mps2: float = 2.6
     deceleration_mps2: float = 4.5
 
-    def rules(self, *, step_s: float, stuck_s: float | None) -> Rules:
-        """Return the constants in the units of a run with steps of `step_s`.
+    def rules(self, *, step_s: float, stuck_s: float | None, headway: int) -> Rules:
+        """Return the constants in the units of a run with steps of `step_s`, and `headway` as the least of all lanes.
 
         Raises
         ------
@@ -114,6 +125,9 @@ class Driving:
         """
         if stuck_s is not None and not stuck_s >= 0:
             raise ValueError(f"stuck_s must be at least 0, received {stuck_s!r}")
+
+        pass_bits = max(_LEAST_PASS_BITS, min(FRACTION_BITS, headway.bit_length() - 1))
+        passes = ONE_TICK >> pass_bits
 
         def units(seconds: float) -> int:
             return round(seconds / step_s * ONE_TICK)
@@ -126,8 +140,9 @@ class Driving:
             loss_kept=round(self.loss_kept * ONE_TICK),
             entry_loss=units(self.entry_loss_s),
             other_lane=round(0.3 * ONE_TICK),
-            stuck_ticks=-1 if stuck_s is None else math.ceil(stuck_s / step_s - 1e-9),
-            rotation_ticks=max(1, math.ceil(30.0 / step_s)),
+            pass_bits=pass_bits,
+            stuck_passes=-1 if stuck_s is None else math.ceil(stuck_s / step_s - 1e-9) * passes,
+            rotation_passes=max(1, math.ceil(30.0 / step_s)) * passes,
         )
 
 
@@ -192,6 +207,6 @@ def lane_cost(count: int, storage: int, delay: int, change: int) -> int:
 
 
 @compiled
-def next_visit(time: int, tick: int) -> int:
-    """Return the tick in which a vehicle that may cross at `time` tries again, at the earliest the one after `tick`."""
-    return max(tick + 1, min((time + ONE_TICK - 1) >> FRACTION_BITS, tick + MOST_AHEAD))
+def next_visit(time: int, at: int, pass_bits: int) -> int:
+    """Return the pass in which a vehicle that may cross at `time` tries again, at the earliest that after pass `at`."""
+    return max(at + 1, min((time + (1 << pass_bits) - 1) >> pass_bits, at + MOST_AHEAD))

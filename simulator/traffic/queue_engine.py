@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from simulator.arrays import FloatArray, Int32Array, IntArray, Mask, StateArray
-from simulator.files.messages import Note, notes_of
+from simulator.files.messages import Note, counted, notes_of
 from simulator.roads.network import Links
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State, Totals, VehicleStates
@@ -19,6 +19,7 @@ from simulator.traffic.reactive import ReactiveRouting
 from simulator.traffic.routes import RouteBook, Routes
 from simulator.traffic.trips import Trips
 
+LANE_WIDTH_M = 3.2
 ARRIVED_AT = -1
 """Link, in a log, of the row that says when a vehicle arrived."""
 
@@ -133,10 +134,16 @@ class QueueEngine(ABC):
         closed = (f"Link {link} was closed from {start:g} s to {end:g} s." for link, start, end in self._closed_s)
         return [
             *self.totals().gridlock(planned=self.vehicles),
+            *self._physics.notes,
+            *notes_of("rotated", self._rotations()),
             *notes_of("demand", self._notes),
             *rerouted,
             *notes_of("closed_link", closed),
         ]
+
+    def _rotations(self) -> list[str]:
+        number = self.totals().rotated
+        return [f"Vehicles moved on together, in circles of full lanes, {counted(number, 'time')}."] if number else []
 
     def close_link(self, link: int, from_s: float, to_s: float) -> None:
         """Close a link for a time: no vehicle enters it, from another link or from its origin queue.
@@ -197,7 +204,10 @@ class QueueEngine(ABC):
     def places(self) -> VehicleStates:
         """Return the place of every departed vehicle at `env.now`; call `advance` first."""
         found = self._survey()
-        return VehicleStates(found.state, found.link, found.fraction)
+        lane = found.lane - self._physics.links["first_lane"][found.link]
+        middle = (self._physics.links["lanes"][found.link] - 1) / 2
+        offset_m = np.where(found.state == State.ON_ROAD, (lane - middle) * LANE_WIDTH_M, 0.0)
+        return VehicleStates(found.state, found.link, found.fraction, offset_m=offset_m)
 
     def speeds(self) -> FloatArray:
         """Return every departed vehicle's speed at `env.now`, (departed,) m/s, 0 off the road; call `advance` first.
@@ -246,13 +256,15 @@ class QueueEngine(ABC):
     def log(self) -> IntArray:
         """(rows, 4) int64: as `log_by_vehicle`, in chronological order."""
         rows = self.log_by_vehicle()
-        return rows[np.argsort(rows[:, 3], kind="stable")]
+        ordered: IntArray = rows[np.argsort(rows[:, 3], kind="stable")]
+        return ordered
 
     @property
     def entries(self) -> IntArray:
         """(entries, 4) int64: vehicle, link, lane and time of the link entries kept so far, in chronological order."""
         log = self.log
-        return log[log[:, 1] != ARRIVED_AT]
+        entered: IntArray = log[log[:, 1] != ARRIVED_AT]
+        return entered
 
     @abstractmethod
     def totals(self) -> Totals:

@@ -11,7 +11,7 @@ from simulator.stopwatch import Stopwatch
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State
 from simulator.traffic.lanes import LinkPhysics
-from simulator.traffic.paths import ShortestPaths
+from simulator.traffic.paths import NoPathError, ShortestPaths
 from simulator.traffic.physics import ONE_TICK
 from simulator.traffic.routes import RouteBook
 from simulator.traffic.trips import Trips
@@ -57,10 +57,11 @@ class ReactiveRouting:
     vehicle still on it has spent there, whichever is longer. A link without vehicles has no delay. A link's travel time
     is its free-flow time plus its delay, so that on empty roads routes are the same as without re-routing. Vehicles
     that depart before the next measurement take the shortest route by these times. Of the vehicles on the road or
-    waiting to enter, each takes a new route with probability `share`, from the end of the link it is on or waits for.
-    While links are closed, every vehicle whose route has a closed link after the link it is on or waits for takes a new
-    route too. A closed link costs `CLOSED_S`, so routes contain it only where there is no other path; vehicles on such
-    a route wait until it is open. A vehicle that waits to enter a closed link from its origin stays there.
+    waiting to enter, each takes a new route with probability `share`, from the end of the link it is on or waits for,
+    by the turns that are allowed there; it keeps its route if none leads to its destination. While links are closed,
+    every vehicle whose route has a closed link after the link it is on or waits for takes a new route too. A closed
+    link costs `CLOSED_S`, so routes contain it only where there is no other path; vehicles on such a route wait until
+    it is open. A vehicle that waits to enter a closed link from its origin stays there.
 
     SUMO's `device.rerouting` also has travel times averaged over the last interval, and a share of drivers that use
     them; MATSim averages link times over such intervals (its `TravelTimeCalculator`). There is no smoothing over
@@ -76,6 +77,8 @@ class ReactiveRouting:
         Probability with which a departed vehicle re-routes at a measurement, 0 to 1.
     through
         (nodes,) bool: whether routes may pass through a node; by default, through every node.
+    banned
+        (turns, 2) int32: pairs of links that no new route has one after the other; by default, none.
     at_departure
         Whether vehicles about to depart choose a route too. Where a file gives their routes, they keep those until they
         re-route under way.
@@ -105,6 +108,7 @@ class ReactiveRouting:
         every_s: float,
         share: float,
         through: Mask | None = None,
+        banned: Int32Array | None = None,
         at_departure: bool = True,
         rng: np.random.Generator,
         stopwatch: Stopwatch | None = None,
@@ -115,7 +119,8 @@ class ReactiveRouting:
         if not 0 <= share <= 1:
             raise ValueError(f"share must be between 0 and 1, received {share!r}")
         self._links, self._physics, self._trips, self._clock = links, physics, trips, clock
-        self.every_ticks, self._share, self._through, self._rng = every_ticks, share, through, rng
+        self.every_ticks, self._share, self._rng = every_ticks, share, rng
+        self._through, self._banned = through, banned
         self._at_departure = at_departure
         self._left = np.zeros(len(links), dtype=np.int64)
         self._spent = np.zeros(len(links), dtype=np.int64)
@@ -150,18 +155,24 @@ class ReactiveRouting:
             looks |= book.has_ahead(on_way, flow.position[on_way], flow.closed)
             time_s = np.where(flow.closed, CLOSED_S, time_s)
         looking = on_way[looks]
-        ahead = links.to_node[book.at(looking, flow.position[looking])]
+        on = book.at(looking, flow.position[looking])
         until = np.searchsorted(trips.departure_tick, tick + self.every_ticks) if self._at_departure else departed
         leaving = np.arange(departed, until, dtype=np.int64)
         vehicles: IntArray = np.concatenate([looking, leaving])
-        node = np.concatenate([ahead, trips.origin[leaving]])
+        node = np.concatenate([links.to_node[on], trips.origin[leaving]])
         keep = np.concatenate([flow.position[looking].astype(np.int64) + 1, np.zeros(len(leaving), dtype=np.int64)])
         going = node != trips.destination[vehicles]
-        vehicles, node, keep = vehicles[going], node[going], keep[going]
-        if not len(vehicles):
-            return vehicles
-        paths = ShortestPaths(links, through=self._through, time_s=time_s)
-        rest = paths.routes(node, trips.destination[vehicles])
+        if not going.any():
+            return np.empty(0, dtype=np.int64)
+        paths = ShortestPaths(links, through=self._through, banned=self._banned, time_s=time_s)
+        origin = np.concatenate([paths.after(on), trips.origin[leaving]])
+        vehicles, origin, keep = vehicles[going], origin[going], keep[going]
+        try:
+            rest = paths.routes(origin, trips.destination[vehicles])
+        except NoPathError:  # a banned turn in the route of a file may be the only way on: these vehicles make it
+            joined = paths.reached(origin, trips.destination[vehicles])
+            vehicles, origin, keep = vehicles[joined], origin[joined], keep[joined]
+            rest = paths.routes(origin, trips.destination[vehicles])
         changed = vehicles[book.replace(vehicles, keep, rest)]
         under_way: IntArray = changed[changed < departed]
         self._asked += int(np.count_nonzero(vehicles < departed))

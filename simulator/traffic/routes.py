@@ -60,6 +60,15 @@ class Routes:
                 f"route of vehicle {vehicle}: link {self.links[at]} does not lead to link {self.links[at + 1]}"
             )
 
+    def has_turn(self, turns: Int32Array) -> Mask:
+        """Return whether each route has one of `turns`, pairs of consecutive links of shape (turns, 2); (vehicles,)."""
+        most = np.iinfo(np.int32).max
+        made, wanted = self.links.astype(np.int64) * most, turns[:, 0].astype(np.int64) * most + turns[:, 1]
+        found = np.isin(made[:-1] + self.links[1:], wanted)
+        found[self.offsets[1:-1] - 1] = False  # between one vehicle's last link and the next one's first
+        vehicle = np.searchsorted(self.offsets, np.flatnonzero(found), side="right") - 1
+        return np.bincount(vehicle, minlength=len(self)) > 0
+
     @property
     def first(self) -> Int32Array:
         """(vehicles,) int32: each vehicle's first link."""

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import pandas as pd
 import pytest
 
 from simulator.cli import main
@@ -99,6 +100,20 @@ def test_exported_roads_are_read_back_unchanged(crowdveil, folder, kind, path, r
     assert "overwrite" in refused.stderr
     assert crowdveil("roads", "export", "again.toml", path, "--format", kind, "--overwrite").returncode == 0
     assert "32.0 km" in crowdveil("roads", "show", "again.toml").stdout
+
+
+def test_an_export_states_that_it_leaves_out_movements(crowdveil, folder):
+    assert crowdveil("roads", "export", "mine.toml", "out", "--format", "gmns").returncode == 0
+    links = pd.read_csv(folder / "out" / "link.csv").to_dict("records")
+    before, after = next((a, b) for a in links for b in links if a["to_node_id"] == b["from_node_id"])
+    row = f"1,{before['to_node_id']},{before['link_id']},{after['link_id']}"
+    (folder / "out" / "movement.csv").write_text(f"mvmt_id,node_id,ib_link_id,ob_link_id\n{row}\n", encoding="utf-8")
+    (folder / "turns.toml").write_text(SCENARIO.format(roads='source = "gmns"\npath = "out"'), encoding="utf-8")
+    note = "note: GeoParquet has no tables without geometry: movements and signals were left out\n"
+    done = crowdveil("roads", "export", "turns.toml", "parquet", "--format", "geoparquet")
+    assert note in done.stderr
+    assert done.returncode == 0
+    assert note not in crowdveil("roads", "export", "turns.toml", "all.gpkg", "--format", "geopackage").stderr
 
 
 def test_sumo_files_are_written_together(crowdveil, folder):

@@ -113,7 +113,7 @@ def test_the_share_of_the_time_in_no_cell_is_stated(tmp_path):
         for part in range(1, 21):
             yield run.until(run.end_s * part / 20)
             vehicles = run.vehicles()
-            here = vehicles["state"].isin(["on_road", "waiting"])
+            here = vehicles["state"] == "on_road"
             present.append(int(here.sum()))
             outside.append(int((vehicles["cell"][here] == 0).sum()))
 

@@ -97,7 +97,7 @@ def test_every_vehicle_is_counted_in_its_cell(scenario, kind):
     assert (cells > 0).all()
     by_hand = cell_by_hand(city, places, kind)
     assert len({*zip(cells.tolist(), by_hand, strict=True)}) == len(set(by_hand)) == len(set(cells.tolist()))
-    asked = np.flatnonzero(before.state != State.ARRIVED)  # in round one; their cells are those of round two
+    asked = np.flatnonzero(before.state == State.ON_ROAD)  # in round one; their cells are those of round two
     expected = np.bincount(cells[asked], minlength=city.cells.count + 1)[1:]
     rows = run(path).estimates.query("query == 1").sort_values("cell")
     assert rows["truth"].tolist() == expected.tolist()
@@ -111,7 +111,7 @@ def test_every_vehicle_is_counted_in_its_cell(scenario, kind):
 def test_exact_segment_speeds_equal_the_computed_truth(scenario, kind, statistic):
     path = scenario(CELLS[kind], f'statistic = "{statistic}"\nmin_vehicles = 1')
     city, (places, speeds) = drive_to(path, 130)
-    cells, there = city.cells_of(places), places.state != State.ARRIVED
+    cells, there = city.cells_of(places), places.state == State.ON_ROAD
     of = np.mean if statistic == "mean_speed" else np.median
     expected = {cell: of(speeds[there & (cells == cell)]) for cell in np.unique(cells[there]) if cell}
     result = run(path)

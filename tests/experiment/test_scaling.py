@@ -17,25 +17,31 @@ from simulator.results.tables import of_all_vehicles
 from simulator.sensing.query import Occupancy
 
 
-def _counting(found):
-    """Return a process that counts the vehicles that can be asked at each query's moment of truth, by cell."""
+def _counting(found, states):
+    """Return a process that counts the vehicles in some states at each query's moment of truth, by cell."""
 
     def process(handle):
         for number in range(1, 3):
             yield handle.until(150.0 + (number - 1) * 90.0)
             there = handle.vehicles()
-            there = there[there["state"].isin(["waiting", "on_road"])]
+            there = there[there["state"].isin(states)]
             found[number] = np.bincount(there["cell"], minlength=10)[1:]
 
     return process
 
 
 @pytest.mark.parametrize("engine", ["batches", "messages"])
-def test_vehicles_are_all_vehicles_at_the_second_of_the_query(engine):
-    found = {}
-    made = run(
-        "tiny", overrides={"population.participation": 0.3, "sensing.engine": engine}, processes=[_counting(found)]
-    )
+@pytest.mark.parametrize("waiting", ["silent", "answer"])
+def test_vehicles_are_all_vehicles_at_the_second_of_the_query(engine, waiting):
+    """Of 4,000 vehicles that depart within a minute, many wait to enter at both queries."""
+    found, states = {}, ["on_road", "waiting"] if waiting == "answer" else ["on_road"]
+    changes = {"population.participation": 0.3, "sensing.engine": engine, "traffic.waiting": waiting}
+    changes |= {"traffic.vehicles": 4000, "traffic.departures": [{"from_s": 90, "to_s": 150, "share": 1.0}]}
+    made = run("tiny", overrides=changes, processes=[_counting(found, states)])
+    for query in made.facts["traffic_at_queries"]:
+        asked = 0.3 * sum(query[state] for state in states)
+        assert query["waiting"] > 300
+        assert made.rounds.query(f"query == {query['query']}")["asked"].between(0.8 * asked, 1.2 * asked).all()
     times = made.estimates.groupby("query")["time_s"].first()
     assert times.tolist() == [150.0, 240.0]
     for (query, _), rows in made.estimates.groupby(["query", "mechanism"]):

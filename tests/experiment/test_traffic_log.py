@@ -13,8 +13,8 @@ from simulator.roads import build_grid
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import Totals
 from simulator.traffic.fleet import Fleet
-from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.lanes import LinkPhysics
+from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.trips import Trips
 
 SERIES = ("departed", "waiting", "on_road", "arrived", "absent", "mean_trip_s")

@@ -88,13 +88,13 @@ def test_vehicles_are_drawn_where_the_engine_has_them(driven, opened, name):
         found = pd.DataFrame(
             page.evaluate("time => Motion.shown.places(time)", float(time_s)), columns=["vehicle", "x", "y", "state"]
         ).set_index("vehicle")
+        found = found[found["state"] != 1]  # those that wait to enter are drawn, and not asked
         assert sorted(found.index) == sorted(rows.index)
         expected = drawing(run_, rows[["lon", "lat"]].to_numpy())
         there = found.loc[rows.index, ["x", "y"]].to_numpy()
         # Bends are left out up to 0.2 of 1,000 units, and places stored in 1/64; a bend left out also shortens a link.
         assert np.abs(there - expected).max() < 0.6
-        standing = found.loc[rows.index, "state"].isin([1, 3]).to_numpy()
-        assert (rows["speed_mps"].to_numpy()[found.loc[rows.index, "state"] == 1] == 0).all()
+        standing = (found.loc[rows.index, "state"] == 3).to_numpy()
         assert 0 <= standing.mean() < 1
         # What is painted: red dots there, and not where there is no vehicle.
         url = page.evaluate(PAINT, float(time_s))
@@ -146,6 +146,17 @@ def test_counts_of_the_status_are_those_of_the_run(driven, opened):
         numbers = [int(number.replace(",", "")) for number in re.findall(COUNTS, status)]
         driving, queued, waiting = numbers
         assert (driving + queued, waiting) == (query.on_road, query.waiting)
+
+
+@pytest.mark.parametrize("waiting", ["silent", "answer"])
+def test_waiting_vehicles_light_up_only_if_they_are_asked(waiting, opened, tmp_path):
+    crowd = [{"from_s": 0, "to_s": 60, "share": 1.0}]
+    changes = {"traffic.vehicles": 4000, "traffic.departures": crowd, "traffic.waiting": waiting}
+    result = run("tiny", out=tmp_path / "run", overrides=changes)
+    page, query = opened(tmp_path / "run"), result.record.traffic_at_queries[0]
+    asked = page.evaluate("time => Motion.shown.ask(time)", query.time_s)
+    assert asked == query.on_road + (query.waiting if waiting == "answer" else 0)
+    assert asked == result.rounds.query("query == 1")["asked"].max()
 
 
 def test_roads_are_coloured_by_vehicles_or_by_queues(driven, opened):

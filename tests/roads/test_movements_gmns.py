@@ -9,12 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyogrio
 import pytest
-from read_roads import read_gmns, read_osm, read_sumo_net
+from read_roads import read_geopackage, read_gmns, read_osm, read_sumo_net
 from small_networks import same_network, write_gmns_text
 
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
+from simulator.formats.roads.geo_files import write_geopackage
 from simulator.formats.roads.gmns_writer import write_gmns
 
 DATA = Path(os.environ.get("CROWDVEIL_DATA", "nowhere"))
@@ -158,16 +160,51 @@ def same_movements(one, other):
     pd.testing.assert_frame_equal(one.signals, other.signals)
 
 
-def test_written_tables_are_read_back(tmp_path):
+def by_gmns(roads, path):
+    write_gmns(roads, path / "written")
+    return read_gmns(path / "written")[0]
+
+
+def by_geopackage(roads, path):
+    write_geopackage(roads, path / "roads.gpkg")
+    return read_geopackage(path / "roads.gpkg")
+
+
+by_each_format = pytest.mark.parametrize("written", [by_gmns, by_geopackage])
+
+
+@by_each_format
+def test_written_tables_are_read_back(tmp_path, written):
     roads, _ = read_gmns(folder(tmp_path, **TIMING))
     yields = pd.Series([(1, 2), (), None, (0,), (), None], dtype=object)
     paths = {"length_m": [9.1, 0.1 + 0.2, np.nan, 4, 0, 3], "speed_mps": [np.nan, 7.3, 5, 5, 5, 5]}
     roads = replace(roads, movements=roads.movements.assign(**paths, place=[0, 1, 2, -1, 3, 4], yields_to=yields))
-    write_gmns(roads, tmp_path / "written")
-    again, _ = read_gmns(tmp_path / "written")
+    again = written(roads, tmp_path)
     same_network(roads, again)
     same_movements(roads, again)
     assert len(roads.signals) == 3
+
+
+@pytest.mark.parametrize(
+    ("layer", "column", "value", "rule"),
+    [
+        ("movements", "to_link", 9, "row 1: to_link must be a link of layer links, got 9"),
+        ("movements", "turn", "sideways", "row 1: turn must be one of straight, "),
+        ("movements", "yields_to_json", "[", "row 1: yields_to_json must be JSON, got '['"),
+        ("movements", "allowed", 3, "row 1: allowed must be true or false, got 3"),
+        ("movements", "yields_to_json", "3", "row 1: yields_to must be a list of whole numbers of at least 0, got 3"),
+        ("signals", "cycle_s", "long", "row 1: cycle_s must be a number, got 'long'"),
+    ],
+)
+def test_layers_that_cannot_be_used_are_refused(tmp_path, layer, column, value, rule):
+    roads, _ = read_gmns(folder(tmp_path, **TIMING))
+    yields = pd.Series([(1,)] * len(roads.movements), dtype=object)
+    write_geopackage(replace(roads, movements=roads.movements.assign(yields_to=yields)), tmp_path / "roads.gpkg")
+    frame = pyogrio.read_dataframe(tmp_path / "roads.gpkg", layer=layer)
+    pyogrio.write_dataframe(frame.assign(**{column: value}), tmp_path / "roads.gpkg", layer=layer)
+    with pytest.raises(InputError) as caught:
+        read_geopackage(tmp_path / "roads.gpkg")
+    assert f"{tmp_path / 'roads.gpkg'}: layer {layer}: {rule}" in caught.value.faults[0]
 
 
 REAL = {
@@ -177,12 +214,12 @@ REAL = {
 
 
 @pytest.mark.slow
+@by_each_format
 @pytest.mark.parametrize("name", sorted(REAL))
-def test_real_networks_are_read_back(tmp_path, name):
+def test_real_networks_are_read_back(tmp_path, name, written):
     read, path = REAL[name]
     roads, _ = read(path)
-    write_gmns(roads, tmp_path / "written")
-    again, _ = read_gmns(tmp_path / "written")
+    again = written(roads, tmp_path)
     same_network(roads, again)
     same_movements(roads, again)
     assert not roads.movements.empty

@@ -141,6 +141,18 @@ def test_signs_give_the_right_of_way(read, tags, expected):
     assert signs == {1: others, 2: expected, 3: others, 4: others}
 
 
+def test_a_roundabout_has_priority(read):
+    """The crossing is on a roundabout of nodes 0, 1 and 4: streets from 2 and 3 enter it."""
+    circle = ROAD | {"junction": "roundabout"}
+    ways = {20: ((0, 1, 4, 0), circle), 11: ((2, 6, 5, 0), ROAD), 12: ((0, 3), ROAD)}
+    roads, words = read(ways=ways)
+    rights = {key[0]: rows[0].right_of_way for key, rows in rows_of(roads).items()}
+    assert {rights.pop(2), rights.pop(3)} == {"yield"}
+    assert set(rights.values()) == {"priority"}
+    assert "2 entries of roundabouts" in words
+    assert "sign" not in words
+
+
 def test_a_stop_at_the_node_itself_is_for_all(read):
     roads, _ = read(tags={0: {"highway": "stop"}})
     assert {row.right_of_way for rows in rows_of(roads).values() for row in rows} == {"all_way_stop"}

@@ -7,7 +7,7 @@ import os
 import subprocess
 from dataclasses import replace
 from pathlib import Path
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
@@ -148,10 +148,11 @@ def test_additional_programs_are_for_signals_of_the_network(write):
 
 
 INTERNAL = (
-    '<edge id=":B_0" function="internal"><lane id=":B_0_0" index="0" speed="9" length="4" shape="0,0 1,1"/>'
-    '<lane id=":B_0_1" index="1" speed="8" length="5" shape="0,0 1,1"/></edge>',
-    '<edge id=":B_2" function="internal"><lane id=":B_2_0" index="0" speed="7" length="6" shape="0,0 1,1"/></edge>',
-    '<edge id=":B_4" function="internal"><lane id=":B_4_0" index="0" speed="6" length="2.5" shape="0,0 1,1"/></edge>',
+    '<edge id=":B_0" function="internal">',
+    lane(":B_0", 0, speed=9, length=4),
+    lane(":B_0", 1, speed=8, length=5) + "</edge>",
+    '<edge id=":B_2" function="internal">' + lane(":B_2", 0, speed=7, length=6) + "</edge>",
+    '<edge id=":B_4" function="internal">' + lane(":B_4", 0, speed=6, length=2.5) + "</edge>",
 )
 WAYS = (
     '<connection from="AB" to="BC" fromLane="0" toLane="0" via=":B_0_0" dir="s" state="M"/>',
@@ -261,7 +262,7 @@ def test_paths_and_priorities_of_real_networks_equal_the_file(path):
     """Each connection against the XML itself; the two numbers in a name of SUMO's internal lane add to its place."""
     roads, _ = read_sumo_net(path)
     with gzip.open(path) as file:
-        root = ElementTree.parse(file).getroot()
+        root = ET.parse(file).getroot()  # noqa: S314 - a file of this project's data
     internal = {
         lane_.get("id"): (float(lane_.get("length")), float(lane_.get("speed")))
         for lane_ in root.iterfind("edge[@function='internal']/lane")
@@ -379,9 +380,7 @@ def test_programs_of_a_grid_are_written_for_netconvert(netconvert):
     ]
     cycle = {"signal": "x y", "cycle_s": 60.0, "offset_s": -7.5, "actuated": False}
     windows = [(0, 0.0, 20.5, True), (0, 21.5, 30.0, False), (1, 32.0, 60.0, True)]
-    signals = [
-        cycle | dict(zip(("group", "from_s", "to_s", "protected"), window, strict=True)) for window in windows
-    ]
+    signals = [cycle | dict(zip(("group", "from_s", "to_s", "protected"), window, strict=True)) for window in windows]
     again = netconvert(replace(grid, movements=movement_table(rows), signals=signal_table(signals)))
     found = again.signals.drop(columns="signal").itertuples(index=False, name=None)
     expected = signal_table(signals).drop(columns="signal").itertuples(index=False, name=None)

@@ -93,7 +93,11 @@ FILES = st.fixed_dictionaries(
         ),
         "traffic": st.fixed_dictionaries(
             {"vehicles": st.integers(1, 10**8)},
-            optional={"departures": st.one_of(st.just("peak"), WINDOWS), "parked": st.just("answer")},
+            optional={
+                "departures": st.one_of(st.just("peak"), WINDOWS),
+                "parked": st.just("answer"),
+                "waiting": st.just("answer"),
+            },
         ),
         "campaigns": campaigns(),
         "mechanisms": mechanisms(),

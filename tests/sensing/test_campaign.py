@@ -15,6 +15,7 @@ from simulator.sensing.query import Memories, QueriedPopulation, Schedule
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock
+from simulator.traffic.engine import State
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "traffic"))
 from roads_by_hand import ENGINES, chain, drive
@@ -35,14 +36,16 @@ def ask(
     until,
     takes_part=None,
     outside=0,
-    parked=False,
+    also=(),
+    every_s=10,
+    first=None,
     churn=0.0,
     seed=1,
     more=(),
 ):
-    """Vehicles leave at 0, 10, 20 … 90 and drive three links of 10 ticks each."""
-    roads = chain({"length_m": 100.0}, {"length_m": 100.0}, {"length_m": 100.0})
-    trips = [(10 * i, [0, 1, 2, 3]) for i in range(10)]
+    """Ten vehicles depart, at 0, 10, 20 … 90, and drive three links of 10 ticks each."""
+    roads = chain(first or {"length_m": 100.0}, {"length_m": 100.0}, {"length_m": 100.0})
+    trips = [(every_s * i, [0, 1, 2, 3]) for i in range(10)]
     engine = drive(engine_type, roads, trips, until=0)
     # A new environment: `drive` above only built the engine.
     engine = type(engine)(roads.links, engine._physics, engine.trips, engine.routes, clock=Clock(1.0))
@@ -55,7 +58,7 @@ def ask(
         population=QueriedPopulation(
             np.ones(10, dtype=bool) if takes_part is None else np.array(takes_part),
             outside=outside,
-            parked_answer=parked,
+            answering=(State.ON_ROAD, *also),
         ),
         channel=Channel(churn=churn),
         memories=Memories(devices=10 + outside, streams=Streams(seed)),
@@ -97,10 +100,24 @@ def test_movement_at_the_query_time_happens_before_the_query(engine):
 @both
 def test_parked_vehicles_answer_only_if_configured(engine):
     silent = ask(engine, schedule=Schedule(65, 0, 1, 1, 1), until=100)[0]
-    parked = ask(engine, schedule=Schedule(65, 0, 1, 1, 1), until=100, parked=True)[0]
+    parked = ask(engine, schedule=Schedule(65, 0, 1, 1, 1), until=100, also=[State.ARRIVED])[0]
     assert silent.answers[0].rounds[0].asked == 3
     assert parked.answers[0].rounds[0].asked == 7
     assert parked.truth.tolist() == [0, 1, 1, 5]
+
+
+@both
+def test_waiting_vehicles_are_asked_and_counted_only_if_configured(engine):
+    # All depart at 0, and the first link has room for one: the others wait. It leaves at 10, when the next one enters.
+    narrow = {"length_m": 7.0, "speed_mps": 0.7}
+    asked = {"schedule": Schedule(5, 0, 1, 10, 1), "until": 100, "every_s": 0, "first": narrow}
+    silent, waiting = ask(engine, **asked)[0], ask(engine, **asked, also=[State.WAITING])[0]
+    assert (silent.totals.departed, silent.totals.waiting, silent.totals.on_road) == (10, 9, 1)
+    assert (silent.answers[0].rounds[0].asked, waiting.answers[0].rounds[0].asked) == (1, 10)
+    assert silent.truth.sum() == 1
+    assert silent.occupancy.eligible.tolist() == silent.truth.tolist()
+    assert silent.occupancy.came > 0
+    assert waiting.occupancy.vehicles.tolist() == waiting.truth.tolist()
 
 
 @both

@@ -28,8 +28,8 @@ from simulator.traffic.clock import Clock
 from simulator.traffic.demand.synthetic import draw_trips
 from simulator.traffic.engine import State
 from simulator.traffic.fleet import Fleet
-from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.lanes import LinkPhysics
+from simulator.traffic.paths import ShortestPaths
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "traffic"))
 from roads_by_hand import ENGINES, chain, drive
@@ -43,9 +43,9 @@ def question(release=None, *, statistic="mean_speed", min_vehicles=1):
     return SpeedQuestion(statistic, release or exact, min_vehicles, "baseline", "exact", *BOUNDS.values())
 
 
-def ask(engine_type, asked, *, start_s=11.0, gap_s=2.0, takes_part=None, outside=0, parked=False, churn=0.0):
+def ask(engine_type, asked, *, start_s=11.0, gap_s=2.0, takes_part=None, outside=0, also=(), first=None, churn=0.0):
     """Three vehicles enter 100 m at 10 m/s at tick 0 and leave it at 10, 12, 14 for 400 m at 20 m/s."""
-    roads = chain({"length_m": 100.0}, {"length_m": 400.0, "speed_mps": 20.0})
+    roads = chain(first or {"length_m": 100.0}, {"length_m": 400.0, "speed_mps": 20.0})
     built = drive(engine_type, roads, [(0, [0, 1, 2])] * 3, until=0)
     engine = engine_type(roads.links, built._physics, built.trips, built.routes, clock=Clock(1.0))
     env = simpy.Environment()
@@ -58,7 +58,7 @@ def ask(engine_type, asked, *, start_s=11.0, gap_s=2.0, takes_part=None, outside
         population=QueriedPopulation(
             np.ones(3, dtype=bool) if takes_part is None else np.array(takes_part),
             outside=outside,
-            parked_answer=parked,
+            answering=(State.ON_ROAD, *also),
         ),
         channel=Channel(churn=churn),
         memories=Memories(devices=3, streams=Streams(1)),
@@ -111,9 +111,20 @@ def test_speed_queries_skip_non_participants_and_silent_parked_vehicles(engine_t
     late = {"start_s": 100.0}
     query, answer = ask(engine_type, question(), **late)
     assert answer.rounds[0].asked == len(answer.estimate) == 0
-    query, answer = ask(engine_type, question(), parked=True, **late)
+    query, answer = ask(engine_type, question(), also=[State.ARRIVED], **late)
     assert query.truth.tolist() == [0, 0, 3]
     assert answer.estimate.value.tolist() == [0.0]
+
+
+@both
+def test_waiting_vehicles_have_speed_0_and_are_asked_only_if_configured(engine_type):
+    narrow = {"length_m": 7.0, "speed_mps": 0.7}  # room for one vehicle, for 10 s
+    query, answer = ask(engine_type, question(), first=narrow)
+    assert (query.totals.waiting, query.truth.tolist()) == (1, [0, 1, 1])
+    np.testing.assert_allclose(answer.estimate.value, [0.7, 20.0])
+    query, answer = ask(engine_type, question(), first=narrow, also=[State.WAITING])
+    assert query.truth.tolist() == [0, 2, 1]
+    np.testing.assert_allclose(answer.estimate.value, [0.35, 20.0])
 
 
 def test_churn_does_not_affect_a_single_round():

@@ -39,6 +39,7 @@ class Vehicle(NamedTuple):
     y: float
     speed: float
     lane: str
+    pos: float
 
 
 def tool(name: str, *arguments: object) -> None:
@@ -114,7 +115,8 @@ def plain_run(given: SumoInputs, *, until_s: float) -> tuple[dict[float, dict[st
         if element.name == "timestep" and at:
             time_s = float(at["time"])
         elif element.name == "vehicle" and at:
-            seen[time_s][at["id"]] = Vehicle(float(at["x"]), float(at["y"]), float(at["speed"]), at.get("lane", ""))
+            numbers = (float(at[name]) for name in ("x", "y", "speed"))
+            seen[time_s][at["id"]] = Vehicle(*numbers, at.get("lane", ""), float(at["pos"]))
     names = ("depart", "departDelay", "arrival", "duration")
     trip_attributes = [
         element.attributes for element in elements_of(trips) if element.name == "tripinfo" and element.attributes

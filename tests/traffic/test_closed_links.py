@@ -9,8 +9,8 @@ from simulator.files.messages import texts_of
 from simulator.roads import build_grid
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.synthetic import draw_trips
-from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.lanes import LinkPhysics
+from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.reactive import ReactiveRouting
 from simulator.traffic.trips import Trips
 

@@ -11,8 +11,8 @@ from simulator.traffic.agents import Agents
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.synthetic import draw_trips
 from simulator.traffic.fleet import Fleet
-from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.lanes import LinkPhysics
+from simulator.traffic.paths import ShortestPaths
 
 
 def drive_both(roads, *, vehicles, duration_s, step_s, stuck_s, seed, departures="uniform"):
@@ -44,7 +44,7 @@ def drive_both(roads, *, vehicles, duration_s, step_s, stuck_s, seed, departures
 def assert_equal_at(engines, tick):
     (fleet, fleet_env), (agents, agents_env) = engines
     for engine, env in engines:
-        env.run(until=tick + 0.5)
+        env.run(until=tick + 0.51)
         engine.advance()
     del fleet_env, agents_env
     np.testing.assert_array_equal(fleet.log, agents.log)
@@ -131,7 +131,7 @@ def test_intermediate_queries_change_no_result():
     (fleet, env), _ = drive_both(roads, vehicles=900, duration_s=300.0, step_s=1.0, stuck_s=30.0, seed=9)
     (other, _), _ = drive_both(roads, vehicles=900, duration_s=300.0, step_s=1.0, stuck_s=30.0, seed=9)
     for tick in range(0, 601, 7):
-        env.run(until=tick + 0.5)
+        env.run(until=tick + 0.51)
         fleet.advance()
         fleet.places()
     fleet.advance_to(602)

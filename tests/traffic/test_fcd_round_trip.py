@@ -137,6 +137,18 @@ def test_vehicles_in_fcd_equal_those_a_query_would_ask(driven, parked):
     assert result.fcd.moments_s.tolist() == list(range(0, 401, EVERY_S))
 
 
+@pytest.mark.parametrize("waiting", ["silent", "answer"])
+def test_fcd_has_waiting_vehicles_only_if_they_answer(waiting, tmp_path):
+    crowd = f'vehicles = 3000\nwaiting = "{waiting}"\ndepartures = [{{from_s = 0, to_s = 60, share = 1.0}}]'
+    result = run(_load(tmp_path, crowd, FCD))
+    rows = result.fcd.frame().groupby("time_s")
+    for query in result.facts["traffic_at_queries"]:
+        assert query["waiting"] > 50
+        there = rows.get_group(query["time_s"])
+        assert len(there) == query["on_road"] + (query["waiting"] if waiting == "answer" else 0)
+        assert ((there["along_m"] == 0) & (there["speed_mps"] == 0)).sum() == len(there) - query["on_road"]
+
+
 def test_sumolib_reads_the_fcd(driven, tmp_path):
     result, directory = driven
     home = pytest.importorskip("sumo").SUMO_HOME

@@ -8,8 +8,8 @@ from roads_by_hand import ENGINES, network, routes_of
 from simulator.files.messages import texts_of
 from simulator.roads import build_grid
 from simulator.traffic.clock import Clock
-from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.lanes import LinkPhysics
+from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.reactive import Flow, ReactiveRouting
 from simulator.traffic.routes import RouteBook
 from simulator.traffic.trips import Trips

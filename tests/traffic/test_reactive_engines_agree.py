@@ -13,8 +13,8 @@ from simulator.traffic.clock import Clock
 from simulator.traffic.demand.synthetic import draw_trips
 from simulator.traffic.engine import State
 from simulator.traffic.fleet import Fleet
-from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.lanes import LinkPhysics
+from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.reactive import ReactiveRouting
 
 

@@ -11,6 +11,7 @@ from sumo_by_hand import ROUTES, Driven, engine, inputs, make_net, plain_run, to
 
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
+from simulator.files.xml_elements import elements_of
 from simulator.traffic.engine import State
 from simulator.traffic.sumo.inputs import SumoInputs
 
@@ -129,14 +130,28 @@ def test_waiting_and_arrived_vehicles_are_at_the_ends_of_their_route(own_net):
         assert 330 < end[0] - start[0] < 360
 
 
-def test_vehicle_has_a_link_only_on_known_edges(own_net):
-    seen, _ = plain_run(inputs(own_net), until_s=101)
+def test_vehicles_have_links_and_positions_on_known_edges_and_within_junctions(own_net):
+    seen, _ = plain_run(inputs(own_net), until_s=141)
     link_of = {"A1B1": 0, "B1C1": 1, "C1D1": 2}
+    lanes = [element.attributes for element in elements_of(own_net) if element.name == "lane" and element.attributes]
+    length_m = {lane["id"].rpartition("_")[0]: float(lane["length"]) for lane in lanes}
+    left, within = {}, Counter()
     with Driven(engine(inputs(own_net), link_of=link_of)) as driven:
-        places, rows = driven.to(100).places(), driven.rows()
-        for vehicle, there in seen[100.0].items():
-            edge = there.lane.rpartition("_")[0]
-            assert places.link[rows[vehicle]] == link_of.get(edge, -1)
+        for tick in range(141):
+            places, rows = driven.to(tick).places(), driven.rows()
+            for vehicle, there in seen[tick].items():
+                edge, row = there.lane.rpartition("_")[0], rows[vehicle]
+                if not edge.startswith(":"):
+                    left[vehicle] = edge
+                # Within a junction a vehicle is at the end of the edge that it leaves.
+                share = 1.0 if edge.startswith(":") else there.pos / length_m[edge]
+                assert places.link[row] == link_of.get(left[vehicle], -1)
+                assert places.fraction[row] == pytest.approx(share, abs=1e-6)
+                within[edge.startswith(":"), places.link[row] >= 0] += 1
+        assert (places.fraction[places.state == State.ARRIVED] == 1.0).all()
+        assert (places.fraction[places.state == State.WAITING] == 0.0).all()
+        assert min(within.values()) > 20
+        assert len(within) == 4
         assert "45 edges of SUMO's network are not among the roads" in " ".join(texts_of(driven.sumo.notes()))
 
 

@@ -21,8 +21,8 @@ from simulator.roads import RoadNetwork, build_grid
 from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import State
 from simulator.traffic.fleet import Fleet
-from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.lanes import LinkPhysics
+from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.recording import Recording, Replay, Tracks
 from simulator.traffic.trips import Trips
 

@@ -18,6 +18,7 @@ from simulator.aggregation.servers import OwnSharing
 from simulator.aggregation.transcript import NETWORK
 from simulator.cells import Partition
 from simulator.experiment.build.constructors import accepted, build_own_kind, constructor_of, faults_of_files, same_keys
+from simulator.experiment.build.engine import answering_states
 from simulator.experiment.build.mechanisms import build_budget, drawn_as_counts
 from simulator.experiment.build.releases import build_release, place_of
 from simulator.experiment.study_area import City
@@ -269,8 +270,8 @@ def build_population(scenario: Scenario, *, vehicles: int, streams: Streams) -> 
     """Build the population; whether each of `vehicles` takes part is drawn once."""
     section = scenario.population
     takes_part = streams.of("participation").random(vehicles) < section.participation
-    parked = scenario.traffic.parked == "answer"
-    return QueriedPopulation(takes_part, parked_answer=parked, **same_keys(section, "outside", "answers"))
+    answering = answering_states(scenario.traffic)
+    return QueriedPopulation(takes_part, answering=answering, **same_keys(section, "outside", "answers"))
 
 
 def build_schedule(campaign: CampaignSection) -> Schedule:

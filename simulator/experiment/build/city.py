@@ -171,7 +171,7 @@ def grid_roads(section: GridSection) -> Built:
     crossings = section.rows * section.columns
     if problem := shortage(crossings * _CROSSING_NBYTES, to=f"generate a grid of {crossings:,} crossings"):
         raise InputError([f"rows × columns: {problem}"])
-    avenues = ("avenue_speed_mps", "avenue_lanes", "one_way")
+    avenues = ("avenue_speed_mps", "avenue_lanes", "one_way", "signals")
     options = same_keys(section, "rows", "columns", "speed_mps", "lanes", *avenues, "capacity_vph")
     roads = build_grid(spacing_x_m=spacing_x_m, spacing_y_m=spacing_y_m, anchor=anchor, **options)
     return roads, [*speed_warnings(roads.links.speed_mps, roads.links.length_m, file="the grid")]

@@ -138,7 +138,7 @@ def check_demand(scenario: Scenario, city: City, *, streams: Streams) -> Demand 
     if not routed or not (section.trips or section.zones or section.profile):
         return None
     roads, clock = city.roads, Clock(section.step_s)
-    paths = ShortestPaths(roads.links, through=roads.through)
+    paths = ShortestPaths.of(roads)
     with faults_of_files(scenario, "traffic"):
         planned = plan_traffic(scenario, roads, paths, clock=clock, streams=streams)
     check_memory(scenario, city, vehicles=len(planned.trips))
@@ -239,7 +239,7 @@ def _pairs(trips: str, traffic: DrivenTraffic, roads: RoadNetwork) -> tuple[OdPa
     origin, destination = number[table.origin], number[table.destination]
     inside = (origin >= 0) & (destination >= 0)
     pairs = OdPairs.summed(zones.nodes[origin[inside]], zones.nodes[destination[inside]], table.trips[inside])
-    joined = ShortestPaths(roads.links, through=roads.through).reached(pairs.origin, pairs.destination)
+    joined = ShortestPaths.of(roads).reached(pairs.origin, pairs.destination)
     lost = float(table.trips[~inside].sum()) + float(pairs.trips[~joined].sum())
     if not joined.any():
         raise InputError([f"{table.file}: none of its trips can be driven on these roads"])

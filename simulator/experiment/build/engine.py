@@ -6,7 +6,7 @@ import scenarios
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.recorded_traffic import MATCH_M, NOISE_M, StaticTraffic
 from scenarios.roads import SumoRoads
-from scenarios.simulated_traffic import REROUTE_EVERY_S, REROUTE_SHARE, OwnTraffic, SumoTraffic
+from scenarios.simulated_traffic import REROUTE_EVERY_S, REROUTE_SHARE, OwnTraffic, SumoTraffic, TrafficSection
 from scenarios.units import in_seconds
 from simulator.experiment.build.constructors import (
     build_own_kind,
@@ -17,6 +17,7 @@ from simulator.experiment.build.constructors import (
     text_format,
 )
 from simulator.experiment.build.demand import plan_traffic
+from simulator.experiment.build.physics import build_physics
 from simulator.experiment.build.sumo_traffic import net_frame, sumo_faults
 from simulator.experiment.build_cache import cached_trips
 from simulator.experiment.study_area import City
@@ -27,10 +28,9 @@ from simulator.streams import Streams
 from simulator.traffic.agents import Agents
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.synthetic import Demand
-from simulator.traffic.engine import Engine
+from simulator.traffic.engine import Engine, State
 from simulator.traffic.fcd import Sampler
 from simulator.traffic.fleet import Fleet
-from simulator.traffic.lanes import LinkPhysics
 from simulator.traffic.motion import logged_every, moments_every_s, sampled_every
 from simulator.traffic.own_engine import UserEngine
 from simulator.traffic.paths import NoPathError, ShortestPaths
@@ -57,7 +57,7 @@ def build_simulated(
     section, links, clock = scenario.traffic, roads.links, Clock(scenario.traffic.step_s)
 
     def plan() -> tuple[Demand, Routes]:
-        paths = ShortestPaths(links, through=roads.through)
+        paths = ShortestPaths.of(roads)
         with stopwatch.phase("demand"):
             planned = plan_traffic(scenario, roads, paths, clock=clock, streams=streams)
         with stopwatch.phase("routing"):
@@ -66,7 +66,7 @@ def build_simulated(
 
     planned, routes = cached_trips(scenario, plan)
     trips = planned.trips
-    physics = LinkPhysics.build(links, clock, stuck_s=None)
+    physics = build_physics(scenario, roads, clock, stuck_s=section.stuck_s)
     reactive = None
     if section.routing == "reactive":
         reactive = ReactiveRouting(
@@ -77,6 +77,7 @@ def build_simulated(
             every_s=REROUTE_EVERY_S if section.reroute_every_s is None else section.reroute_every_s,
             share=REROUTE_SHARE if section.reroute_share is None else section.reroute_share,
             through=roads.through,
+            banned=roads.banned_turns,
             at_departure=planned.routes is None,
             rng=streams.of("routing"),
             stopwatch=stopwatch,
@@ -111,6 +112,8 @@ def route_trips(scenario: Any, roads: RoadNetwork, paths: ShortestPaths, trips: 
     except NoPathError as error:
         origin, destination = (roads.node_names[node] for node in (error.origin, error.destination))
         rule = f"no path leads from node {origin!r} to node {destination!r}"
+        if len(roads.banned_turns):
+            rule += " by the turns that are allowed"
         if not roads.through.all():
             rule += " without passing through a node that is closed to through traffic"
         if getattr(scenario.roads, "keep", None) == "all":
@@ -254,6 +257,12 @@ def build_recorded(scenario: Scenario, city: City, **_: object) -> Engine:
     return Replay(cast("Recording", city.ground.recorded), roads=city.ground.roads, clock=clock, duration_s=duration_s)
 
 
+def answering_states(section: TrafficSection) -> tuple[State, ...]:
+    """Return the states in which vehicles answer queries: on the road, and those to which the section opts in."""
+    optional = {"waiting": State.WAITING, "parked": State.ARRIVED}
+    return (State.ON_ROAD, *(optional[key] for key in optional if getattr(section, key, "silent") == "answer"))
+
+
 def build_sampler(scenario: Scenario, city: City, engine: Engine) -> Sampler | None:
     """Build the recorder of floating-car data; None if the scenario requests no such data."""
     section = scenario.fcd
@@ -266,7 +275,7 @@ def build_sampler(scenario: Scenario, city: City, engine: Engine) -> Sampler | N
         to_s=scenario.scenario.duration_s if section.to_s is None else section.to_s,
         crs=city.ground.crs,
         roads=city.ground.roads,
-        parked=scenario.traffic.parked == "answer",
+        states=answering_states(scenario.traffic),
     )
 
 
@@ -285,6 +294,6 @@ def build_places(scenario: Scenario, city: City, engine: Engine) -> Sampler | No
         to_s=duration_s,
         crs=city.ground.crs,
         roads=city.ground.roads,
-        parked=section.parked == "answer",
+        states=answering_states(section),
         every=sampled_every(engine.vehicles, int(duration_s / every_s) + 1),
     )

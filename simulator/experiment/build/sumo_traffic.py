@@ -10,6 +10,7 @@ from scenarios import Fault, Scenario, ScenarioError
 from scenarios.roads import SumoRoads
 from scenarios.simulated_traffic import SumoTraffic
 from simulator.experiment.build.constructors import same_keys
+from simulator.experiment.build.physics import build_physics
 from simulator.experiment.study_area import City
 from simulator.files.errors import InputError, ProgramError, RejectionError
 from simulator.files.messages import Note, notes_of
@@ -21,7 +22,6 @@ from simulator.traffic.clock import Clock
 from simulator.traffic.demand.sumo_routes import NotDrivableError, read_sumo_routes, sumo_link_ids
 from simulator.traffic.engine import Engine
 from simulator.traffic.fleet import Fleet
-from simulator.traffic.lanes import LinkPhysics
 from simulator.traffic.sumo.engine import Sumo
 from simulator.traffic.sumo.inputs import Insertions, SumoInputs, refuse_connection
 
@@ -222,7 +222,7 @@ def build_beside(
             )
     except InputError as error:
         raise ScenarioError(scenario.name, _faults(scenario, error, streams=streams)) from error
-    physics = LinkPhysics.build(city.roads.links, clock)
+    physics = build_physics(scenario, city.roads, clock)
     fleet = Fleet(city.roads.links, physics, demand.trips, demand.routes, clock=clock)
     with stopwatch.phase("compile"):
         fleet.compile()

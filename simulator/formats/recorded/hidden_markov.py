@@ -7,6 +7,7 @@ from scipy.sparse.csgraph import dijkstra
 
 from simulator.arrays import FloatArray, Int32Array, IntArray
 from simulator.roads import RoadNetwork
+from simulator.traffic.paths import TurnGraph
 from simulator.traffic.recording import Tracks
 
 _CANDIDATES = 12
@@ -108,8 +109,7 @@ def _route_metres(
     (a, a_share), (b, b_share) = start, end
     possible = (a >= 0)[:, :, None] & (b >= 0)[:, None, :] & (longest >= 0)[:, None, None]
     leg, i, j = np.nonzero(possible)
-    origin, destination = links.to_node[a[leg, i]], links.from_node[b[leg, j]]
-    between = _node_metres(roads, origin, destination, longest[leg])
+    between = _metres_between(roads, a[leg, i], b[leg, j], longest[leg])
     ahead = (b_share[leg, j] - a_share[leg, i]) * links.length_m[a[leg, i]]
     over = (1.0 - a_share[leg, i]) * links.length_m[a[leg, i]] + between + b_share[leg, j] * links.length_m[b[leg, j]]
     metres = np.full(possible.shape, np.inf)
@@ -117,15 +117,21 @@ def _route_metres(
     return metres
 
 
-def _node_metres(roads: RoadNetwork, origin: Int32Array, destination: Int32Array, longest: FloatArray) -> FloatArray:
-    """Return the length of the shortest path between each pair of nodes, (pairs,); inf if above its `longest`."""
-    links, nodes = roads.links, len(roads.node_xy)
-    open_ = np.flatnonzero(roads.through[links.from_node])
+def _metres_between(roads: RoadNetwork, first: Int32Array, last: Int32Array, longest: FloatArray) -> FloatArray:
+    """Return the length of the shortest path from the end of each `first` link to the start of the `last`, (pairs,).
+
+    Paths have allowed turns only. A length above its `longest` may be inf.
+    """
+    turns = TurnGraph.build(roads.links, roads.through, roads.banned_turns)
+    places, length_m = len(turns.node), roads.links.length_m[turns.link]
+    pair, destination = turns.before(last)
+    origin, longest = turns.after[first][pair], longest[pair]
+    open_ = np.flatnonzero(turns.through[turns.from_place])
     # The shortest of parallel links comes first and is kept.
-    open_ = open_[np.argsort(links.length_m[open_], kind="stable")]
-    ends = links.from_node[open_].astype(np.int64) * nodes + links.to_node[open_]
+    open_ = open_[np.argsort(length_m[open_], kind="stable")]
+    ends = turns.from_place[open_].astype(np.int64) * places + turns.to_place[open_]
     open_ = open_[np.unique(ends, return_index=True)[1]]
-    graph = csr_array((links.length_m[open_], (links.from_node[open_], links.to_node[open_])), shape=(nodes, nodes))
+    graph = csr_array((length_m[open_], (turns.from_place[open_], turns.to_place[open_])), shape=(places, places))
     distinct, which = np.unique(origin, return_inverse=True)
     limit = np.zeros(len(distinct))
     np.maximum.at(limit, which, longest)
@@ -135,10 +141,12 @@ def _node_metres(roads: RoadNetwork, origin: Int32Array, destination: Int32Array
     row = place[which]
     order = np.argsort(row, kind="stable")
     metres = np.empty(len(origin))
-    rows = max(1, min(256, _BLOCK_CELLS // nodes))
-    for first in range(0, len(distinct), rows):
-        grown = by_limit[first : first + rows]
+    rows = max(1, min(256, _BLOCK_CELLS // places))
+    for start in range(0, len(distinct), rows):
+        grown = by_limit[start : start + rows]
         found = dijkstra(graph, indices=distinct[grown], limit=limit[grown[-1]])
-        pairs = order[slice(*np.searchsorted(row, [first, first + rows], sorter=order))]
-        metres[pairs] = found[row[pairs] - first, destination[pairs]]
-    return metres
+        pairs = order[slice(*np.searchsorted(row, [start, start + rows], sorter=order))]
+        metres[pairs] = found[row[pairs] - start, destination[pairs]]
+    shortest = np.full(len(last), np.inf)
+    np.minimum.at(shortest, pair, metres)
+    return shortest

@@ -86,9 +86,9 @@ def _classify_legs(
 ) -> tuple[npt.NDArray[np.int8], FloatArray, IntArray, Routes]:
     """Return the leg from each fix: its kind, the length of its path in metres, and its row in the routes; and those.
 
-    A leg within one link, and one between fixes that are not matched, has row -1.
+    A leg within one link, and one between fixes that are not matched, has row -1. Paths have allowed turns only.
     """
-    links, length = roads.links, roads.links.length_m
+    length = roads.links.length_m
     follow = np.append(link[1:], -1)
     later = np.append(fraction[1:], 0.0)
     straight = np.append(np.hypot(*np.diff(xy, axis=0).T), 0.0)
@@ -100,33 +100,18 @@ def _classify_legs(
     kind[along] = _ALONG
     metres = np.where(along, np.abs(ahead), straight)
     over = np.flatnonzero(both & ~along)
-    ends = np.stack([links.to_node[link[over]], links.from_node[follow[over]]], axis=1)
-    pairs, which = np.unique(ends, axis=0, return_inverse=True)
-    routes, row, route_m = _routes(roads, pairs)
+    pairs, which = np.unique(np.stack([link[over], follow[over]], axis=1), axis=0, return_inverse=True)
+    reached, routes = ShortestPaths.of(roads).between(*pairs.T)
+    row = np.repeat(np.arange(len(pairs)), np.diff(routes.offsets))
+    route_m = np.where(reached, np.bincount(row, length[routes.links], len(pairs)), np.inf)
     which = which.reshape(-1)
     path_m = (1.0 - fraction[over]) * length[link[over]] + route_m[which] + later[over] * length[follow[over]]
     likely = path_m <= DETOUR * straight[over] + 4.0 * most_m
     kind[over] = np.where(likely, _PATH, _JUMP)
     metres[over] = np.where(likely, path_m, straight[over])
     route = np.full(len(link), -1, dtype=np.int64)
-    route[over] = row[which]
+    route[over] = which
     return kind, metres, route, routes
-
-
-def _routes(roads: RoadNetwork, pairs: Int32Array) -> tuple[Routes, IntArray, FloatArray]:
-    """Return routes between pairs of nodes, each pair's row (-1: no route needed), and metres (inf: no path)."""
-    apart = pairs[:, 0] != pairs[:, 1]
-    metres = np.where(apart, np.inf, 0.0)
-    row = np.full(len(pairs), -1, dtype=np.int64)
-    paths = ShortestPaths(roads.links, through=roads.through)
-    origin, destination = np.ascontiguousarray(pairs.T)
-    apart[apart] = paths.reached(origin[apart], destination[apart])
-    routes = Routes(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32))
-    if apart.any():
-        routes = paths.routes(origin[apart], destination[apart])
-        row[apart] = np.arange(len(routes))
-        metres[apart] = np.add.reduceat(roads.links.length_m[routes.links], routes.offsets[:-1])
-    return routes, row, metres
 
 
 def _recorded(tracks: Tracks, time_s: FloatArray, at: IntArray) -> npt.NDArray[np.float32]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,12 +17,22 @@ from pyogrio.errors import DataLayerError, DataSourceError  # type: ignore[impor
 from simulator.files.atomic_write import export_file, export_folder
 from simulator.files.errors import InputError
 from simulator.files.tables import check_parquet
-from simulator.formats.roads.layers import LINKS, NODES, Layer, layers_of, network_of
+from simulator.formats.roads.layers import (
+    LINKS,
+    MOVEMENTS,
+    NODES,
+    SIGNALS,
+    Layer,
+    junction_layers,
+    junctions_of,
+    layers_of,
+    network_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import geopandas as gpd
+    import pandas as pd
 
     from simulator.roads.network import RoadNetwork
     from simulator.roads.raw_network import RawNetwork
@@ -46,7 +57,8 @@ def write_geopackage(network: RoadNetwork, path: str | Path, *, overwrite: bool 
     Parameters
     ----------
     network
-        Any network; see :func:`~simulator.formats.roads.layers.layers_of` for the columns.
+        Any network; see :func:`~simulator.formats.roads.layers.layers_of` and
+        :func:`~simulator.formats.roads.layers.junction_layers` for the columns.
     path
         The file; its name must end in ``.gpkg``.
     overwrite
@@ -57,18 +69,19 @@ def write_geopackage(network: RoadNetwork, path: str | Path, *, overwrite: bool 
     InputError
         If the file exists and may not be replaced, it cannot be written, or an attribute cannot be stored as a column.
     """
-    write_layers(layers_of(network), Path(path), metadata={_CRS: network.crs.to_json()}, overwrite=overwrite)
+    layers = layers_of(network) | junction_layers(network)
+    write_layers(layers, Path(path), metadata={_CRS: network.crs.to_json()}, overwrite=overwrite)
 
 
 def write_layers(
-    frames: Mapping[str, gpd.GeoDataFrame], path: Path, *, metadata: Mapping[str, str], overwrite: bool
+    frames: Mapping[str, pd.DataFrame], path: Path, *, metadata: Mapping[str, str], overwrite: bool
 ) -> None:
     """Write layers to a GeoPackage, completely or not at all.
 
     Parameters
     ----------
     frames
-        Layers by name.
+        Layers by name, with or without geometries.
     path
         The file; its name must end in ``.gpkg``.
     metadata
@@ -113,7 +126,7 @@ def read_geopackage(path: str | Path) -> RawNetwork:
     ----------
     path
         A GeoPackage with layers ``nodes`` (``node``, ``x``, ``y``) and ``links`` (``from``, ``to``, the numbers of
-        :mod:`simulator.roads.schema`).
+        :mod:`simulator.roads.schema`), and ``movements`` and ``signals`` if there are any.
 
     Returns
     -------
@@ -137,18 +150,25 @@ def read_geopackage(path: str | Path) -> RawNetwork:
         raise InputError([f"{path}: it is empty"])
     if begin != _MAGIC:
         raise InputError([f"{path}: is not a GeoPackage: it does not begin with the header of an SQLite database"])
-    layers, crs = [], None
-    for name in (NODES, LINKS):
+    layers: dict[str, Layer] = {}
+    crs = None
+    for name in (NODES, LINKS, MOVEMENTS, SIGNALS):
         try:
+            if name in (MOVEMENTS, SIGNALS) and name not in pyogrio.list_layers(path)[:, 0]:
+                continue
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # GDAL's warnings are either irrelevant or become faults below
                 info = pyogrio.read_info(path, layer=name)
                 meta, table = pyogrio.read_arrow(path, layer=name)
-            layers.append(_layer(table, meta["geometry_name"] or "wkb_geometry", meta.get("crs")))
+            layers[name] = _layer(table, meta["geometry_name"] or "wkb_geometry", meta.get("crs"))
         except _UNREADABLE as error:
             raise InputError([f"{path}: layer {name}: cannot be read as GeoPackage: {error}"]) from error
         crs = crs or (info.get("dataset_metadata") or {}).get(_CRS)
-    return network_of(*layers, crs=crs, files=(f"{path}: layer {NODES}", f"{path}: layer {LINKS}"), name=path.name)
+    files = (f"{path}: layer {NODES}", f"{path}: layer {LINKS}")
+    raw = network_of(layers[NODES], layers[LINKS], crs=crs, files=files, name=path.name)
+    rows = {name: layer.rows for name, layer in layers.items()}
+    movements, signals = junctions_of(rows, raw.links, file=str(path))
+    return replace(raw, movements=movements, signals=signals)
 
 
 def _layer(table: pa.Table, geometry: str, crs: object) -> Layer:
@@ -169,7 +189,7 @@ _GEOPARQUET_UNREADABLE = (
 
 
 def write_geoparquet(network: RoadNetwork, folder: str | Path, *, overwrite: bool = False) -> None:
-    """Write ``nodes.parquet`` and ``links.parquet``, both or neither.
+    """Write ``nodes.parquet`` and ``links.parquet``, both or neither; movements and signals are left out.
 
     Parameters
     ----------

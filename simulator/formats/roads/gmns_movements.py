@@ -11,7 +11,7 @@ from simulator.files.messages import counted
 from simulator.files.tables import column_names
 from simulator.formats.roads.gmns_tables import OWN_PREFIX, find_table, forbids, open_table, own_values
 from simulator.formats.roads.tables import unique_ids
-from simulator.roads.movements import RIGHTS_OF_WAY, TURNS, movement_table, signal_table, unnamed_turns
+from simulator.roads.movements import RIGHTS_OF_WAY, TURNS, are_places, movement_table, signal_table, unnamed_turns
 from simulator.roads.schema import node_ids
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def read_movements(
         table.refuse(f"{OWN_PREFIX}{name}", wrong, f"one of {', '.join(known)}, in JSON")
     wrong = np.array([not isinstance(values.get("signal", ""), str | int) for values in own])
     table.refuse(f"{OWN_PREFIX}signal", wrong, "text or a whole number, in JSON")
-    wrong = np.array([not _are_places(values.get("yields_to")) for values in own])
+    wrong = np.array([not are_places(values.get("yields_to")) for values in own])
     table.refuse(f"{OWN_PREFIX}yields_to", wrong, "a list of whole numbers of at least 0, in JSON")
     table.check()
     of_movement, remarks = _read_windows(folder)
@@ -160,11 +160,6 @@ def read_movements(
 
 _WINDOW = ("from_s", "to_s", "protected", "cycle_s", "offset_s", "actuated")
 _Windows = tuple[tuple[float, float, bool, float, float, bool], ...]
-
-
-def _are_places(value: object) -> bool:
-    """Return whether a value of ``yields_to`` is unknown or a tuple of places."""
-    return value is None or (isinstance(value, tuple) and all(type(place) is int and place >= 0 for place in value))
 
 
 def _lanes(start: float, end: float, lanes: float) -> list[int]:

@@ -11,6 +11,16 @@ import pandas as pd
 import shapely
 
 from simulator.files.errors import InputError
+from simulator.roads.movements import (
+    MOVEMENT_COLUMNS,
+    RIGHTS_OF_WAY,
+    SIGNAL_COLUMNS,
+    TURNS,
+    UNKNOWN,
+    are_places,
+    movement_table,
+    signal_table,
+)
 from simulator.roads.projection import known_crs
 from simulator.roads.raw_network import RawNetwork, column_of
 from simulator.roads.schema import EDGE_NUMBERS, crs_faults, edge_faults, node_faults, tupled
@@ -164,7 +174,7 @@ def in_json(value: object, name: str, what: str) -> str | None:
 
 NODE_COLUMNS = frozenset({"node", "x", "y", "geometry", "geom", "fid", "ogc_fid"})
 LINK_COLUMNS = frozenset({"link", "from", "to", "key", "straight", "geometry", "geom", "fid", "ogc_fid"})
-NODES, LINKS = "nodes", "links"
+NODES, LINKS, MOVEMENTS, SIGNALS = "nodes", "links", "movements", "signals"
 _WANTED = (("node", "x", "y"), ("from", "to", *EDGE_NUMBERS))
 
 
@@ -216,6 +226,84 @@ def layers_of(network: RoadNetwork) -> dict[str, gpd.GeoDataFrame]:
         NODES: gpd.GeoDataFrame(pd.DataFrame(nodes), geometry=points, crs=network.crs),
         LINKS: gpd.GeoDataFrame(pd.DataFrame(links), geometry=lines, crs=network.crs),
     }
+
+
+def junction_layers(network: RoadNetwork) -> dict[str, pd.DataFrame]:
+    """Convert movements and signals to tables without geometries, ``movements`` and ``signals``; none of an empty one.
+
+    Links are those of `layers_of`; the node of a movement is that at which its first link ends. Places to which a
+    movement yields are written as JSON.
+    """
+    tables: dict[str, list[Any]] = {
+        MOVEMENTS: network.movements.drop(columns="node").to_dict("records"),
+        SIGNALS: network.signals.to_dict("records"),
+    }
+    return {
+        name: pd.DataFrame(to_columns(rows, reserved=frozenset(), what=name[:-1]))
+        for name, rows in tables.items()
+        if rows
+    }
+
+
+def junctions_of(
+    layers: Mapping[str, Sequence[dict[str, Any]]], links: pd.DataFrame, *, file: str
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Convert layers of movements and signals back to tables.
+
+    Parameters
+    ----------
+    layers
+        The rows of each layer that there is, by name.
+    links
+        The links of the network, as in :class:`~simulator.roads.raw_network.RawNetwork`, in the order of their ids.
+    file
+        The file's name for messages.
+
+    Returns
+    -------
+    tuple of pandas.DataFrame
+        Movements and signals, as in :class:`~simulator.roads.raw_network.RawNetwork`.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, or a value cannot be used; it names file, layer, row and rule.
+    """
+    faults, read = [], {}
+    for name, kinds in ((MOVEMENTS, MOVEMENT_COLUMNS), (SIGNALS, SIGNAL_COLUMNS)):
+        where = f"{file}: layer {name}"
+        read[name] = from_rows(layers.get(name, ()), file=where)
+        for number, row in enumerate(read[name], start=1):
+            values = (UNKNOWN if name == MOVEMENTS else {}) | row
+            for column, kind in kinds.items():
+                rule = _rule_broken(column, kind, values.get(column), len(links))
+                faults += [f"{where}: row {number}: {column} must be {rule}, got {row.get(column)!r}"] if rule else []
+    if faults:
+        raise InputError(faults[:20])
+    labels, ends = links.index.tolist(), links["to"].tolist()
+    rows = [
+        row | {"node": ends[row["from_link"]], **{end: labels[row[end]] for end in ("from_link", "to_link")}}
+        for row in read[MOVEMENTS]
+    ]
+    return movement_table(rows), signal_table(read[SIGNALS])
+
+
+_CHOICES = {"turn": TURNS, "right_of_way": RIGHTS_OF_WAY}
+_NUMBERS = {"bool": (bool,), "int64": (int,), "float64": (int, float)}
+
+
+def _rule_broken(column: str, kind: str, value: Any, links: int) -> str | None:
+    """Return the rule for a value of a movement or signal that it breaks; None if it breaks none."""
+    if column in ("from_link", "to_link"):
+        return None if type(value) is int and 0 <= value < links else f"a link of layer {LINKS}"
+    if column in _CHOICES:
+        return None if value in (None, *_CHOICES[column]) else f"one of {', '.join(_CHOICES[column])}"
+    if column == "yields_to":
+        return None if are_places(value) else "a list of whole numbers of at least 0"
+    if kind == "object":
+        return None if column == "node" or value is None or isinstance(value, str | int) else "text or a whole number"
+    words = {"bool": "true or false", "int64": "a whole number", "float64": "a number"}
+    return None if type(value) in _NUMBERS[kind] else words[kind]
 
 
 class Layer(NamedTuple):

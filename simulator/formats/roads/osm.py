@@ -223,7 +223,8 @@ def _network(path: Path, graph: nx.MultiDiGraph[Any], left_out: list[str], ways:
         column = column_of([data.get(name) for *_, data in edges])
         links[names.get(name, name.replace("geometry", "shape"))] = column
     xy = np.array([(data["x"], data["y"]) for _, data in joined.nodes(data=True)])
-    if ways.controls or ways.restrictions or any(data["ends"][1].turn_lanes for *_, data in edges):
+    last = [data["ends"][1] for *_, data in edges]
+    if ways.controls or ways.restrictions or any(street.turn_lanes or street.roundabout for street in last):
         stated = [_stated_link(start, end, data, xy, known) for start, end, _, data in edges]
         movements, words = movements_of(links, stated, ways.controls, ways.restrictions)
     else:

@@ -8,13 +8,13 @@ import numpy as np
 import shapely
 
 from simulator.files.messages import counted
+from simulator.roads.junctions import HEADING_M, headings_deg
 from simulator.roads.movements import movement_table, unnamed_turns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import pandas as pd
-    from numpy.typing import NDArray
 
     from simulator.formats.roads.osm_streets import Street
 
@@ -24,7 +24,6 @@ CONTROLS = frozenset({"traffic_signals", "stop", "give_way"})
 """Values of ``highway`` of nodes that control a junction."""
 _NEAR_M = 50.0
 """A signal or sign on a link controls the junction at its end if it is at most so far from it."""
-_HEADING_M = 10.0
 _STRAIGHT_DEG, _SLIGHT_DEG, _BACK_DEG = 30.0, 60.0, 150.0
 _MOTORCARS = ("motorcar", "motor_vehicle")
 _KINDS = {
@@ -103,8 +102,8 @@ def movements_of(
     Returns
     -------
     movements : pandas.DataFrame
-        All turns at each node that has a signal, a sign, a restriction, or a link with lanes for turns that fit its
-        number of lanes. The key of a signal is the id of the node.
+        All turns at each node that has a signal, a sign, a restriction, the entry of a roundabout, or a link with lanes
+        for turns that fit its number of lanes. The key of a signal is the id of the node.
     remarks : list of str
         A sentence with the numbers of what was read and left out; none if there is nothing.
     """
@@ -116,6 +115,15 @@ def movements_of(
     arriving: dict[int, list[int]] = {}
     for node, link in dict.fromkeys((node, link) for node, link, _ in turns):
         arriving.setdefault(node, []).append(link)
+    entries = [
+        link
+        for at in arriving.values()
+        if any(links[link].last.roundabout for link in at)
+        for link in at
+        if not links[link].last.roundabout and controlled[link] is None
+    ]
+    for link in entries:
+        controlled[link] = "give_way"
     signed = {node for node, at in arriving.items() if any(controlled[link] in _SIGNS for link in at)}
     stated = {node for node, at in arriving.items() if any(controlled[link] or lanes[link] for link in at)}
     stated |= {node for node, link, following in turns if (link, following) in closed}
@@ -142,11 +150,17 @@ def movements_of(
             "restrictions left out, not at a node of their links",
         ),
         (len({row["signal"] for row in rows} - {None}), "junction with signals", "junctions with signals"),
-        (sum(control in _SIGNS for control in controlled), "link with a sign", "links with a stop or give-way sign"),
+        (
+            sum(control in _SIGNS for control in controlled) - len(entries),
+            "link with a sign",
+            "links with a stop or give-way sign",
+        ),
+        (len(entries), "entry of a roundabout", "entries of roundabouts"),
         (sum(map(bool, lanes)), "link with lanes for turns", "links with lanes for turns"),
     )
     words = ", ".join(counted(number, one, several) for number, one, several in counts if number)
-    return movement_table(rows), [f"junctions: {words}; no engine keeps to them yet"] if words else []
+    remarks = [f"junctions: {words}; routes keep to the turns, and no engine to the others yet"] if words else []
+    return movement_table(rows), remarks
 
 
 _SIGNS = {"stop": "stop", "give_way": "yield", "all": "all_way_stop"}
@@ -155,8 +169,8 @@ _SIGNS = {"stop": "stop", "give_way": "yield", "all": "all_way_stop"}
 def _turn_kinds(links: Sequence[OsmLink], turns: Sequence[tuple[int, int, int]]) -> dict[tuple[int, int], str]:
     """Classify turns by the angle between the last metres of one link and the first metres of the next."""
     shapes = np.array([link.shape for link in links], dtype=object)
-    leaving = _heading(shapes, 0.0, _HEADING_M)
-    arriving = _heading(shapes, -_HEADING_M, shapely.length(shapes))
+    leaving = headings_deg(shapes, 0.0, HEADING_M)
+    arriving = headings_deg(shapes, -HEADING_M, shapely.length(shapes))
     kinds = {}
     for _, link, following in turns:
         angle = (leaving[following] - arriving[link] + 180) % 360 - 180  # counter-clockwise
@@ -168,14 +182,6 @@ def _turn_kinds(links: Sequence[OsmLink], turns: Sequence[tuple[int, int, int]])
         else:
             kinds[link, following] = side if abs(angle) > _SLIGHT_DEG else f"slight_{side}"
     return kinds
-
-
-def _heading(
-    shapes: NDArray[np.object_], from_m: float | NDArray[np.float64], to_m: float | NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return the direction from one place along each shape to another, degrees counter-clockwise from east."""
-    begin, end = (shapely.get_coordinates(shapely.line_interpolate_point(shapes, at)) for at in (from_m, to_m))
-    return np.asarray(np.degrees(np.arctan2(*(end - begin).T[::-1])))
 
 
 def _closed(

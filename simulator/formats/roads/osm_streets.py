@@ -193,6 +193,7 @@ class Street(NamedTuple):
     name: str | None = None
     along: bool = True
     turn_lanes: str | None = None
+    roundabout: bool = False
 
     @classmethod
     def from_tags(
@@ -237,7 +238,8 @@ class Street(NamedTuple):
         if turns is None and not all(directions(tags)):
             turns = tags.get("turn:lanes")
         numbers = (length_m, kph / 3.6, count, capacity)
-        return cls(way, road_class, *numbers, tuple(guessed), name or None, along, turns)
+        circle = tags.get("junction") == "roundabout"
+        return cls(way, road_class, *numbers, tuple(guessed), name or None, along, turns, circle)
 
 
 def link_of(streets: Sequence[Street]) -> dict[str, Any]:

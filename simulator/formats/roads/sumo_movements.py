@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -40,23 +41,58 @@ _UNREGULATED = ("unregulated", "traffic_light_unregulated")
 """Types of junctions at which SUMO lets no vehicle yield, and for which it writes no priorities."""
 
 
+class InternalLanes:
+    """Lanes within the junctions of a network, which sumolib leaves out."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, tuple[float, float]] = {}
+        self._following: dict[str, str] = {}
+
+    def add(self, name: str, attributes: Mapping[str, str]) -> None:
+        """Note an element of the file if it is an internal lane, or connects one; faulty ones are unknown."""
+        if name == "lane" and attributes.get("id", "").startswith(":"):
+            with suppress(KeyError, ValueError):
+                length_m, speed_mps = float(attributes["length"]), float(attributes["speed"])
+                if 0 <= length_m < np.inf and 0 < speed_mps < np.inf:
+                    self._values[attributes["id"]] = length_m, speed_mps
+        elif name == "connection" and attributes["from"].startswith(":"):
+            self._following[f"{attributes['from']}_{attributes.get('fromLane')}"] = attributes.get("via", "")
+
+    def path(self, lane: str) -> dict[str, float]:
+        """Return the length and the least speed of the lanes from one on; nothing if one of them is unknown."""
+        passed: list[str] = []
+        while lane:
+            if lane in passed or lane not in self._values:
+                return {}
+            passed.append(lane)
+            lane = self._following.get(lane, "")
+        if not passed:
+            return {}
+        lengths_m, speeds_mps = zip(*(self._values[lane] for lane in passed), strict=True)
+        return {"length_m": sum(lengths_m), "speed_mps": min(speeds_mps)}
+
+
 def movements_of(
-    net: Any, links: Sequence[Any], table: pd.DataFrame, vehicle_class: str, rows: Mapping[str, int]
+    links: Sequence[Any],
+    table: pd.DataFrame,
+    vehicle_class: str,
+    rows: Mapping[str, int],
+    internal: InternalLanes,
 ) -> tuple[pd.DataFrame, int, int]:
     """Make the table of movements of the edges that became links.
 
     Parameters
     ----------
-    net
-        A network of sumolib, with internal edges.
     links
-        Its edges that became links.
+        The edges of sumolib.
     table
         Their links, in the same order.
     vehicle_class
         One of SUMO's; a link has the lanes that it may use.
     rows
         Id of a junction to its row.
+    internal
+        The lanes within junctions.
 
     Returns
     -------
@@ -86,7 +122,7 @@ def movements_of(
             "right_of_way": _RIGHTS_OF_WAY.get(connection.getState()),
             "signal": connection.getTLSID() or None,
             "group": connection.getTLLinkIndex(),
-            **_path(net, connection.getViaLaneID()),
+            **internal.path(connection.getViaLaneID()),
             **priorities.get(connection, {}),
         }
         for link, edge in enumerate(links)
@@ -103,20 +139,6 @@ def movements_of(
     return movement_table([*found, *closed]), len(closed), len(closed) + connected
 
 
-def _path(net: Any, lane: str) -> dict[str, float]:
-    """Return the length and the least speed of the internal lanes from one on; nothing if the file lacks one."""
-    length_m, speed_mps, passed = 0.0, np.inf, set()
-    while lane:
-        if lane in passed or not net.hasEdge(lane.rpartition("_")[0]):
-            return {}
-        passed.add(lane)
-        internal = net.getLane(lane)
-        length_m += internal.getLength()
-        speed_mps = min(speed_mps, internal.getSpeed())
-        lane = next((following.getViaLaneID() for following in internal.getOutgoing()), "")
-    return {"length_m": length_m, "speed_mps": speed_mps} if passed else {}
-
-
 def _priorities(junction: Any) -> dict[Any, dict[str, Any]]:
     """Return place and priority of each connection of a junction, those of all vehicle classes.
 
@@ -126,9 +148,8 @@ def _priorities(junction: Any) -> dict[Any, dict[str, Any]]:
     connections = [
         connection
         for lane in junction._incLanes  # noqa: SLF001 - sumolib's getLinkIndex() searches them for each connection
-        if lane in lanes and not lane.startswith(":")
+        if lane in lanes
         for connection in lanes[lane].getOutgoing()
-        if connection.getTo().getFunction() != "walkingarea"
     ]
     responses = junction._prohibits  # noqa: SLF001 - sumolib has no other access
     free = () if junction.getType() in _UNREGULATED else None

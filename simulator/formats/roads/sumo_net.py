@@ -14,7 +14,7 @@ from simulator.files.errors import InputError
 from simulator.files.extras import import_extra
 from simulator.files.messages import counted
 from simulator.files.xml_elements import elements_of
-from simulator.formats.roads.sumo_movements import movements_of, signals_of
+from simulator.formats.roads.sumo_movements import InternalLanes, movements_of, signals_of
 from simulator.roads.raw_network import Defaults, RawNetwork, column_of
 from simulator.roads.sumo_frame import NOWHERE, NetFrame
 
@@ -71,10 +71,10 @@ def read_sumo_net(
     if vehicle_class not in (known := vehicle_classes()):
         words = f"vehicle_class must be one of SUMO's, {', '.join(sorted(known))}{suggestion(vehicle_class, known)}"
         raise InputError([f"{words}; got {vehicle_class!r}"])
-    net = read_net_file(path, None if additional is None else Path(additional))
+    net, internal = read_net_file(path, None if additional is None else Path(additional))
     location = net._location  # noqa: SLF001 - sumolib gives its parts, but not whether there is a projection
     frame = NetFrame.from_location(location, anchor=anchor, what=str(path))
-    edges = net.getEdges(withInternal=False)
+    edges = net.getEdges()
     usable = [edge for edge in edges if edge.allows(vehicle_class)]
     loops = [edge.getID() for edge in usable if edge.getFromNode() is edge.getToNode()]
     links = [edge for edge in usable if edge.getFromNode() is not edge.getToNode()]
@@ -95,11 +95,11 @@ def read_sumo_net(
     nodes = [node for node in net.getNodes() if node.getID() in ends]
     rows = {node.getID(): row for row, node in enumerate(nodes)}
     link_table = _link_table(links, rows, frame, vehicle_class)
-    movements, closed_turns, turns = movements_of(net, links, link_table, vehicle_class, rows)
+    movements, closed_turns, turns = movements_of(links, link_table, vehicle_class, rows, internal)
     if closed_turns:
         remarks.append(
-            f"the file does not connect {closed_turns:,} of {counted(turns, 'turn')} from link to link; only SUMO "
-            "itself keeps to that, and to its signals, and counts the way over a junction"
+            f"the file does not connect {closed_turns:,} of {counted(turns, 'turn')} from link to link, and no "
+            "route has such a turn; only SUMO itself keeps to lanes and signals, and counts the way over a junction"
         )
     return RawNetwork(
         nodes=_node_table(nodes, frame),
@@ -149,7 +149,7 @@ def _few_classes(edge: Any) -> set[str]:
     return allowed if len(allowed) <= 4 else {"others"}
 
 
-def read_net_file(path: Path, additional: Path | None = None) -> Any:
+def read_net_file(path: Path, additional: Path | None = None) -> tuple[Any, InternalLanes]:
     """Read a SUMO network file.
 
     Parameters
@@ -161,20 +161,23 @@ def read_net_file(path: Path, additional: Path | None = None) -> Any:
 
     Returns
     -------
-    sumolib.net.Net
-        The network with turns, right of way, edges within junctions, and for each signal the program loaded last. All but
-        edges within junctions are checked.
+    net : sumolib.net.Net
+        The network, checked, without internal edges, with turns, right of way, and for each signal the program loaded
+        last.
+    internal : InternalLanes
+        The lanes within its junctions.
 
     Raises
     ------
     InputError
         If a file cannot be read, is not a SUMO network, or contains data that cannot be used.
     """
-    reader = import_sumolib().net.NetReader(withInternal=True, withLatestPrograms=True)
+    reader = import_sumolib().net.NetReader(withLatestPrograms=True)
     reader._currentProgram = None  # noqa: SLF001 - sumolib reads it before it sets it
-    _read_elements(reader, path, root="net")
+    internal = InternalLanes()
+    _read_elements(reader, path, root="net", internal=internal)
     net = reader.getNet()
-    faults = [f"{path}: {fault}" for edge in net.getEdges(withInternal=False) for fault in _faults(edge)]
+    faults = [f"{path}: {fault}" for edge in net.getEdges() for fault in _faults(edge)]
     if faults:
         raise InputError(faults)
     if additional is not None:
@@ -183,11 +186,18 @@ def read_net_file(path: Path, additional: Path | None = None) -> Any:
         if unknown := [signal.getID() for signal in net.getTrafficLights() if signal.getID() not in known]:
             rule = f"a program must be for a signal of {path}"
             raise InputError([f"{additional}: tlLogic {signal!r}: {rule}" for signal in unknown[:SHOWN]])
-    return net
+    return net, internal
 
 
-def _read_elements(reader: Any, path: Path, *, root: str | None = None, only: tuple[str, ...] | None = None) -> None:
-    """Give the elements of a file to sumolib, all or those with some names."""
+def _read_elements(
+    reader: Any,
+    path: Path,
+    *,
+    root: str | None = None,
+    only: tuple[str, ...] | None = None,
+    internal: InternalLanes | None = None,
+) -> None:
+    """Give the elements of a file to sumolib, all or those with some names, and collect internal lanes."""
     defined: dict[tuple[str, str | None], int] = {}
     for name, attributes, line in elements_of(path, root=root):
         if only is not None and name not in only:
@@ -198,6 +208,8 @@ def _read_elements(reader: Any, path: Path, *, root: str | None = None, only: tu
                 reader.endElement(name)
                 continue
             reader.startElement(name, attributes)
+            if internal is not None:
+                internal.add(name, attributes)
         except KeyError as error:
             fault = f"<{name}> cannot be used: it lacks, or nothing has the name, {error.args[0]!r}"
         except (ValueError, OverflowError, IndexError, AttributeError, TypeError) as error:

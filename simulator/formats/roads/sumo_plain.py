@@ -98,7 +98,7 @@ def _nodes(network: RoadNetwork, ids: dict[Any, str], signals: Mapping[int, str]
         )
     for node, (name, (x, y)) in enumerate(zip(network.node_names, network.node_xy.tolist(), strict=True)):
         signal = {"type": "traffic_light", "tl": signals[node]} if node in signals else {}
-        ET.SubElement(root, "node", id=ids[name], x=repr(x), y=repr(y), **signal)
+        ET.SubElement(root, "node", {"id": ids[name], "x": repr(x), "y": repr(y)} | signal)
     return root
 
 

@@ -204,7 +204,10 @@ const Motion = (() => {
     const ask = (time) => {
       asked.fill(0);
       let number = 0;
-      for (let i = 0; i < fleet.vehicles && fleet.begins(i) <= time; i += 1) if (fleet.willing[i] && fleet.place(i, time, out)) number += (asked[i] = 1);
+      for (let i = 0; i < fleet.vehicles && fleet.begins(i) <= time; i += 1) {
+        const state = fleet.willing[i] && fleet.place(i, time, out);
+        if (state && (state !== WAITING || data.waiting)) number += asked[i] = 1;
+      }
       return number;
     };
     const where = (vehicle, time) => {

@@ -69,13 +69,12 @@ def course_routes(
         # A trip drives a repeated edge once.
         named.append([] if number in faults else links if course.given else [link for link, _ in groupby(links)])
     trips = [number for number, course in enumerate(courses) if not course.given and number not in faults]
-    ends = {(int(end[a]), int(start[b])) for number in trips for a, b in pairwise(named[number])}
-    legs = sorted((first, last) for first, last in ends if first != last)
-    between = _shortest(legs, paths or ShortestPaths(network.links, through=network.through)) if legs else {}
+    legs = sorted({leg for number in trips for leg in pairwise(named[number])})
+    between = _shortest(legs, paths or ShortestPaths.of(network))
     for number in trips:
         whole = named[number][:1]
         for a, b in pairwise(named[number]):
-            path = between.get((int(end[a]), int(start[b])), [])
+            path = between[a, b]
             if path is None:
                 edges = courses[number].edges
                 faults[number] = (_NO_PATH, f"from edge {edges[0]!r} to edge {edges[-1]!r}")
@@ -103,12 +102,9 @@ def sumo_link_ids(network: RoadNetwork) -> dict[str, int]:
 
 
 def _shortest(legs: Sequence[tuple[int, int]], paths: ShortestPaths) -> dict[tuple[int, int], list[int] | None]:
-    """Return the links of the shortest path between each pair of nodes, None where there is no path."""
-    origin, destination = (np.array(ends, dtype=np.int32) for ends in zip(*legs, strict=True))
-    reached = paths.reached(origin, destination)
-    routes = paths.routes(origin[reached], destination[reached])
-    row = np.cumsum(reached) - 1
-    return {leg: routes.of(int(row[i])).tolist() if reached[i] else None for i, leg in enumerate(legs)}
+    """Return the links of the shortest path between each pair of links, None where there is no path."""
+    reached, routes = paths.between(*np.array(legs, dtype=np.int32).reshape(-1, 2).T)
+    return {leg: routes.of(i).tolist() if reached[i] else None for i, leg in enumerate(legs)}
 
 
 class SumoRoutes(NamedTuple):
@@ -151,10 +147,10 @@ def read_sumo_routes(
     """Read SUMO's vehicles, trips and flows for roads that were read from SUMO's network.
 
     A vehicle with a route drives that route. A trip drives its first edge, its edges on the way and its last edge, and
-    the free-flow shortest-time path between them. SUMO itself draws the vehicles of flows, those between zones or
-    junctions, and those whose route is a distribution of routes, and finds their routes: this needs SUMO. Vehicles need
-    not be sorted by departure. A vehicle's start and end positions on its edges, its lane, its type and its stops are
-    ignored.
+    the free-flow shortest-time path between them by allowed turns. SUMO itself draws the vehicles of flows, those
+    between zones or junctions, and those whose route is a distribution of routes, and finds their routes: this needs
+    SUMO. Vehicles need not be sorted by departure. A vehicle's start and end positions on its edges, its lane, its type
+    and its stops are ignored.
 
     Parameters
     ----------
@@ -238,6 +234,9 @@ def read_sumo_routes(
         raise InputError([f"{named}: departures must be before tick 2³¹, got second {depart_s[chosen[-1]]:g}"])
     tick = ticks.astype(np.int32)
     routes = Routes.gathered(driven.links, driven.offsets[course[chosen]], np.diff(driven.offsets)[course[chosen]])
+    if against := np.count_nonzero(routes.has_turn(network.banned_turns)):
+        given = counted(int(against), "route has", "routes have")
+        notes.append(f"{named}: {given} a turn that the roads do not allow; the vehicles drive as the file states")
     links = network.links
     trips = Trips(links.from_node[routes.first], links.to_node[routes.last], tick)
     return SumoRoutes(

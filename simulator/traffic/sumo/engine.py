@@ -177,8 +177,9 @@ class Sumo:
     def places(self) -> VehicleStates:
         """Return the place of every departed vehicle; call `advance` first.
 
-        A vehicle on an edge of the roads has the edge's link. A vehicle within a junction, or on an edge that is not
-        part of the roads, has no link.
+        A vehicle on an edge of the roads has the edge's link, and SUMO's position along it. A vehicle within a junction
+        is at the end of the link that it leaves, with SUMO's coordinates. A vehicle on an edge that is not part of the
+        roads has no link.
         """
         return self._look()[0]
 
@@ -195,7 +196,7 @@ class Sumo:
     def _request_vehicles(self) -> tuple[VehicleStates, FloatArray]:
         registry, edges = self._registry, self._edges
         self._reconcile("asked for its vehicles")
-        vehicles, on_edges, x, y, speed_mps = self._ask("vehicles", "asked for its vehicles")
+        vehicles, on_edges, along, x, y, speed_mps = self._ask("vehicles", "asked for its vehicles")
         rows = np.array([registry.row_of(vehicle) for vehicle in vehicles], dtype=np.int64)
         known = rows >= 0
         rows = rows[known]
@@ -204,6 +205,7 @@ class Sumo:
         driving_now[rows] = True
         state[(state == State.ON_ROAD) & ~driving_now] = State.ABSENT
         link = np.full(len(state), -1, dtype=np.int32)
+        fraction = (state == State.ARRIVED).astype(np.float64)
         xy = np.full((len(state), 2), np.nan)
         for end, edge, point in ((State.WAITING, "first_edge", slice(0, 2)), (State.ARRIVED, "last_edge", slice(2, 4))):
             which = state == end
@@ -211,9 +213,10 @@ class Sumo:
             link[which], xy[which] = links, ends[:, point]
         xy[rows] = np.array([x, y], dtype=np.float64).T[known]
         link[rows] = np.array([edges.link(edge) for edge in on_edges], dtype=np.int32)[known]
+        fraction[rows] = np.array(along, dtype=np.float64)[known]
         speed = np.zeros(len(state))
         speed[rows] = np.maximum(np.array(speed_mps, dtype=np.float64)[known], 0.0)
-        return VehicleStates.from_coordinates(state, self._in_city(xy), link), speed
+        return VehicleStates(state, link, fraction, self._in_city(xy)), speed
 
     def _in_city(self, xy: FloatArray) -> FloatArray:
         xy = self._frame.to_city(xy)

@@ -142,7 +142,7 @@ class Edges:
         return self._number.get(edge, UNKNOWN)
 
     def link(self, edge: str) -> int:
-        """Return the city's link of an edge; -1 if it is not part of the city, or is within a junction."""
+        """Return the city's link of an edge; -1 if it is not part of the city."""
         return self._link_of.get(edge, -1)
 
     def places(self, numbers: Int32Array) -> tuple[Int32Array, FloatArray]:

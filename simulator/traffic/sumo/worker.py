@@ -23,6 +23,7 @@ class Requests:
 
     def __init__(self, sumo: Any) -> None:
         self._sumo = sumo
+        self._length_m: dict[str, float] = {}
 
     def edges(self) -> dict[str, list[float]]:
         """Return x and y of the start and end of each edge, on its rightmost lane.
@@ -33,7 +34,7 @@ class Requests:
         return {edge: self._ends(edge) for edge in sorted({lane.rpartition("_")[0] for lane in lanes})}
 
     def _ends(self, edge: str) -> list[float]:
-        length_m = self._sumo.lane.getLength(f"{edge}_0")
+        length_m = self._edge_length_m(edge)
         convert = self._sumo.simulation.convert2D
         return [*convert(edge, 0.0)[:2], *convert(edge, length_m)[:2]]
 
@@ -69,15 +70,34 @@ class Requests:
         return list(self._sumo.simulation.getPendingVehicles())
 
     def vehicles(self) -> list[list[Any]]:
-        """Return the vehicles on the road, parked ones included: lists of their ids, edges, x, y and speeds in m/s.
+        """Return the vehicles on the road, parked ones included.
 
-        Within a junction, the edge's id begins with a colon. The speed is below 0 where SUMO does not know it.
+        Returns
+        -------
+        list
+            Lists of their ids, edges, fractions of the edge that they have driven, x, y and speeds in m/s. A vehicle
+            within a junction is at the end of the edge that it leaves. The speed is below 0 where SUMO does not know
+            it.
         """
         vehicle = self._sumo.vehicle
         ids = list(vehicle.getIDList())
+        edges, fractions = [], []
+        for each in ids:
+            edge, fraction = vehicle.getRoadID(each), 1.0
+            if edge.startswith(":"):
+                edge = vehicle.getRoute(each)[vehicle.getRouteIndex(each)]
+            else:
+                fraction = min(max(vehicle.getLanePosition(each) / self._edge_length_m(edge), 0.0), 1.0)
+            edges.append(edge)
+            fractions.append(fraction)
         places = [vehicle.getPosition(each) for each in ids]
         x, y = [place[0] for place in places], [place[1] for place in places]
-        return [ids, [vehicle.getRoadID(each) for each in ids], x, y, [vehicle.getSpeed(each) for each in ids]]
+        return [ids, edges, fractions, x, y, [vehicle.getSpeed(each) for each in ids]]
+
+    def _edge_length_m(self, edge: str) -> float:
+        if edge not in self._length_m:
+            self._length_m[edge] = self._sumo.lane.getLength(f"{edge}_0")
+        return self._length_m[edge]
 
     def draw(self, steps: int) -> list[Any]:
         """Advance SUMO by a number of steps, and remove each vehicle when it departs, so that the roads stay empty.
