@@ -7,7 +7,6 @@ import pytest
 from random_roads import random_case
 from roads_by_hand import ENGINES
 
-from simulator.traffic.fleet import Fleet
 from simulator.traffic.physics import LONG_AGO, MOST_AHEAD, NEVER, accepted_gap, entry_slot, green_at, next_visit
 
 
