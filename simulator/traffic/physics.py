@@ -27,8 +27,10 @@ ONE_TICK = 1 << FRACTION_BITS
 
 _LEAST_PASS_BITS = 5
 
-NEVER = 1 << 30
-"""A time that no run reaches: 2²⁰ ticks, 12 days of seconds."""
+MOST_TICKS = 1 << 20
+"""Ticks that a run may have, 12 days of seconds: times have 32 bits."""
+NEVER = MOST_TICKS << FRACTION_BITS
+"""A time that no run reaches."""
 LONG_AGO = -NEVER
 
 MOST_AHEAD = 63

@@ -34,6 +34,7 @@ from simulator.traffic.fleet import Fleet
 from simulator.traffic.motion import logged_every, moments_every_s, sampled_every
 from simulator.traffic.own_engine import UserEngine
 from simulator.traffic.paths import NoPathError, ShortestPaths
+from simulator.traffic.physics import MOST_TICKS
 from simulator.traffic.queue_engine import QueueEngine
 from simulator.traffic.reactive import ReactiveRouting
 from simulator.traffic.recording import Recording, Replay
@@ -42,19 +43,22 @@ from simulator.traffic.trips import Trips
 
 
 def build_simulated(
-    scenario: Any, city: City, *, streams: Streams, stopwatch: Stopwatch, motion: bool, **_: object
+    scenario: Any, city: City, *, streams: Streams, stopwatch: Stopwatch, motion: bool, end_s: float, **_: object
 ) -> Engine:
     """Build an engine that simulates vehicles, in arrays or as one process each, with its trips and routes.
 
     Raises
     ------
     ScenarioError
-        If there is no path between the origin and the destination of a trip.
+        If there is no path between the origin and the destination of a trip, or the run has too many ticks.
     InputError
         If the file of trips cannot be used.
     """
     roads = city.roads
     section, links, clock = scenario.traffic, roads.links, Clock(scenario.traffic.step_s)
+    if clock.ticks(end_s) > MOST_TICKS:
+        rule = f"must be at least {end_s / MOST_TICKS:.6g}: a run of {end_s:g} s may have at most {MOST_TICKS:,} ticks"
+        raise ScenarioError(scenario.name, [Fault("traffic.step_s", rule, section.step_s)])
 
     def plan() -> tuple[Demand, Routes]:
         paths = ShortestPaths.of(roads)
