@@ -10,8 +10,8 @@ from simulator.roads import build_grid
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.synthetic import draw_trips
 from simulator.traffic.lanes import LinkPhysics
-from simulator.traffic.physics import ONE_TICK
 from simulator.traffic.paths import ShortestPaths
+from simulator.traffic.physics import ONE_TICK
 from simulator.traffic.reactive import ReactiveRouting
 from simulator.traffic.trips import Trips
 
@@ -98,7 +98,9 @@ def test_engines_agree_with_random_closures(seed, routing):
     fleet.routes.check_connected(roads.links)
     assert entries_while_closed(fleet, closures) == 0
     opened = {link: max(end for at, _, end in closures if at == link) for link, _, _ in closures}
-    after = {link: ((fleet.entries[:, 1] == link) & (ticks(fleet.entries) >= end)).any() for link, end in opened.items()}
+    after = {
+        link: ((fleet.entries[:, 1] == link) & (ticks(fleet.entries) >= end)).any() for link, end in opened.items()
+    }
     assert any(after.values()), "some closed link is entered again"
 
 

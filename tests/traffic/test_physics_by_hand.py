@@ -59,10 +59,14 @@ def test_bottleneck_discharges_at_its_capacity(engine):
 
 
 @both
-@pytest.mark.parametrize(("lanes", "capacity_vph", "headway_s"), [(4, 1800.0, 0.5), (1, 2400.0, 1.5), (1, 700.0, 5.143)])
+@pytest.mark.parametrize(
+    ("lanes", "capacity_vph", "headway_s"), [(4, 1800.0, 0.5), (1, 2400.0, 1.5), (1, 700.0, 5.143)]
+)
 def test_headway_is_that_of_all_lanes(engine, lanes, capacity_vph, headway_s):
     road = {"lanes": lanes, "capacity_vph": capacity_vph}
-    done = drive(engine, chain({"length_m": 100.0, **road}, {"length_m": 400.0, **road}), [(0, [0, 1, 2])] * 6, until=70)
+    done = drive(
+        engine, chain({"length_m": 100.0, **road}, {"length_m": 400.0, **road}), [(0, [0, 1, 2])] * 6, until=70
+    )
     assert entries_of_link(done, 0) == [k * headway_s for k in range(6)]
     assert entries_of_link(done, 1) == [10 + k * headway_s for k in range(6)]
 
