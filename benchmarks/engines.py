@@ -9,12 +9,12 @@ from timing import spread
 import scenarios
 from simulator.experiment.build.city import build_city
 from simulator.experiment.build.engine import build_engine
+from simulator.experiment.build.physics import build_physics
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.agents import Agents
 from simulator.traffic.clock import Clock
 from simulator.traffic.fleet import Fleet
-from simulator.traffic.lanes import LinkPhysics
 
 
 def crossings_per_second(engine: Fleet | Agents, *, ticks: int) -> tuple[float, int]:
@@ -35,17 +35,24 @@ def main() -> None:
     parser.add_argument("--side", type=int, default=20, help="crossings a side of the grid")
     parser.add_argument("--repetitions", type=int, default=7)
     parser.add_argument("--agents", type=int, default=2, help="repetitions of the slow reference; 0 for none")
+    parser.add_argument("--signals", action="store_true", help="signals, lanes and gaps at every crossing")
     chosen = parser.parse_args()
 
     scenario = scenarios.load(
         "grid20",
-        overrides=[f"traffic.vehicles={chosen.vehicles}", f"roads.rows={chosen.side}", f"roads.columns={chosen.side}"],
+        overrides=[
+            f"traffic.vehicles={chosen.vehicles}",
+            f"roads.rows={chosen.side}",
+            f"roads.columns={chosen.side}",
+            f"roads.signals={str(chosen.signals).lower()}",
+        ],
     )
     city = build_city(scenario)
-    built = build_engine(scenario, city, streams=Streams(scenario.seed), stopwatch=Stopwatch())
+    end_s = scenario.scenario.duration_s
+    built = build_engine(scenario, city, streams=Streams(scenario.seed), stopwatch=Stopwatch(), end_s=end_s)
     clock, links = Clock(scenario.traffic.step_s), city.roads.links
-    physics = LinkPhysics.build(links, clock, stuck_s=scenario.traffic.stuck_s)
-    ticks = clock.whole_ticks(scenario.scenario.duration_s)
+    physics = build_physics(scenario, city.roads, clock, stuck_s=scenario.traffic.stuck_s)
+    ticks = clock.whole_ticks(end_s)
 
     def fresh(engine: type[Fleet] | type[Agents]) -> Fleet | Agents:
         return engine(links, physics, built.trips, built.routes, clock=clock)

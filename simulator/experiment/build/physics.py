@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from scenarios import Scenario
-from scenarios.roads import SumoRoads
+from scenarios.roads import OsmRoads, SumoRoads
 from scenarios.simulated_traffic import DrivenTraffic
 from simulator.files.messages import Note
 from simulator.roads import RoadNetwork
@@ -17,15 +17,21 @@ from simulator.traffic.physics import SUMO_DRIVING, Driving
 def build_physics(scenario: Scenario, roads: RoadNetwork, clock: Clock, *, stuck_s: float | None = None) -> LinkPhysics:
     """Build the lanes, movements and signals of a network for the engines that drive vehicles.
 
-    Vehicles drive as SUMO's on its networks. On others the capacity of each link is that of its file, and without any
-    movements or signals nothing but links ahead that are full holds them.
+    Junctions are completed by default where the source states movements, and on OpenStreetMap's roads. There the
+    capacities by class of road, which are below saturation flow because of junctions, are not used: junctions hold
+    vehicles themselves, and so they do on SUMO's networks, which state no capacities. On other networks the capacity
+    of a link is that of its file. On networks of links alone only full links hold vehicles.
     """
     notes: list[Note] = []
     movements = signals = None
-    if len(roads.movements):
+    if len(roads.movements) or isinstance(scenario.roads, OsmRoads):
         movements, signals, notes = complete_junctions(roads)
     section: Any = scenario.traffic
-    driving = SUMO_DRIVING if isinstance(scenario.roads, SumoRoads) else Driving()
+    driving = Driving()
+    if isinstance(scenario.roads, SumoRoads):
+        driving = SUMO_DRIVING
+    elif isinstance(scenario.roads, OsmRoads):
+        driving = Driving(reaction_s=SUMO_DRIVING.reaction_s)
     return LinkPhysics.build(
         roads.links,
         clock,
