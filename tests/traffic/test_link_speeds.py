@@ -1,4 +1,4 @@
-"""Vehicle speeds against hand calculation: the distance of the last headway; `drive` stops 0.51 ticks after its tick."""
+"""Speeds against hand calculation: the distance of the last headway; `drive` stops 0.51 ticks after its tick."""
 
 import pytest
 from roads_by_hand import ENGINES, chain, drive

@@ -38,7 +38,7 @@ def test_entries_give_the_places_of_the_engine_at_any_time(step_s):
             np.testing.assert_array_equal(last["link"], places.link)
             share = (clock.seconds(env.now) - last["time_s"].to_numpy()) / roads.links.free_flow_s[last["link"]]
             expected = np.select([state == State.ON_ROAD, state == State.ARRIVED], [np.minimum(1.0, share), 1.0], 0.0)
-            np.testing.assert_allclose(places.fraction, expected, atol=1e-12)
+            np.testing.assert_allclose(places.fraction, expected, atol=1e-5)  # the engine counts in 1/1024 tick
             seen |= set(state)
         assert tables[0].equals(tables[1])
         assert (tables[0]["takes_part"] == takes_part[tables[0]["vehicle"]]).all()
