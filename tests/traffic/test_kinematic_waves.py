@@ -147,8 +147,9 @@ def test_places_and_speeds_in_a_queue(engine):
     """A bottleneck of 900 / h at the end of 2,000 m, and 1,500 / h upstream of it, at 15 m/s.
 
     Upstream 1,500 / 3,600 / 15 = .0278 / m: 5.6 vehicles in a cell of 200 m. In the queue 1 / 7.5 − .25 / 5 =
-    .0833 / m: 16.7 vehicles, at .25 / .0833 = 3 m/s. The queue ends at 2,000 m − (.4167 − .25) / (.0833 − .0278) · (t − 133) s:
-    at 450 s at 1,050 m.
+    .0833 / m: 16.7 vehicles, at .25 / .0833 = 3 m/s.
+    The queue ends at 2,000 m − (.4167 − .25) / (.0833 − .0278) · (t − 133) s,
+    so at 1,050 m at 450 s.
     """
     roads = chain({"length_m": 2000.0, "speed_mps": 15.0}, {"length_m": 1000.0, "speed_mps": 15.0, "capacity_vph": 900})
     driven = drive(engine, roads, [(int(2.4 * k), [0, 1, 2]) for k in range(200)], until=450)
