@@ -83,7 +83,7 @@ def test_log_between_ticks_gives_the_earlier_state():
 
 
 def test_mean_trip_time_without_trips_is_null():
-    seen = [Totals(5, 0, 5, 0, 0, 0), Totals(5, 0, 2, 3, 1, 0), Totals(5, 0, 1, 4, 2, 9, 0, 50.0)]
+    seen = [Totals(5, 0, 5, 0, 0, 0), Totals(5, 0, 2, 3, 1, 0), Totals(5, 0, 1, 4, 2, trip_time_s=50.0)]
     record = TrafficLog("trace", [1.0, 2.0, 3.0], seen).record([Note("own", "a note")])
     facts = record.model_dump(exclude_unset=True)
     assert facts["mean_trip_s"] == [None, None, 12.5]

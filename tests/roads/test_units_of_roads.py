@@ -81,7 +81,7 @@ def test_travel_time_is_equal_in_all_units(name, tmp_path):
     physics = LinkPhysics.build(links, Clock(1.0))
     assert links.length_m == pytest.approx([LENGTH_M, LENGTH_M], rel=1e-12)
     assert links.free_flow_s == pytest.approx([SECONDS, SECONDS], rel=1e-12)
-    assert physics.free_ticks.tolist() == [96, 96]
+    assert physics.free.tolist() == [96 * 1024, 96 * 1024]
 
 
 @pytest.mark.parametrize("name", sorted(DEGREES_ALONE))
@@ -91,7 +91,7 @@ def test_travel_time_is_equal_from_degrees(name, tmp_path):
     # A TNTP link of length 0 keeps its free-flow time; elsewhere the time follows from length and speed.
     seconds = SECONDS if name.startswith("tntp") else SECONDS * GRID_SCALE
     assert links.free_flow_s == pytest.approx([seconds] * 2, rel=1e-6)
-    assert LinkPhysics.build(links, Clock(1.0)).free_ticks.tolist() == [96, 96]
+    assert LinkPhysics.build(links, Clock(1.0)).free == pytest.approx([seconds * 1024] * 2, abs=1)
 
 
 @pytest.mark.parametrize("unit", ["m", "km", "ft", "mi"])

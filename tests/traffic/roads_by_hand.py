@@ -8,11 +8,13 @@ import networkx as nx
 import numpy as np
 import simpy
 
+from simulator.arrays import FloatArray
 from simulator.roads import RoadNetwork
 from simulator.traffic.agents import Agents
 from simulator.traffic.clock import Clock
 from simulator.traffic.fleet import Fleet
 from simulator.traffic.lanes import LinkPhysics
+from simulator.traffic.physics import ONE_TICK
 from simulator.traffic.routes import Routes
 from simulator.traffic.trips import Trips
 
@@ -50,10 +52,14 @@ def drive(
     trips: Sequence[tuple[int, Sequence[int]]],
     *,
     until: int,
-    stuck_s: float = 30.0,
+    stuck_s: float | None = None,
     step_s: float = 1.0,
+    **physics: Any,
 ) -> Fleet | Agents:
-    """Drive trips of (departure tick, node path) to tick `until`; parallel links are not supported."""
+    """Drive trips of (departure tick, node path) to tick `until`; parallel links are not supported.
+
+    `physics` are further parameters of `LinkPhysics.build`.
+    """
     link = {
         (int(u), int(v)): i for i, (u, v) in enumerate(zip(roads.links.from_node, roads.links.to_node, strict=True))
     }
@@ -61,7 +67,7 @@ def drive(
     clock = Clock(step_s)
     built = engine(
         roads.links,
-        LinkPhysics.build(roads.links, clock, stuck_s=stuck_s),
+        LinkPhysics.build(roads.links, clock, stuck_s=stuck_s, **physics),
         Trips(
             np.array([path[0] for _, path in trips], dtype=np.int32),
             np.array([path[-1] for _, path in trips], dtype=np.int32),
@@ -73,12 +79,19 @@ def drive(
     )
     env = simpy.Environment()
     built.start(env)
-    env.run(until=until + 0.5)
+    env.run(until=until + 0.51)
     built.advance()
     return built
 
 
-def entry_ticks(engine: Fleet | Agents, vehicle: int) -> list[int]:
-    """The ticks at which a vehicle entered the links of its route."""
+def entry_times_s(engine: Fleet | Agents, vehicle: int, *, step_s: float = 1.0) -> list[float]:
+    """Return when a vehicle entered the links of its route, seconds."""
     entries = engine.entries
-    return [int(tick) for number, _, tick in entries if number == vehicle]
+    return (entries[entries[:, 0] == vehicle, 3] / ONE_TICK * step_s).tolist()
+
+
+def exit_times_s(engine: Fleet | Agents, link: int) -> FloatArray:
+    """Return when vehicles left a link, (exits,) seconds, ascending; movements must take no time."""
+    log = engine.log_by_vehicle()
+    left = np.flatnonzero((log[:-1, 0] == log[1:, 0]) & (log[:-1, 1] == link))
+    return np.sort(log[left + 1, 3]) / ONE_TICK

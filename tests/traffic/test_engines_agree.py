@@ -156,7 +156,8 @@ def test_engines_agree_with_lanes_signals_and_gaps(seed):
     assert_equal_case(random_case(seed))
 
 
-@pytest.mark.parametrize("seed", range(4))
+# At seed 96, a vehicle in a cycle of full lanes gets a new route just before the cycle moves on.
+@pytest.mark.parametrize("seed", [*range(4), 96])
 def test_engines_agree_with_lanes_signals_and_gaps_while_vehicles_reroute(seed):
     assert_equal_case(random_case(seed, reactive=True))
 

@@ -10,6 +10,7 @@ from simulator.traffic.clock import Clock
 from simulator.traffic.engine import Totals
 from simulator.traffic.fleet import Fleet
 from simulator.traffic.lanes import LinkPhysics
+from simulator.traffic.physics import ONE_TICK
 
 END = 700
 CITIES = {
@@ -25,15 +26,15 @@ def driven(city, vehicles, *, stuck_s=30.0, seed=3):
     roads = build_grid(**CITIES[city])
     engines = drive_both(roads, vehicles=vehicles, duration_s=500.0, step_s=1.0, stuck_s=stuck_s, seed=seed)
     for engine, env in engines:
-        env.run(until=END + 0.5)
+        env.run(until=END + 0.51)
         engine.advance()
     return [engine for engine, _ in engines]
 
 
 def due(engine, end=END):
     """Count by hand the vehicles that would have arrived by now at half of free-flow speed."""
-    ticks = engine._physics.free_ticks
-    trips = (sum(int(ticks[link]) for link in engine.routes.of(v)) for v in range(engine.vehicles))
+    free = engine._physics.free / ONE_TICK
+    trips = (sum(float(free[link]) for link in engine.routes.of(v)) for v in range(engine.vehicles))
     return sum(int(at) + 2 * trip <= end for at, trip in zip(engine.trips.departure_tick, trips, strict=True))
 
 

@@ -1,5 +1,8 @@
 """The departures, link entries and arrivals that a run keeps give the place of every vehicle at any time."""
 
+from collections import defaultdict
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from test_engines_agree import drive_both
@@ -9,6 +12,7 @@ from simulator.traffic import motion
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State
 from simulator.traffic.fleet import Fleet
+from simulator.traffic.physics import ONE_TICK
 
 STATES = {"departure": State.WAITING, "entry": State.ON_ROAD, "arrival": State.ARRIVED}
 
@@ -36,13 +40,38 @@ def test_entries_give_the_places_of_the_engine_at_any_time(step_s):
             state = last["event"].astype(str).map(STATES).to_numpy()
             np.testing.assert_array_equal(state, places.state)
             np.testing.assert_array_equal(last["link"], places.link)
-            share = (clock.seconds(env.now) - last["time_s"].to_numpy()) / roads.links.free_flow_s[last["link"]]
-            expected = np.select([state == State.ON_ROAD, state == State.ARRIVED], [np.minimum(1.0, share), 1.0], 0.0)
-            np.testing.assert_allclose(places.fraction, expected, atol=1e-12)
+            on_road = state == State.ON_ROAD
+            np.testing.assert_allclose(places.fraction[~on_road], state[~on_road] == State.ARRIVED)
+            expected = _places_by_hand(engine)
+            assert expected.keys() == set(np.flatnonzero(on_road).tolist())
+            np.testing.assert_allclose(places.fraction[on_road], list(expected.values()), atol=1e-4)
             seen |= set(state)
         assert tables[0].equals(tables[1])
         assert (tables[0]["takes_part"] == takes_part[tables[0]["vehicle"]]).all()
     assert seen == set(STATES.values())
+
+
+def _places_by_hand(engine):
+    """Place of each vehicle on the road, by its number, from the log and Newell's rule for one queue a link.
+
+    A vehicle has driven freely since it entered, and is no further than k spacings before the end if the k-th vehicle
+    ahead had not left k wave times ago.
+    """
+    log, physics, now = engine.log_by_vehicle().tolist(), engine._physics, engine._now * ONE_TICK
+    on_link = defaultdict(list)
+    for row, following in pairwise([*log, [-1] * 4]):
+        if row[1] >= 0:
+            on_link[row[1]].append((row[3], row[0], following[3] if following[0] == row[0] else np.inf))
+    places = {}
+    for link, on in on_link.items():
+        lane, stays = physics.lanes[link], sorted(on)
+        wave = lane["hole"] / lane["storage"]
+        for i, (entry, vehicle, left) in enumerate(stays):
+            if left == np.inf:
+                ahead = [k for k in range(1, i + 1) if stays[i - k][2] > now - k * wave]
+                free = (now - entry) / lane["free"]
+                places[vehicle] = max(0.0, min(free, 1.0 - max(ahead, default=0) * physics.spacing[link]))
+    return dict(sorted(places.items()))
 
 
 def test_of_many_entries_those_of_every_nth_vehicle_are_kept(monkeypatch):

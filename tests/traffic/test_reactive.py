@@ -10,6 +10,7 @@ from simulator.roads import build_grid
 from simulator.traffic.clock import Clock
 from simulator.traffic.lanes import LinkPhysics
 from simulator.traffic.paths import ShortestPaths
+from simulator.traffic.physics import ONE_TICK
 from simulator.traffic.reactive import Flow, ReactiveRouting
 from simulator.traffic.routes import RouteBook
 from simulator.traffic.trips import Trips
@@ -43,7 +44,7 @@ def drive(engine, roads, trips, *, until, reactive=None, step_s=1.0):
     built = engine(links, physics, trips, routes, clock=clock, reactive=routing, record_entries=True)
     env = simpy.Environment()
     built.start(env)
-    env.run(until=until + 0.5)
+    env.run(until=until + 0.51)
     built.advance()
     return built
 
@@ -133,8 +134,13 @@ def measured(flow, *, tick, every_s=10.0, step_s=1.0):
 
 
 def seen(left, spent, head_entry):
+    """What an engine has measured: `spent` and `head_entry` in ticks; −1 for no vehicle."""
+    spent, head_entry = (
+        np.array(spent) * ONE_TICK,
+        np.where(np.array(head_entry) < 0, -1, np.array(head_entry) * ONE_TICK),
+    )
     none = np.empty(0, dtype=np.int32)
-    return Flow(np.array(left), np.array(spent), np.array(head_entry, dtype=np.int32), none.astype(np.uint8), none)
+    return Flow(np.array(left), spent, head_entry.astype(np.int32), none.astype(np.uint8), none)
 
 
 def test_link_time_is_the_mean_of_leavers_or_the_wait_of_the_head():

@@ -7,6 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from roads_by_hand import ENGINES, chain, drive
 
+from simulator.traffic.physics import ONE_TICK
+
 ROAD = ({"length_m": 100.0}, {"length_m": 50.0})
 """10 and 5 ticks of free flow, a vehicle every two seconds."""
 
@@ -33,12 +35,14 @@ def test_trip_time_without_arrivals_is_nan(engine):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_waiting_to_enter_counts_as_trip_time(engine):
-    """A link for one vehicle: the second enters in the tick after the first has left, and takes as long."""
+    """A link for one vehicle: the second enters when the first has left, and takes as long.
+
+    F = 10 s, H = 0.1 s, N = 1: a hole is there at once, as N · H < F. So they arrive at 10 and 20 s.
+    """
     roads = chain({"length_m": 7.5, "speed_mps": 0.75, "capacity_vph": 36000.0})
     totals = drive(engine, roads, [(0, [0, 1]), (0, [0, 1])], until=60).totals()
     assert totals.arrived == 2
-    # The first takes ticks 0 to 10. Its space is free from 11, or from the origin queue's turn in tick 10.
-    assert totals.trip_time_s in (10 + 20, 10 + 21)
+    assert totals.trip_time_s == 10 + 20
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -60,14 +64,15 @@ def test_trip_times_equal_in_both_engines_and_from_entries(departures, length, c
         drive(engine, roads, [(tick, [0, 1, 2, 3]) for tick in departures], until=until) for engine in ENGINES
     )
     assert fleet.totals() == agents.totals()
-    # Vehicles do not overtake on a chain, so arrivals follow from the entries: 2 ticks on the last link, a headway
+    # Vehicles do not overtake on a chain, so arrivals follow from the entries: 2 s on the last link, a headway of 2 s
     # apart.
-    entered = [int(tick) for _, link, tick in fleet.entries if link == 2]
+    last_pass = math.floor((until + 0.51) * fleet._physics.rules.passes) << fleet._physics.rules.pass_bits
     arrivals, free_at = [], 0
-    for tick in entered:
-        leaves = max(tick + 2, free_at)
+    for _, _, _, time in fleet.entries[fleet.entries[:, 1] == 2].tolist():
+        leaves = max(time + 2 * ONE_TICK, free_at)
         arrivals.append(leaves)
-        free_at = leaves + 2
-    arrivals = [tick for tick in arrivals if tick <= until]
+        free_at = leaves + 2 * ONE_TICK
+    arrivals = [time for time in arrivals if time <= last_pass]
     assert fleet.totals().arrived == len(arrivals)
-    assert fleet.totals().trip_time_s == sum(arrivals) - sum(departures[: len(arrivals)])
+    expected_s = sum(arrivals) / ONE_TICK - sum(departures[: len(arrivals)])
+    assert fleet.totals().trip_time_s == pytest.approx(expected_s)
