@@ -55,6 +55,7 @@ class _Vehicle:
     full_pass: int = -2
     full_lane: "_Lane | None" = None
     blocked_since: int = -1
+    not_before: int = LONG_AGO
     claimed: "_Lane | None" = None
 
     @property
@@ -145,6 +146,7 @@ class _Link:
     origin_served: int = 0
     origin_stride: int = 0
     origin_claimed: _Lane | None = None
+    not_before: int = LONG_AGO
     closures: list[tuple[int, int]] = field(default_factory=list)
 
     def is_closed(self, tick: int) -> bool:
@@ -240,6 +242,7 @@ class Agents(QueueEngine):
         if ahead.is_closed(self._tick):
             self._hold(vehicle, ready, FULL)
             vehicle.full_pass, vehicle.full_lane, vehicle.blocked_since = pass_no, None, -1
+            vehicle.not_before = now + 1
             return now + 1
         target, slot = self._choose_lane(ahead, vehicle, 1, ready + crossing, lane.number)
         forced = False
@@ -256,7 +259,7 @@ class Agents(QueueEngine):
                 return now + 1
             slot = now + crossing
             forced = True
-        time = max(ready, slot - crossing)
+        time = max(ready, slot - crossing, vehicle.not_before)
         if time > now:
             self._hold(vehicle, ready, FREE)
             self._seek(target, vehicle, lane, movement, ready + crossing)
@@ -413,6 +416,9 @@ class Agents(QueueEngine):
                 return False
             cycle.append((first, lane))
             lane = first.full_lane
+            # The route may have changed, or the link have closed, since the lane ahead was found to be full.
+            if lane.link.number != first.after(1) or lane.link.is_closed(self._tick):
+                return False
         time = pass_no << self._physics.rules.pass_bits
         for moving, here in cycle:
             if here.movements:
@@ -443,10 +449,11 @@ class Agents(QueueEngine):
 
     def _try_to_enter(self, vehicle: _Vehicle, link: _Link, number: int, pass_no: int) -> bool:
         if link.is_closed(self._tick):
+            link.not_before = (pass_no << self._physics.rules.pass_bits) + 1
             return False
         ready, now = vehicle.departure << FRACTION_BITS, pass_no << self._physics.rules.pass_bits
         target, slot = self._choose_lane(link, vehicle, 0, ready, number)
-        time = max(ready, slot)
+        time = max(ready, slot, link.not_before)
         if time > now:
             if link.origin_claimed is not target:
                 _give_up(link.origin_claimed, number)
@@ -474,7 +481,7 @@ class Agents(QueueEngine):
         lane.link.left += 1
         lane.link.spent += time - vehicle.entry
         vehicle.ready_since, vehicle.why, vehicle.blocked_since = -1, FREE, -1
-        vehicle.full_pass, vehicle.full_lane = -2, None
+        vehicle.full_pass, vehicle.full_lane, vehicle.not_before = -2, None, LONG_AGO
         if follow:
             self._call(lane)
 

@@ -379,6 +379,7 @@ def _hold(vehicle: Index, at: Index, ready: int, why: int, lanes: Records, held:
         state.ready_since = ready
         state.blocked_since = -1
         state.full_pass = -2
+        state.not_before = LONG_AGO
     state.why = why
     if why >= RED:
         _release(state.claimed, at, lanes)
@@ -408,19 +409,23 @@ def _rotate(
 
     It is the only way out of a gridlock in which every lane waits for the next one.
     """
+    low_bits, shift = np.uint64((1 << bits) - 1), np.uint64(bits)
     length, lane = 0, at
     while True:
         state = held[lane]
-        if state.full_pass < pass_no - 1 or state.vehicle != lanes[lane].head or length == len(lanes):
+        here = lanes[lane]
+        if here.head < 0 or state.vehicle != here.head or state.full_pass < pass_no - 1 or length == len(lanes):
             return False
+        # The route may have changed, or the link have closed, since the lane ahead was found to be full.
+        code = np.int64(vehicles[here.head].turns & low_bits)
+        onto = np.int64(here.first_out) + code - 1
         lane = state.full_lane
         length += 1
-        if lane < 0:
+        if lane < 0 or lanes[lane].link != onto or links[onto].closed:
             return False
         if lane == at:
             break
     time = pass_no << pass_bits
-    low_bits, shift = np.uint64((1 << bits) - 1), np.uint64(bits)
     heads = np.empty(length, dtype=np.int64)
     for step in range(length):
         here = lanes[lane]
@@ -607,6 +612,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                         if ahead.closed:
                             _hold(vehicle, at, ready, FULL, lanes, held)
                             held[at].full_pass, held[at].full_lane, held[at].blocked_since = pass_no, -1, -1
+                            held[at].not_before = now + 1
                             _schedule(ring, at, now + 1, pass_no, pass_bits)
                             break
                         target = np.int64(ahead.first_lane)
@@ -653,8 +659,10 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                                 _schedule(ring, at, now + 1, pass_no, pass_bits)
                                 break
                             slot = now + crossing
-                            forced = 1
+                            forced, was_held = 1, True
                         time = max(ready, slot - crossing)
+                        if was_held and held[at].vehicle == vehicle:
+                            time = max(time, held[at].not_before)
                         if time > now:
                             _hold(vehicle, at, ready, FREE, lanes, held)
                             _seek(target, at, ready + crossing, trips[onto].virtual, move, lanes, held, movements)
@@ -763,7 +771,10 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                 at = (word << _WORD) + np.int64(trailing_zeros(pending))
                 pending &= pending - _BIT
                 link, entry = links[at], trips[at]
-                while entry.head >= 0 and not link.closed:
+                if link.closed:
+                    entry.not_before = now + 1
+                    continue
+                while entry.head >= 0:
                     vehicle = np.int64(entry.head)
                     mover = vehicles[vehicle]
                     ready = departure[vehicle] << FRACTION_BITS
@@ -777,7 +788,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                         target, slot = _choose(
                             link, allowed, preferred, ready, 0, len(lanes) + at, lanes, exits, rules.other_lane
                         )
-                    time = max(ready, slot)
+                    time = max(ready, slot, entry.not_before)
                     me = len(lanes) + at
                     if time > now:
                         if entry.claimed != target:

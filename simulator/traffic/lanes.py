@@ -60,6 +60,7 @@ HELD = np.dtype(
         ("full_pass", np.int32),  # last pass in which all lanes ahead of it were full
         ("full_lane", np.int32),  # one of them
         ("blocked_since", np.int32),  # pass from which it has been blocked by full lanes, -1 if it is not
+        ("not_before", np.int32),  # the link ahead was closed until then
         ("claimed", np.int32),  # the lane that it has a claim on, -1 for none
         ("loss", np.int32),  # time lost by the last vehicle that left, for the next one's share of it
         ("served", np.int32),  # tag of the plain movements of the lane; see `MOVEMENT`
@@ -108,6 +109,7 @@ ENTRY = np.dtype(
         ("served", np.int32),  # as those of `MOVEMENT`, of the trips
         ("stride", np.int32),
         ("claimed", np.int32),  # the lane that the first trip has a claim on, -1 for none
+        ("not_before", np.int32),  # the link was closed until then
     ]
 )
 
@@ -277,7 +279,9 @@ class _Builder:
         for name, values in (("storage", storage), ("free", free), ("headway", headway), ("hole", hole)):
             lanes[name] = values[link]
         lanes["exits"] = np.concatenate([[0], np.cumsum(storage[link])[:-1]])
-        lanes["critical"] = lanes["free"] // lanes["headway"]
+        # On a lane that is full with fewer vehicles, every entry waits for an exit.
+        critical = lanes["free"] // lanes["headway"]
+        lanes["critical"] = np.where(critical < lanes["storage"], critical, 0)
         lanes["first_out"] = roads.first_out[roads.to_node][link]
         lanes["link"] = link
         self.lanes, self._by_lane = lanes, by_lane
