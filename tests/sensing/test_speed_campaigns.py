@@ -297,7 +297,7 @@ def moment():
     )
     clock, paths = Clock(1.0), ShortestPaths(roads.links)
     trips = draw_trips(
-        16_000,
+        8_000,
         links=roads.links,
         paths=paths,
         demand="uniform",

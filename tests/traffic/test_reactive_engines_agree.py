@@ -48,7 +48,7 @@ def drive_both(roads, *, vehicles, every_s, share, seed, step_s=1.0, stuck_s=30.
 
 def assert_equal_at(engines, tick, roads):
     for engine, env in engines:
-        env.run(until=tick + 0.5)
+        env.run(until=tick + 0.51)
         engine.advance()
     fleet, agents = (engine for engine, _ in engines)
     np.testing.assert_array_equal(fleet.log, agents.log)
@@ -157,7 +157,7 @@ def test_intermediate_queries_change_no_result():
     (fleet, env), _ = drive_both(roads, vehicles=900, every_s=20.0, share=0.5, seed=9, duration_s=300.0)
     (other, _), _ = drive_both(roads, vehicles=900, every_s=20.0, share=0.5, seed=9, duration_s=300.0)
     for tick in range(0, 601, 7):
-        env.run(until=tick + 0.5)
+        env.run(until=tick + 0.51)
         fleet.advance()
         fleet.places()
     fleet.advance_to(602)
