@@ -114,7 +114,8 @@ class City:
             if places.xy is not None:
                 cells[~on_link] = self.cells.cell_of(places.xy[~on_link])
             return cells
-        return self.cells.cell_of(places.xy_on(self.roads))
+        # A city of recorded coordinates has no roads.
+        return self.cells.cell_of(places.xy_on(self.roads) if places.xy is None else places.xy)
 
     @cached_property
     def _cell_of_site(self) -> Cells:

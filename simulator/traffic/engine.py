@@ -79,7 +79,7 @@ class VehicleStates:
         return np.isin(self.state, [*states])
 
     def xy_on(self, roads: RoadNetwork) -> FloatArray:
-        """Return the coordinates, (departed, 2) metres: those known, or else the places on the links of `roads`."""
+        """Return the places on the links of `roads`, or the coordinates where they are known, (departed, 2) metres."""
         return roads.locate(self.link, self.fraction, self.offset_m) if self.xy is None else self.xy
 
     def __len__(self) -> int:
