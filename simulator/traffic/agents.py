@@ -30,7 +30,7 @@ from simulator.traffic.physics import (
     lane_cost,
     next_visit,
 )
-from simulator.traffic.queue_engine import QueueEngine, Survey, first_entries
+from simulator.traffic.queue_engine import QueueEngine, LanePlaces, first_entries
 from simulator.traffic.reactive import Flow, ReactiveRouting
 
 _BEFORE_ALL, _FIRST_LANE = 0, 16
@@ -533,7 +533,7 @@ class Agents(QueueEngine):
     def _now(self) -> float:
         return self._env.now
 
-    def _survey(self) -> Survey:
+    def _survey(self) -> LanePlaces:
         size, time = len(self._vehicles), self._time
         fraction, past = np.ones(size), np.ones(size)
         for lane in self._lanes:
@@ -548,7 +548,7 @@ class Agents(QueueEngine):
         state = np.array([vehicle.state for vehicle in self._vehicles], dtype=np.uint8)
         fraction[state == State.WAITING] = 0.0
         lanes = [-1 if vehicle.lane is None else vehicle.lane.number for vehicle in self._vehicles]
-        return Survey(
+        return LanePlaces(
             state,
             np.array([vehicle.link for vehicle in self._vehicles], dtype=np.int32),
             np.array(lanes, dtype=np.int32),

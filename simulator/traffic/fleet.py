@@ -11,7 +11,7 @@ from simulator.traffic import kernel
 from simulator.traffic.clock import after_traffic
 from simulator.traffic.engine import State, Totals
 from simulator.traffic.physics import LONG_AGO, ONE_TICK
-from simulator.traffic.queue_engine import QueueEngine, Survey, first_entries
+from simulator.traffic.queue_engine import QueueEngine, LanePlaces, first_entries
 from simulator.traffic.reactive import Flow, ReactiveRouting
 
 BEAT_TICKS = 256
@@ -143,7 +143,7 @@ class Fleet(QueueEngine):
     def _now(self) -> float:
         return (self._next - 1) / self._passes if self._env is None else self._env.now
 
-    def _survey(self) -> Survey:
+    def _survey(self) -> LanePlaces:
         departed = int(self._counts["departed"][0])
         state = np.full(departed, State.ARRIVED, dtype=np.uint8)
         lane = np.full(departed, -1, dtype=np.int32)
@@ -163,7 +163,7 @@ class Fleet(QueueEngine):
         link = np.where(lane >= 0, self._lanes["link"][lane], self._book.last(departed))
         kernel.survey_waiting(self._entries, self._vehicles, state, link)
         fraction[state == State.WAITING] = 0.0
-        return Survey(state, link, lane, entry, fraction, past)
+        return LanePlaces(state, link, lane, entry, fraction, past)
 
     def totals(self) -> Totals:
         """Return the number of vehicles in each state, and the counters so far."""

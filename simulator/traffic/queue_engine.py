@@ -24,7 +24,7 @@ ARRIVED_AT = -1
 """Link, in a log, of the row that says when a vehicle arrived."""
 
 
-class Survey(NamedTuple):
+class LanePlaces(NamedTuple):
     """Every departed vehicle at a moment.
 
     Attributes
@@ -47,7 +47,7 @@ class Survey(NamedTuple):
     past: FloatArray
 
 
-def first_entries(found: Survey, links: int) -> IntArray:
+def first_entries(found: LanePlaces, links: int) -> IntArray:
     """Return when the vehicle entered that has been longest on each link, (links,) int64; -1 for an empty link."""
     first = np.full(links, NEVER, dtype=np.int64)
     driving = found.state == State.ON_ROAD
@@ -276,5 +276,5 @@ class QueueEngine(ABC):
         """Return the current moment in ticks."""
 
     @abstractmethod
-    def _survey(self) -> Survey:
+    def _survey(self) -> LanePlaces:
         """Return the state and place of every departed vehicle."""
