@@ -30,7 +30,7 @@ from simulator.traffic.physics import (
     lane_cost,
     next_visit,
 )
-from simulator.traffic.queue_engine import QueueEngine, LanePlaces, first_entries
+from simulator.traffic.queue_engine import LanePlaces, QueueEngine, first_entries
 from simulator.traffic.reactive import Flow, ReactiveRouting
 
 _BEFORE_ALL, _FIRST_LANE = 0, 16

@@ -11,7 +11,7 @@ from simulator.traffic import kernel
 from simulator.traffic.clock import after_traffic
 from simulator.traffic.engine import State, Totals
 from simulator.traffic.physics import LONG_AGO, ONE_TICK
-from simulator.traffic.queue_engine import QueueEngine, LanePlaces, first_entries
+from simulator.traffic.queue_engine import LanePlaces, QueueEngine, first_entries
 from simulator.traffic.reactive import Flow, ReactiveRouting
 
 BEAT_TICKS = 256

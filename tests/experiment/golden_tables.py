@@ -33,7 +33,7 @@ import scenarios
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 TEMPLATE = "template"
-SENTENCES = {"claims": {"basis"}}
+SENTENCES = {"claims": {"basis", "reason"}}
 FACTS = ("vehicles", "participation", "assumed_participation", "link_crossings", "queries", "device_answers")
 CITY = ("nodes", "links", "length_km", "cells")
 RELATIVE = 1e-9

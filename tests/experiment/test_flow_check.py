@@ -139,6 +139,10 @@ def test_links_of_constant_cost_are_named_as_not_unique(town):
     assert not any("at any volume" in note for note in check_of(town)["notes"])
 
 
+@pytest.mark.xfail(
+    strict=True,
+    reason="a queue before a narrow link stands on the link before it, so drivers do not see which way is slow",
+)
 def test_reactive_drivers_reduce_the_gap(town):
     stubborn, reacting = check_of(town), check_of(town, *REACTIVE)
     assert reacting["run"]["correlation"] > stubborn["run"]["correlation"]
