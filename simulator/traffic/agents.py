@@ -25,6 +25,7 @@ from simulator.traffic.physics import (
     PROTECTED,
     RED,
     accepted_gap,
+    comes_first,
     entry_slot,
     green_at,
     lane_cost,
@@ -155,7 +156,7 @@ class _Link:
 
 
 class Agents(QueueEngine):
-    """Engine that moves `trips` along `routes` with one process per vehicle, by the same rules as `Fleet` in each tick.
+    """Engine that moves `trips` along `routes` with one process per vehicle, by the same rules as `Fleet` in each pass.
 
     It is fast enough for about 10⁵ vehicles. It serves reading and teaching, and is the reference the kernel is tested
     against. The priority of the events sets the order within a tick (lanes ascending, then origin queues).
@@ -227,7 +228,7 @@ class Agents(QueueEngine):
     def _try_to_cross(  # noqa: C901, PLR0911, PLR0912, PLR0915  # the rules of a crossing in their order
         self, vehicle: _Vehicle, lane: _Lane, pass_no: int
     ) -> int | None:
-        """Move the first vehicle of a lane on in `tick` if nothing holds it; else return when to try again."""
+        """Move the first vehicle of a lane on if nothing holds it in this pass; else return when to try again."""
         now, ready, rules = pass_no << self._physics.rules.pass_bits, lane.ready(vehicle), self._physics.rules
         if ready > now:
             return ready
@@ -294,7 +295,7 @@ class Agents(QueueEngine):
     def _junction(
         self, vehicle: _Vehicle, lane: _Lane, movement: _Movement, time: int, ready: int, pass_no: int
     ) -> tuple[int, int]:
-        """Return when a vehicle crosses, or tries again, and what holds it: FREE if nothing does in `tick`."""
+        """Return when a vehicle crosses, or tries again, and what holds it: FREE if nothing does."""
         now, rules, right = pass_no << self._physics.rules.pass_bits, self._physics.rules, PROTECTED
         if movement.window_first >= 0:
             time, right = self._green(movement, time)
@@ -494,7 +495,7 @@ class Agents(QueueEngine):
         self._keep(vehicle, time, lane.link.lanes.index(lane))
 
     def _call(self, lane: _Lane, *, later: bool = False) -> None:
-        """Let the first vehicle of a lane try to leave it as soon as it is ready, and not in this tick if `later`."""
+        """Let the first vehicle of a lane try to leave it as soon as it is ready, and not in this pass if `later`."""
         if lane.queue:
             bits, ready = self._physics.rules.pass_bits, lane.ready(lane.queue[0])
             visit = next_visit(ready, self._pass, bits) if later or ready > self._pass << bits else self._pass
@@ -586,16 +587,16 @@ def _goes_first(claim: _Claim, number: int, slot: int, entry: int, served: int, 
     arrival = max(claim.ready, slot)
     if claim.number == number or arrival != entry:
         return claim.number != number and arrival < entry
-    return (max(claim.served, virtual), claim.number) < (max(served, virtual), number)
+    return comes_first(claim.number, claim.served, number, served, virtual)
 
 
 def _claim(target: _Lane, number: int, ready: int, served: int) -> bool:
-    """Claim the next entry of a lane if nobody with a lower tag has: start-time fair queueing."""
-    claim, virtual = target.claim, target.link.virtual
+    """Claim the next entry of a lane unless another with a lower tag has; return whether the claim is held."""
+    claim = target.claim
     if (
         claim is not None
         and claim.number != number
-        and (max(claim.served, virtual), claim.number) < (max(served, virtual), number)
+        and comes_first(claim.number, claim.served, number, served, target.link.virtual)
     ):
         return False
     target.claim = _Claim(number, ready, served)

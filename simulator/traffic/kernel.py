@@ -27,6 +27,7 @@ from numba.extending import intrinsic
 
 from mechanisms.compiled import compiled
 from simulator.arrays import FloatArray, Int32Array, IntArray, LinkIds, StateArray
+from simulator.traffic.lanes import ALL_LANES
 from simulator.traffic.physics import (
     CLEARING,
     FRACTION_BITS,
@@ -39,6 +40,7 @@ from simulator.traffic.physics import (
     RED,
     Rules,
     accepted_gap,
+    comes_first,
     entry_slot,
     green_at,
     lane_cost,
@@ -178,20 +180,27 @@ def _lanes_ahead(
     link = links[onto]
     code = turns & low
     if code == low:
-        allowed = np.uint64(0xFFFFFFFFFFFFFFFF)
-        return allowed, allowed
+        return ALL_LANES, ALL_LANES
     turn = np.int64(code) - 1
     allowed = turn_lanes[link.first_turn + turn]
     if lanes[link.first_lane].first_movement < 0:
         return allowed, allowed
     following = link.first_out + turn
-    goal, best = _lanes_after(following, turns >> np.uint64(bits), bits, lanes, links, movements, turn_lanes), _LOW
+    goal = _lanes_after(following, turns >> np.uint64(bits), bits, lanes, links, movements, turn_lanes)
+    return allowed, _leading_to(goal, allowed, link, turn, lanes, movements)
+
+
+@compiled
+def _leading_to(
+    goal: np.uint64, allowed: np.uint64, link: Record, turn: Index, lanes: Records, movements: Records
+) -> np.uint64:
+    """Return the lanes among those `allowed` whose turn leads to a lane of `goal`; all of them, if none does."""
+    best = _LOW
     for k in range(link.lanes):
-        if (allowed >> np.uint64(k)) & _BIT and movements[
-            lanes[link.first_lane + k].first_movement + turn
-        ].onto_lanes & goal:
-            best |= _BIT << np.uint64(k)
-    return allowed, best if best != _LOW else allowed
+        bit = _BIT << np.uint64(k)
+        if allowed & bit and movements[lanes[link.first_lane + k].first_movement + turn].onto_lanes & goal:
+            best |= bit
+    return best if best != _LOW else allowed
 
 
 @compiled
@@ -203,20 +212,14 @@ def _lanes_after(
     link = links[at]
     code = turns & low
     if code == low:
-        return np.uint64(0xFFFFFFFFFFFFFFFF)
+        return ALL_LANES
     turn = np.int64(code) - 1
     allowed: np.uint64 = turn_lanes[link.first_turn + turn]
     second = (turns >> np.uint64(bits)) & low
     if second in (low, _LOW) or lanes[link.first_lane].first_movement < 0:
         return allowed
     goal = turn_lanes[links[link.first_out + turn].first_turn + np.int64(second) - 1]
-    best = _LOW
-    for k in range(link.lanes):
-        if (allowed >> np.uint64(k)) & _BIT and movements[
-            lanes[link.first_lane + k].first_movement + turn
-        ].onto_lanes & goal:
-            best |= _BIT << np.uint64(k)
-    return best if best != _LOW else allowed
+    return _leading_to(goal, allowed, link, turn, lanes, movements)
 
 
 @compiled
@@ -254,12 +257,10 @@ def _choose(
 
 @compiled
 def _claim(target: Index, at: Index, ready: int, served: int, virtual: int, lanes: Records, held: Records) -> bool:
-    """Claim the next entry of lane `target` if nobody with a lower tag has; return whether `at` has the claim."""
+    """Claim the next entry of lane `target` unless another with a lower tag has; return whether `at` has the claim."""
     other = lanes[target].claim
-    if other >= 0 and other != at:
-        theirs, ours = max(held[target].claim_served, virtual), max(served, virtual)
-        if theirs < ours or (theirs == ours and other < at):
-            return False
+    if other >= 0 and other != at and comes_first(other, held[target].claim_served, at, served, virtual):
+        return False
     lanes[target].claim = at
     held[target].claim_served = served
     held[target].claim_ready = ready
@@ -277,8 +278,7 @@ def _goes_first(
     arrival = max(held[target].claim_ready, slot)
     if arrival != entry:
         return bool(arrival < entry)
-    theirs, ours = max(held[target].claim_served, virtual), max(served, virtual)
-    return bool(theirs < ours or (theirs == ours and other < at))
+    return bool(comes_first(other, held[target].claim_served, at, served, virtual))
 
 
 @compiled
@@ -536,7 +536,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
     counters
         (1,) `COUNTS`.
     measured
-        (links, 2) int64: vehicles that have left each link, and their total time on it; empty if nobody needs them.
+        (links, 2) int64: vehicles that have left each link, and their total time on it; empty if not measured.
     log
         (rows,) int64: a `log_row` for every link entry and arrival, with room for all; empty to disable logging.
     log_every

@@ -68,7 +68,7 @@ HELD = np.dtype(
         ("claim_ready", np.int32),  # when its vehicle can enter at the earliest
     ]
 )
-"""State of a lane that vehicles who cross at once do not touch."""
+"""State of a lane that is touched only for vehicles that are held."""
 
 MOVEMENT = np.dtype(
     [
@@ -102,10 +102,7 @@ ENTRY = np.dtype(
     [
         ("head", np.int32),  # queue of trips that wait to enter a link
         ("tail", np.int32),
-        (
-            "virtual",
-            np.int32,
-        ),  # tag of the last vehicle that entered while others waited, from a lane or a trip's start
+        ("virtual", np.int32),  # tag of the last vehicle that entered the link while others waited
         ("served", np.int32),  # as those of `MOVEMENT`, of the trips
         ("stride", np.int32),
         ("claimed", np.int32),  # the lane that the first trip has a claim on, -1 for none
@@ -123,8 +120,8 @@ _MINOR_WEIGHT = 4
 class LinkPhysics:
     """The lanes of a network with nothing on them, their movements and signals.
 
-    A link whose lanes are told apart by the movements at its end is one queue for each lane; another is one queue for
-    all its lanes, with their total capacity and storage.
+    A link that has movements is one queue for each lane. Another link is one queue for all its lanes, with their total
+    capacity and storage.
 
     Attributes
     ----------

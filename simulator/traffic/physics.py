@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from mechanisms.compiled import compiled
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from simulator.arrays import Int32Array
 
 VEHICLE_LENGTH_M = 7.5
@@ -94,8 +96,8 @@ class Driving:
         Loss at the start of a trip; of the first vehicle that a signal or a conflicting movement held; and the share of
         it that each vehicle that follows has.
     green_lost_s, yellow_used_s, clearing_s
-        Green begins to be used so late; yellow is used so long; and so long vehicles leave the junction after a
-        permissive green.
+        Time at the start of green in which no vehicle goes; at the start of yellow in which vehicles still go; and
+        after a permissive green in which vehicles inside the junction leave it.
     gap_s, impatience_s, clearance_s
         As in `Rules`.
     acceleration_mps2, deceleration_mps2
@@ -200,6 +202,23 @@ def green_at(time: int, windows: Int32Array, first: int, last: int, cycle: int, 
 def accepted_gap(gap: int, waited: int, impatience: int) -> int:
     """Return the gap that a vehicle accepts after a wait: it shrinks in proportion to nothing at `impatience`."""
     return gap - gap * min(max(waited, 0), impatience) // impatience
+
+
+@compiled
+def comes_first(other: int | np.int64, theirs: int, at: int | np.int64, ours: int, virtual: int) -> bool:
+    """Return whether `other` enters a link before `at` by start-time fair queueing: the lower start tag goes first.
+
+    Parameters
+    ----------
+    other, at
+        Numbers of the two, which decide between equal tags.
+    theirs, ours
+        Tags at which the service of the last vehicle of each ended.
+    virtual
+        Tag of the last vehicle that entered the link.
+    """
+    first, second = max(theirs, virtual), max(ours, virtual)
+    return first < second or (first == second and other < at)
 
 
 @compiled

@@ -215,14 +215,14 @@ class QueueEngine(ABC):
         It is the distance that the vehicle drove on its lane in the last headway, or since it entered, over that time.
         """
         found = self._survey()
-        lane, time = found.lane[found.state == State.ON_ROAD], self._time
-        link, entry = found.link[found.state == State.ON_ROAD], found.entry[found.state == State.ON_ROAD]
-        elapsed = np.minimum(self._physics.lanes["headway"][lane], time - entry)
-        driven_m = (found.fraction - found.past)[found.state == State.ON_ROAD] * self._road_links.length_m[link]
+        driving = found.state == State.ON_ROAD
+        link = found.link[driving]
+        elapsed = np.minimum(self._physics.lanes["headway"][found.lane[driving]], self._time - found.entry[driving])
+        driven_m = (found.fraction - found.past)[driving] * self._road_links.length_m[link]
         free = self._physics.speed_mps[link]
         seconds = np.maximum(elapsed, 1) / ONE_TICK * self._clock.step_s
         speed = np.zeros(len(found.state))
-        speed[found.state == State.ON_ROAD] = np.where(elapsed > 0, np.clip(driven_m / seconds, 0.0, free), free)
+        speed[driving] = np.where(elapsed > 0, np.clip(driven_m / seconds, 0.0, free), free)
         return speed
 
     def first_links(self, vehicles: Int32Array) -> Int32Array:

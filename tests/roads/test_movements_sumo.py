@@ -202,7 +202,7 @@ def test_paths_over_a_junction_and_their_priority(write):
     [("traffic_light_unregulated", {()}), ("unregulated", {()}), ("priority", {None})],
 )
 def test_junctions_without_priorities(write, kind, expected):
-    """Nobody yields at a junction without regulation; elsewhere priorities that are not stated are unknown."""
+    """At a junction without regulation no movement yields; elsewhere priorities that are not stated are unknown."""
     parts = (*EDGES, *INTERNAL, JUNCTIONS[0], junction_b(kind, ""), JUNCTIONS[2], *WAYS)
     roads, _ = read_sumo_net(write(net(*parts)))
     assert {row[-1] for row in paths_of(roads)} == expected
