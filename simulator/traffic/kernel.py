@@ -278,7 +278,7 @@ def _goes_first(
     arrival = max(held[target].claim_ready, slot)
     if arrival != entry:
         return bool(arrival < entry)
-    return bool(comes_first(other, held[target].claim_served, at, served, virtual))
+    return comes_first(other, held[target].claim_served, at, served, virtual)
 
 
 @compiled

@@ -218,7 +218,7 @@ def comes_first(other: int | np.int64, theirs: int, at: int | np.int64, ours: in
         Tag of the last vehicle that entered the link.
     """
     first, second = max(theirs, virtual), max(ours, virtual)
-    return first < second or (first == second and other < at)
+    return bool(first < second or (first == second and other < at))
 
 
 @compiled
