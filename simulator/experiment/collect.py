@@ -51,6 +51,7 @@ from simulator.stopwatch import Stopwatch
 from simulator.traffic.engine import Engine, vehicles_of
 from simulator.traffic.fcd import Samples
 from simulator.traffic.motion import Motion
+from simulator.traffic.queue_engine import QueueEngine
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +183,7 @@ def collect(components: RunComponents, outcome: RunOutcome) -> RunResult:
         "scores": scores,
         "claims": claims,
         "attacks": TABLES["attacks"].frame(attacked.findings),
-        "roads": _tabulate_roads(city.roads) if city.has_roads else None,
+        "roads": _tabulate_roads(city.roads, engine) if city.has_roads else None,
         "surroundings": with_streets(city.roads) if city.has_roads else None,
         **{name: None if table is None else with_times(table, clock) for name, table in of_vehicles.items()},
     }
@@ -191,9 +192,10 @@ def collect(components: RunComponents, outcome: RunOutcome) -> RunResult:
     )
 
 
-def _tabulate_roads(roads: RoadNetwork) -> gpd.GeoDataFrame:
+def _tabulate_roads(roads: RoadNetwork, engine: Engine) -> gpd.GeoDataFrame:
     """Return the links with what a map needs, in WGS84."""
     links = roads.links
+    spacing_m, wave_s = engine.queues() if isinstance(engine, QueueEngine) else (np.nan, np.nan)
     columns = {
         "link": np.arange(len(links), dtype=np.int32),
         "from_node": links.from_node,
@@ -201,6 +203,8 @@ def _tabulate_roads(roads: RoadNetwork) -> gpd.GeoDataFrame:
         "length_m": links.length_m,
         "speed_mps": links.speed_mps,
         "lanes": links.lanes,
+        "spacing_m": spacing_m,
+        "wave_s": wave_s,
     }
     return gpd.GeoDataFrame(columns, geometry=roads.shapes.lines(), crs=roads.crs).to_crs("EPSG:4326")
 

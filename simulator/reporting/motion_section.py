@@ -18,6 +18,8 @@ _FINE = 64
 """Parts of a unit of the drawing in which places are stored."""
 _FINEST = 0.2
 """Distance in the drawing below which bends of a link are left out."""
+_PARTS = 8
+"""Parts of a tick in which times are stored, rounded up, so that at a whole tick each vehicle is where it is."""
 
 
 @dataclass
@@ -75,7 +77,7 @@ def motion_section(run: RunResult, city: dict[str, Any]) -> dict[str, Any] | Non
     page = {
         **packed,
         "kind": "links" if links else "places",
-        "step_s": traffic["step_s"] if links else float(np.diff(np.unique(motion["time_s"])).min(initial=1e9)),
+        "step_s": traffic["step_s"] / _PARTS if links else float(np.diff(np.unique(motion["time_s"])).min(initial=1e9)),
         "end_s": float(motion["time_s"].max()),
         "every": every,
         "parked": traffic["parked"] == "answer",
@@ -90,7 +92,7 @@ def motion_section(run: RunResult, city: dict[str, Any]) -> dict[str, Any] | Non
         "vehicles": motion["vehicle"].nunique(),
         "rows": int((motion["event"] == "entry").sum()) if links else len(motion),
         "size": size(float(len(str(packed["bytes"])))),
-        "step_s": page["step_s"],
+        "step_s": traffic["step_s"] if links else page["step_s"],
         "recorded": run.record.traffic.engine in RECORDINGS,
     }
 
@@ -114,14 +116,21 @@ def _add_links(columns: _Columns, roads: pd.DataFrame, city: dict[str, Any], ste
     columns.add("free", np.rint(100.0 * roads["length_m"] / roads["speed_mps"]))
     columns.add("length", np.rint(10.0 * roads["length_m"]))
     columns.add("lanes", roads["lanes"])
+    columns.add("spacing", np.rint(1e6 * _of_queues(roads, "spacing_m") / roads["length_m"]))
+    columns.add("wave", np.rint(1e3 * _of_queues(roads, "wave_s")))
     columns.add("soonest", _soonest(roads, step_s))
     columns.add("onward", _onward(roads))
 
 
 def _soonest(roads: pd.DataFrame, step_s: float) -> Any:
-    """Return ticks that no vehicle is faster than on a link; times are stored as what they exceed it by."""
-    ticks = np.floor((roads["length_m"] / roads["speed_mps"]).to_numpy() / step_s)
+    """Return a time in parts of a tick that no vehicle is faster than on a link; stored is what is above it."""
+    ticks = np.floor((roads["length_m"] / roads["speed_mps"]).to_numpy() / step_s * _PARTS)
     return np.maximum(0, ticks - 1).astype(np.int64)
+
+
+def _of_queues(roads: pd.DataFrame, column: str) -> Any:
+    """Return a property of the links' queues; 0, with which all stand at the link's end, for runs without it."""
+    return roads[column].fillna(0.0).to_numpy() if column in roads else np.zeros(len(roads))
 
 
 def _onward(roads: pd.DataFrame) -> Any:
@@ -131,7 +140,8 @@ def _onward(roads: pd.DataFrame) -> Any:
 
 def _add_entries(columns: _Columns, motion: pd.DataFrame, roads: pd.DataFrame, step_s: float) -> None:
     """Add departures, link entries and arrivals: turns instead of links, delays instead of times."""
-    tick, link = np.rint(motion["time_s"].to_numpy() / step_s).astype(np.int64), motion["link"].to_numpy()
+    tick = np.ceil(motion["time_s"].to_numpy() / step_s * _PARTS - 1e-6).astype(np.int64)
+    link = motion["link"].to_numpy()
     event = motion["event"].cat.codes.to_numpy()
     begins, entered = np.flatnonzero(event == 0), event == 1
     ends = np.append(begins[1:], len(event))
@@ -140,6 +150,7 @@ def _add_entries(columns: _Columns, motion: pd.DataFrame, roads: pd.DataFrame, s
     columns.add("entries", np.add.reduceat(entered, begins))
     columns.add("arrived", event[ends - 1] == 2)
     columns.add("willing", motion["takes_part"].to_numpy()[begins])
+    columns.add("lane", motion["lane"].to_numpy()[entered] if "lane" in motion else np.zeros(entered.sum()))
     onto = np.flatnonzero(entered[1:] & entered[:-1]) + 1
     columns.add("turns", link[onto] - _onward(roads)[link[onto - 1]])
     soonest = np.where(entered[:-1], _soonest(roads, step_s)[link[:-1]], 0)

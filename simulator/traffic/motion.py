@@ -33,8 +33,9 @@ class Motion(NamedTuple):
     ----------
     entries
         Of queue engines: `vehicle` (int32, in order of departure), `time_s` (float64), `event` (category, one of
-        `EVENTS`), `link` (int32: the link of the origin, the link entered, the link of the destination), `takes_part`
-        (bool, whether it answers queries); by vehicle, then by time.
+        `EVENTS`), `link` (int32: the link of the origin, the link entered, the link of the destination), `lane` (int8:
+        the queue of the link that is entered, from the right, from 0; −1 for other events), `takes_part` (bool, whether
+        it answers queries); by vehicle, then by time.
     places
         Of other engines: `vehicle`, `time_s`, `lon`, `lat` (float64, WGS84 degrees), `takes_part`; by vehicle, then by
         time.
@@ -72,18 +73,20 @@ def motion_of_entries(engine: QueueEngine, clock: Clock, takes_part: Mask) -> Mo
     before = np.searchsorted(log[:, 0], departed)
     time = np.insert(log[:, 3], before, engine.trips.departure_tick[departed].astype(np.int64) * ONE_TICK)
     vehicle, link = np.insert(log[:, 0], before, departed), np.insert(log[:, 1], before, -1)
+    lane = np.insert(log[:, 2], before, -1)
     begins = before + np.arange(len(departed))
     link[begins] = engine.first_links(departed)
     event = np.ones(len(link), dtype=np.int64)
     event[begins] = 0
     arrived = np.flatnonzero(link == ARRIVED_AT)
-    link[arrived], event[arrived] = link[arrived - 1], 2
+    link[arrived], lane[arrived], event[arrived] = link[arrived - 1], -1, 2
     table = pd.DataFrame(
         {
             "vehicle": vehicle.astype(np.int32),
             "time_s": time / ONE_TICK * clock.step_s,
             "event": pd.Categorical.from_codes(event, categories=pd.Index(EVENTS)),
             "link": link.astype(np.int32),
+            "lane": lane.astype(np.int8),
             "takes_part": takes_part[vehicle],
         }
     )

@@ -234,6 +234,21 @@ class QueueEngine(ABC):
     def _logged(self) -> IntArray:
         """(rows,) int64: a `log_row` of every entry and arrival that is kept."""
 
+    def queues(self) -> tuple[FloatArray, FloatArray]:
+        """Return how vehicles queue on each link.
+
+        Returns
+        -------
+        spacing_m
+            (links,) float64: the distance between two vehicles that stand in one queue; less than that of vehicles if
+            the queue is that of several lanes.
+        wave_s
+            (links,) float64: the time after which a vehicle in a queue repeats the motion of the one ahead.
+        """
+        physics, first = self._physics, self._physics.links["first_lane"]
+        wave = physics.lanes["hole"][first] / physics.lanes["storage"][first]
+        return physics.spacing[first] * self._road_links.length_m, wave / ONE_TICK * self._clock.step_s
+
     def log_by_vehicle(self) -> IntArray:
         """Return vehicle, link, lane and time of the link entries kept so far, and with link −1 of the arrivals.
 

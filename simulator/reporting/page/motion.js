@@ -25,6 +25,22 @@ const Motion = (() => {
   };
   const signed = (values) => values.map((value) => (value & 1 ? -(value + 1) / 2 : value / 2));
 
+  // When each entry's vehicle leaves the link, and the entry before it in the same queue, -1 for none.
+  const queues = (at, link, lane, tick, arrives) => {
+    const size = link.length, leaves = new Int32Array(size), ahead = new Int32Array(size).fill(-1);
+    for (let i = 0; i + 1 < at.length; i += 1) {
+      for (let k = at[i]; k < at[i + 1]; k += 1) leaves[k] = k + 1 < at[i + 1] ? tick[k + 1] : arrives[i];
+    }
+    const order = Float64Array.from(tick, (time, k) => time * 2 ** 23 + k).sort(); // by time; entries are below 2^23
+    const last = new Map();
+    for (const key of order) {
+      const k = key % 2 ** 23, queue = link[k] * 64 + lane[k];
+      ahead[k] = last.get(queue) ?? -1;
+      last.set(queue, k);
+    }
+    return { leaves, ahead };
+  };
+
   // A fleet tells what a vehicle does at a time: place(i, time, out) returns its state, 0 where there is none, and sets
   // out.x, out.y, and its direction; out.link is -1 where it is unknown.
   const onLinks = (c, { step_s: step, every, parked }) => {
@@ -45,6 +61,7 @@ const Motion = (() => {
       }
       if (c.arrived[i]) arrives[i] = time + c.soonest[on] + c.delays[delay++];
     }
+    const { leaves, ahead } = queues(at, link, c.lane, tick, arrives);
     const reach = new Float32Array(c.x.length); // along the link, from 0 to 1
     for (let l = 0; l < c.points.length; l += 1) {
       for (let p = from[l] + 1; p < from[l + 1]; p += 1) reach[p] = reach[p - 1] + Math.hypot(c.x[p] - c.x[p - 1], c.y[p] - c.y[p - 1]);
@@ -77,9 +94,12 @@ const Motion = (() => {
       while (k < end - 1 && tick[k + 1] <= t) k += 1;
       while (tick[k] > t) k -= 1;
       now[i] = k;
-      const spent = (t - tick[k]) * step, free = c.free[link[k]] / 100;
-      along(link[k], Math.min(1, spent / free), out);
-      return spent >= free ? QUEUED : DRIVING;
+      const l = link[k], free = (t - tick[k]) * step / (c.free[l] / 100), wave = every * c.wave[l] / 1000 / step;
+      let before = 0; // vehicles ahead of it whose departure has not reached it
+      for (let a = ahead[k]; a >= 0 && leaves[a] > t - (before + 1) * wave; a = ahead[a]) before += 1;
+      const queue = Math.max(0, 1 - before * every * c.spacing[l] / 1e6);
+      along(l, Math.min(free, queue), out);
+      return free >= queue ? QUEUED : DRIVING;
     };
     return { vehicles, place, begins: (i) => departs[i] * step, number: (i) => i * every, willing: c.willing };
   };
