@@ -173,8 +173,9 @@ class DrivenTraffic(TextTables, EnteringTraffic):
     reroute_share: Probability | None = None
     """For ``reactive`` routing: share of the driving vehicles that look for a faster route each time, in addition to
     all that are about to depart. Default: 0.1."""
-    spacing_m: Positive = 7.5
-    """Length of a vehicle with the gap before it in a standing queue, metres."""
+    spacing_m: Positive | None = None
+    """Length of a vehicle with the gap before it in a standing queue, metres. Default: the mean of the types of SUMO's
+    vehicles, else 7.5."""
     stuck_s: NotNegative | None = None
     """A vehicle blocked for this long enters the next link although its lanes are full, and is counted, seconds.
     Default: never; vehicles that block each other in a circle move on together."""

@@ -385,3 +385,46 @@ def test_roads_not_from_sumo_are_refused(tmp_path):
 def test_clock_times_in_sumo_and_strict_form(text, as_sumo, strictly):
     assert seconds(text) == as_sumo
     assert seconds(text, as_sumo=False) == strictly
+
+
+TYPES = (
+    '<vType id="car"/><vType id="van" length="6" minGap="1.5"/><vType id="coach" vClass="coach" minGap="3"/>'
+    '<vTypeDistribution id="mixed"><vType id="short" length="3" probability="3"/>'
+    '<vType id="long" length="7" probability="1"/></vTypeDistribution>'
+    '<vTypeDistribution id="named" vTypes="van coach" probabilities="0.25 0.75"/>'
+)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "expected"),
+    [
+        ([""], 7.5),
+        (["van"], 7.5),
+        (["coach"], 17.0),
+        (["mixed"], (3 * 5.5 + 9.5) / 4),
+        (["named"], 0.25 * 7.5 + 0.75 * 17.0),
+        (["", "coach", "mixed", "undefined"], (7.5 + 17.0 + 6.5 + 7.5) / 4),
+    ],
+)
+def test_spacing_is_the_mean_of_the_types_of_the_vehicles(tmp_path, kinds, expected):
+    vehicles = "".join(
+        f'<vehicle id="{i}" type="{kind}" depart="{i}"><route edges="ab bc"/></vehicle>'
+        if kind
+        else f'<vehicle id="{i}" depart="{i}"><route edges="ab bc"/></vehicle>'
+        for i, kind in enumerate(kinds)
+    )
+    assert read(tmp_path, TYPES + vehicles).spacing_m == pytest.approx(expected)
+
+
+def test_the_usual_type_can_be_redefined_and_flows_have_their_type(tmp_path, net):
+    usual = (
+        '<vType id="DEFAULT_VEHTYPE" length="4" minGap="1"/><vehicle id="a" depart="0"><route edges="ab"/></vehicle>'
+    )
+    assert read(tmp_path, usual).spacing_m == 5.0
+    flow = '<flow id="a.b" type="bus" begin="0" end="60" number="3" from="ab" to="bc"/>'
+    assert read(tmp_path, '<vType id="bus" vClass="bus"/>' + flow, net=net, duration_s=60.0).spacing_m == 14.5
+
+
+def test_a_vehicle_without_length_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"length and minGap must be 0\.5 m or more together, got 0\.1 m"):
+        read(tmp_path, '<vType id="dot" length="0.1" minGap="0"/>')

@@ -70,7 +70,8 @@ def build_simulated(
 
     planned, routes = cached_trips(scenario, plan)
     trips = planned.trips
-    physics = build_physics(scenario, roads, clock, stuck_s=section.stuck_s)
+    spacing_m = section.spacing_m or planned.spacing_m
+    physics = build_physics(scenario, roads, clock, stuck_s=section.stuck_s, spacing_m=spacing_m)
     reactive = None
     if section.routing == "reactive":
         reactive = ReactiveRouting(

@@ -14,13 +14,21 @@ from simulator.traffic.lanes import LinkPhysics
 from simulator.traffic.physics import SUMO_DRIVING, Driving
 
 
-def build_physics(scenario: Scenario, roads: RoadNetwork, clock: Clock, *, stuck_s: float | None = None) -> LinkPhysics:
+def build_physics(
+    scenario: Scenario,
+    roads: RoadNetwork,
+    clock: Clock,
+    *,
+    stuck_s: float | None = None,
+    spacing_m: float | None = None,
+) -> LinkPhysics:
     """Build the lanes, movements and signals of a network for the engines that drive vehicles.
 
     Junctions are completed by default where the source states movements, and on OpenStreetMap's roads. There the
     capacities by class of road, which are below saturation flow because of junctions, are not used: junctions hold
     vehicles themselves, and so they do on SUMO's networks, which state no capacities. On other networks the capacity
-    of a link is that of its file. On networks of links alone only full links hold vehicles.
+    of a link is that of its file. On networks of links alone only full links hold vehicles. A vehicle with the gap
+    before it takes `spacing_m`, by default that of a car.
     """
     notes: list[Note] = []
     movements = signals = None
@@ -38,7 +46,7 @@ def build_physics(scenario: Scenario, roads: RoadNetwork, clock: Clock, *, stuck
         stuck_s=stuck_s,
         movements=movements,
         signals=signals,
-        driving=replace(driving, spacing_m=section.spacing_m) if isinstance(section, DrivenTraffic) else driving,
+        driving=replace(driving, spacing_m=spacing_m) if spacing_m else driving,
         start_s=section.begin_s if isinstance(section, DrivenTraffic) and section.trip_files else 0.0,
         notes=notes,
     )

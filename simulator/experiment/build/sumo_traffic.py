@@ -222,7 +222,7 @@ def build_beside(
             )
     except InputError as error:
         raise ScenarioError(scenario.name, _faults(scenario, error, streams=streams)) from error
-    physics = build_physics(scenario, city.roads, clock)
+    physics = build_physics(scenario, city.roads, clock, spacing_m=demand.spacing_m)
     fleet = Fleet(city.roads.links, physics, demand.trips, demand.routes, clock=clock)
     with stopwatch.phase("compile"):
         fleet.compile()

@@ -155,6 +155,21 @@ _ZONES = ("taz", "tazSource", "tazSink")
 _UNITS = ("vehicle", "trip", "flow", *_ROUTES, *_ZONES)
 _NOT_VEHICLES = ("person", "personFlow", "container", "containerFlow")
 _MOST_EDGES = 1_000_000
+_SIZES_M = {
+    "bicycle": (1.6, 0.5),
+    "moped": (2.1, 2.5),
+    "motorcycle": (2.2, 2.5),
+    "emergency": (6.5, 2.5),
+    "delivery": (6.5, 2.5),
+    "truck": (7.1, 2.5),
+    "trailer": (16.5, 2.5),
+    "bus": (12.0, 2.5),
+    "coach": (14.0, 2.5),
+    "tram": (22.0, 2.5),
+}
+"""Length of a vehicle and the gap before it in a queue, by SUMO's vehicle class, where a type does not state them."""
+_SIZE_OF_CAR_M = (5.0, 2.5)
+_LEAST_SPACE_M = 0.5
 _WITHOUT_TIME = ("triggered", "containerTriggered", "split", "now")
 _AT_THE_BEGIN = -1.0
 _DRAWN_ENDS = ("fromTaz", "toTaz", "fromJunction", "toJunction")
@@ -213,6 +228,9 @@ class SumoFile:
         self.vehicles: list[Vehicle] = []
         self.drawn: list[Node] = []
         self.unhandled: Counter[str] = Counter()
+        self._space_m: dict[str, float] = {}
+        self._mixed: dict[str, list[tuple[str, float]]] = {}
+        self._type_of: dict[str, str] = {}
         self._listed: list[tuple[str, float, Course | str]] = []
         self._ids: set[str] = set()
         self._named: dict[str, Course | None] = {}
@@ -221,6 +239,19 @@ class SumoFile:
         for file in files:
             self._read(str(file))
         self._resolve()
+
+    def mean_space_m(self, vehicles: Iterable[str]) -> float:
+        """Return the mean length of vehicles and the gap before each, by their ids.
+
+        Those of a flow have its id, a dot and a number. Types that no file defines are SUMO's car.
+        """
+        types = Counter(self._type_of[name if name in self._type_of else name.rpartition(".")[0]] for name in vehicles)
+        return sum(number * self._space_of(kind) for kind, number in types.items()) / types.total()
+
+    def _space_of(self, kind: str) -> float:
+        parts = self._mixed.get(kind) or [(kind or "DEFAULT_VEHTYPE", 1.0)]
+        total = sum(weight for _, weight in parts) or 1.0
+        return sum(weight * self._space_m.get(part, sum(_SIZE_OF_CAR_M)) for part, weight in parts) / total
 
     def xml(self) -> str:
         """Return what SUMO has to draw, with the routes and zones of the files, as elements of a file of SUMO's."""
@@ -242,7 +273,15 @@ class SumoFile:
                 self.unhandled["an <include> of another file: name that file too"] += 1
             elif name in _NOT_VEHICLES:
                 self.unhandled[f"a {name}, which is not a road vehicle"] += 1
-            # Types, stops and parameters do not affect routes and departures.
+            elif name == "vType":
+                self._type(node, outer[-1] if outer else None)
+            elif name == "vTypeDistribution" and "vTypes" in attributes:
+                weights = [finite_number(text) or 0.0 for text in attributes.get("probabilities", "").split()]
+                parts = enumerate(attributes["vTypes"].split())
+                self._mixed[attributes.get("id", "")] = [
+                    (part, weights[place] if place < len(weights) else 1.0) for place, part in parts
+                ]
+            # Stops and parameters do not affect routes and departures.
             elif name in _UNITS and outer and outer[-1].name in _UNITS:
                 outer[-1].children.append(node)
             outer.append(node)
@@ -258,6 +297,20 @@ class SumoFile:
         else:
             interval = next((one.attributes for one in reversed(outer) if one.name == "interval"), {})
             self._vehicle(node._replace(attributes={**interval, **node.attributes}))
+
+    def _type(self, node: Node, around: Node | None) -> None:
+        """Store the length and gap of a type of vehicles, also for the mean of the distribution that it is part of."""
+        attributes, where = node.attributes, node.where
+        length_m, gap_m = _SIZES_M.get(attributes.get("vClass", ""), _SIZE_OF_CAR_M)
+        space_m = read_number(attributes, "length", length_m, where) + read_number(attributes, "minGap", gap_m, where)
+        if space_m < _LEAST_SPACE_M:
+            raise InputError(
+                [f"{where}: length and minGap must be {_LEAST_SPACE_M} m or more together, got {space_m:g} m"]
+            )
+        self._space_m[attributes.get("id", "")] = space_m
+        if around is not None and around.name == "vTypeDistribution":
+            weight = read_number(attributes, "probability", 1.0, where)
+            self._mixed.setdefault(around.attributes.get("id", ""), []).append((attributes.get("id", ""), weight))
 
     def _define(self, node: Node) -> None:
         """Store a route or a distribution of routes under its name."""
@@ -277,6 +330,7 @@ class SumoFile:
         if name in self._ids:
             raise InputError([f"{where}: another vehicle, trip or flow has this id"])
         self._ids.add(name)
+        self._type_of[name] = attributes.get("type", "")
         course = _course_of(node, where)
         if isinstance(course, str):
             self._used.setdefault(course, where)

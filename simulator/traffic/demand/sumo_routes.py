@@ -121,12 +121,15 @@ class SumoRoutes(NamedTuple):
         one id.
     notes
         What was left out and why, one sentence each.
+    spacing_m
+        Mean length of the vehicles and the gap before each in a queue, by their types.
     """
 
     trips: Trips
     routes: Routes
     ids: list[str]
     notes: list[str]
+    spacing_m: float
 
 
 def read_sumo_routes(
@@ -149,8 +152,8 @@ def read_sumo_routes(
     A vehicle with a route drives that route. A trip drives its first edge, its edges on the way and its last edge, and
     the free-flow shortest-time path between them by allowed turns. SUMO itself draws the vehicles of flows, those
     between zones or junctions, and those whose route is a distribution of routes, and finds their routes: this needs
-    SUMO. Vehicles need not be sorted by departure. A vehicle's start and end positions on its edges, its lane, its type
-    and its stops are ignored.
+    SUMO. Vehicles need not be sorted by departure. A vehicle's start and end positions on its edges, its lane, its
+    stops and its type are ignored, but for the mean length and gap of all types.
 
     Parameters
     ----------
@@ -239,9 +242,9 @@ def read_sumo_routes(
         notes.append(f"{named}: {given} a turn that the roads do not allow; the vehicles drive as the file states")
     links = network.links
     trips = Trips(links.from_node[routes.first], links.to_node[routes.last], tick)
-    return SumoRoutes(
-        trips, routes, [read[place].name for place in chosen], [_without_folders(note, listed) for note in notes]
-    )
+    ids = [read[place].name for place in chosen]
+    kept = [_without_folders(note, listed) for note in notes]
+    return SumoRoutes(trips, routes, ids, kept, held.mean_space_m(ids))
 
 
 def _count_unfit(

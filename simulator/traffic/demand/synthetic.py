@@ -235,8 +235,11 @@ class Demand:
         One per trip, if the demand gives them; None if they are still to be computed.
     notes
         What was left out, summed or filled in, one sentence each.
+    spacing_m
+        Mean length of the vehicles and the gap before each in a queue; None if the demand does not state it.
     """
 
     trips: Trips
     routes: Routes | None = None
     notes: tuple[str, ...] = ()
+    spacing_m: float | None = None

@@ -245,7 +245,7 @@ def _known(value: float | None, text: str, config: Path, name: str) -> float:
 
 
 _DEEPEST = 16
-_CARRIED = ("vehicle", "trip", "flow", "route", "routeDistribution", "taz")
+_CARRIED = ("vehicle", "trip", "flow", "route", "routeDistribution", "taz", "vType")
 _INCLUDING = {"include": "href", "rerouter": "file", "variableSpeedSign": "file"}
 """Elements that make SUMO read another file, and the attribute that names the file."""
 _LATER = ("triggered", "containerTriggered", "split")
