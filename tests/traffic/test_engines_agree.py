@@ -168,11 +168,11 @@ def test_engines_agree_with_lanes_signals_and_gaps_at_nodes_with_many_links(spok
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("hundred", [0, *(pytest.param(number, marks=pytest.mark.thorough) for number in range(1, 10))])
-def test_engines_agree_on_a_thousand_networks(hundred):
+@pytest.mark.parametrize("part", [0, *(pytest.param(number, marks=pytest.mark.thorough) for number in range(1, 20))])
+def test_engines_agree_on_a_thousand_networks(part):
     rotated = stuck = 0
-    for seed in range(100 * hundred, 100 * hundred + 100):
+    for seed in range(50 * part, 50 * part + 50):
         totals = assert_equal_case(random_case(seed, reactive=seed % 5 == 4))
         rotated, stuck = rotated + totals.rotated, stuck + totals.stuck_released
-    assert rotated > 100
-    assert stuck > 100
+    assert rotated > 50
+    assert stuck > 50
