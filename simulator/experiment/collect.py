@@ -195,7 +195,6 @@ def collect(components: RunComponents, outcome: RunOutcome) -> RunResult:
 def _tabulate_roads(roads: RoadNetwork, engine: Engine) -> gpd.GeoDataFrame:
     """Return the links with what a map needs, in WGS84."""
     links = roads.links
-    spacing_m, wave_s = engine.queues() if isinstance(engine, QueueEngine) else (np.nan, np.nan)
     columns = {
         "link": np.arange(len(links), dtype=np.int32),
         "from_node": links.from_node,
@@ -203,9 +202,9 @@ def _tabulate_roads(roads: RoadNetwork, engine: Engine) -> gpd.GeoDataFrame:
         "length_m": links.length_m,
         "speed_mps": links.speed_mps,
         "lanes": links.lanes,
-        "spacing_m": spacing_m,
-        "wave_s": wave_s,
     }
+    if isinstance(engine, QueueEngine):
+        columns["spacing_m"], columns["wave_s"] = engine.queues()
     return gpd.GeoDataFrame(columns, geometry=roads.shapes.lines(), crs=roads.crs).to_crs("EPSG:4326")
 
 

@@ -31,7 +31,7 @@ from simulator.traffic.physics import (
     lane_cost,
     next_visit,
 )
-from simulator.traffic.queue_engine import LanePlaces, QueueEngine, first_entries
+from simulator.traffic.queue_engine import LanePlaces, QueueEngine
 from simulator.traffic.reactive import Flow, ReactiveRouting
 
 _BEFORE_ALL, _FIRST_LANE = 0, 16
@@ -141,8 +141,8 @@ class _Link:
     lanes: list[_Lane] = field(default_factory=list)
     turns: dict[int, int] = field(default_factory=dict)  # lanes that allow the turn onto a link, a bit each
     virtual: int = 0
-    left: int = 0
-    spent: int = 0
+    entered: int = 0
+    lost: int = 0
     waiting: deque[_Vehicle] = field(default_factory=deque)
     origin_served: int = 0
     origin_stride: int = 0
@@ -479,8 +479,10 @@ class Agents(QueueEngine):
         lane.queue.popleft()
         lane.exits.appendleft(time)
         lane.discharge = time + headway
-        lane.link.left += 1
-        lane.link.spent += time - vehicle.entry
+        following = vehicle.after(1)
+        onto = lane.link if following < 0 else self._links[following]
+        onto.entered += 1
+        onto.lost += max(0, time - vehicle.entry - lane.free)
         vehicle.ready_since, vehicle.why, vehicle.blocked_since = -1, FREE, -1
         vehicle.full_pass, vehicle.full_lane, vehicle.not_before = -2, None, LONG_AGO
         if follow:
@@ -519,12 +521,13 @@ class Agents(QueueEngine):
             first = (tick - 1) * passes + 1
             yield self._later(first - self._pass, _BEFORE_ALL)
             found = self._survey()
+            position = np.array([vehicle.position for vehicle in self._vehicles], dtype=np.int32)
             flow = Flow(
-                left=np.array([link.left for link in self._links], dtype=np.int64),
-                spent=np.array([link.spent for link in self._links], dtype=np.int64),
-                first_entry=first_entries(found, len(self._links)),
+                entered=np.array([link.entered for link in self._links], dtype=np.int64),
+                lost=np.array([link.lost for link in self._links], dtype=np.int64),
+                losing=self._losing(found, position, tick),
                 state=found.state,
-                position=np.array([vehicle.position for vehicle in self._vehicles], dtype=np.int32),
+                position=position,
                 closed=self._closed_at(tick),
             )
             for number in reactive.reroute(tick, self._book, flow).tolist():
@@ -564,7 +567,7 @@ class Agents(QueueEngine):
             np.array([vehicle.state for vehicle in self._vehicles], dtype=np.uint8),
             stuck_released=self._stuck,
             rotated=self._rotated,
-            link_crossings=sum(link.left for link in self._links),
+            link_crossings=sum(link.entered for link in self._links),
             trip_time_s=self._trip_time / ONE_TICK * self._clock.step_s,
             due=self._due(),
         )

@@ -11,7 +11,7 @@ from simulator.traffic import kernel
 from simulator.traffic.clock import after_traffic
 from simulator.traffic.engine import State, Totals
 from simulator.traffic.physics import LONG_AGO, ONE_TICK
-from simulator.traffic.queue_engine import LanePlaces, QueueEngine, first_entries
+from simulator.traffic.queue_engine import LanePlaces, QueueEngine
 from simulator.traffic.reactive import Flow, ReactiveRouting
 
 BEAT_TICKS = 256
@@ -88,9 +88,9 @@ class Fleet(QueueEngine):
         found = self._survey()
         position = kernel.positions(self._vehicles, self._cursor, len(found.state), self._bits)
         flow = Flow(
-            left=self._measured[:, 0].copy(),
-            spent=self._measured[:, 1].copy(),
-            first_entry=first_entries(found, len(self._links)),
+            entered=self._measured[:, 0].copy(),
+            lost=self._measured[:, 1].copy(),
+            losing=self._losing(found, position, tick),
             state=found.state,
             position=position,
             closed=self._closed_at(tick),

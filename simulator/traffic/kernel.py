@@ -314,8 +314,10 @@ def _enter(
 
 
 @compiled
-def _leave(lane: Record, mover: Record, time: int, headway: int, exits: Int32Array, measured: IntArray) -> None:
-    """Remove the first vehicle, `mover`, from `lane`."""
+def _leave(
+    lane: Record, mover: Record, time: int, headway: int, onto: Index, exits: Int32Array, measured: IntArray
+) -> None:
+    """Remove the first vehicle, `mover`, from `lane`; it enters link `onto`, or ends its trip on it."""
     exits[lane.exits + lane.oldest] = time
     lane.oldest += 1
     if lane.oldest == lane.storage:
@@ -324,8 +326,8 @@ def _leave(lane: Record, mover: Record, time: int, headway: int, exits: Int32Arr
     lane.count -= 1
     lane.discharge = time + headway
     if measured.shape[0] > 0:
-        measured[lane.link, 0] += 1
-        measured[lane.link, 1] += time - mover.entry
+        measured[onto, 0] += 1
+        measured[onto, 1] += max(0, time - mover.entry - lane.free)
 
 
 @compiled
@@ -433,7 +435,8 @@ def _rotate(
         mover = vehicles[here.head]
         if here.first_movement >= 0:
             movements[here.first_movement + np.int64(mover.turns & low_bits) - 1].last_pass = time
-        _leave(here, mover, time, here.headway, exits, measured)
+        ahead = np.int64(lanes[held[lane].full_lane].link)
+        _leave(here, mover, time, here.headway, ahead, exits, measured)
         mover.turns >>= shift
         _release(held[lane].claimed, lane, lanes)
         held[lane].claimed = held[lane].vehicle = -1
@@ -536,7 +539,8 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
     counters
         (1,) `COUNTS`.
     measured
-        (links, 2) int64: vehicles that have left each link, and their total time on it; empty if not measured.
+        (links, 2) int64: vehicles that have entered each link from another, or ended their trips on it, and the time
+        that they lost on the link before; empty if not measured.
     log
         (rows,) int64: a `log_row` for every link entry and arrival, with room for all; empty to disable logging.
     log_every
@@ -602,6 +606,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                     target: Index = np.int64(-1)
                     plain = lane.first_movement < 0
                     move = np.int64(lane.first_movement) + code - 1
+                    onto = np.int64(lane.link)
                     if code != arrive:
                         onto = np.int64(lane.first_out) + code - 1
                         ahead = links[onto]
@@ -748,7 +753,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                         if state.claimed >= 0:
                             _release(state.claimed, at, lanes)
                             state.claimed = -1
-                    _leave(lane, mover, time, headway, exits, measured)
+                    _leave(lane, mover, time, headway, onto, exits, measured)
                     counts.crossings += 1
                     if code != arrive:
                         mover.turns = turns >> turn_shift

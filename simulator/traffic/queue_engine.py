@@ -14,7 +14,7 @@ from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State, Totals, VehicleStates
 from simulator.traffic.kernel import LOG_LANE_BITS, LOG_TIME_BITS
 from simulator.traffic.lanes import LinkPhysics
-from simulator.traffic.physics import NEVER, ONE_TICK
+from simulator.traffic.physics import ONE_TICK
 from simulator.traffic.reactive import ReactiveRouting
 from simulator.traffic.routes import RouteBook, Routes
 from simulator.traffic.trips import Trips
@@ -45,14 +45,6 @@ class LanePlaces(NamedTuple):
     entry: Int32Array
     fraction: FloatArray
     past: FloatArray
-
-
-def first_entries(found: LanePlaces, links: int) -> IntArray:
-    """Return when the vehicle entered that has been longest on each link, (links,) int64; -1 for an empty link."""
-    first = np.full(links, NEVER, dtype=np.int64)
-    driving = found.state == State.ON_ROAD
-    np.minimum.at(first, found.link[driving], found.entry[driving])
-    return np.where(first == NEVER, -1, first)
 
 
 class QueueEngine(ABC):
@@ -233,6 +225,15 @@ class QueueEngine(ABC):
     @abstractmethod
     def _logged(self) -> IntArray:
         """(rows,) int64: a `log_row` of every entry and arrival that is kept."""
+
+    def _losing(self, found: LanePlaces, position: Int32Array, tick: int) -> IntArray:
+        """Return the longest time lost so far by a vehicle that enters each link next, (links,) int64."""
+        driving, book = np.flatnonzero(found.state == State.ON_ROAD), self._book
+        onto = book.links[np.minimum(book.start[driving] + position[driving] + 1, book.end[driving] - 1)]
+        longest = np.zeros(len(self._road_links), dtype=np.int64)
+        spent = tick * ONE_TICK - found.entry[driving].astype(np.int64)
+        np.maximum.at(longest, onto, spent - self._physics.free[found.link[driving]])
+        return longest
 
     def queues(self) -> tuple[FloatArray, FloatArray]:
         """Return how vehicles queue on each link.

@@ -10,7 +10,6 @@ from simulator.roads.network import Links
 from simulator.stopwatch import Stopwatch
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State
-from simulator.traffic.lanes import LinkPhysics
 from simulator.traffic.paths import NoPathError, ShortestPaths
 from simulator.traffic.physics import ONE_TICK
 from simulator.traffic.routes import RouteBook
@@ -26,13 +25,12 @@ class Flow:
 
     Attributes
     ----------
-    left
-        (links,) int64: vehicles that have left each link so far.
-    spent
-        (links,) int64: total time those vehicles spent on it, in 1/1024 tick.
-    first_entry
-        (links,) int64: when the vehicle that has been on the link for the longest time entered it, in 1/1024 tick; -1
-        for an empty link.
+    entered
+        (links,) int64: vehicles that have entered each link from another one, or ended their trips on it, so far.
+    lost
+        (links,) int64: total time those vehicles lost on the link before, in 1/1024 tick.
+    losing
+        (links,) int64: the longest time lost so far by a vehicle that enters each link next, in 1/1024 tick.
     state
         (departed,) uint8, a `State`.
     position
@@ -41,9 +39,9 @@ class Flow:
         (links,) bool: links that no vehicle may enter now; by default, none.
     """
 
-    left: IntArray
-    spent: IntArray
-    first_entry: IntArray
+    entered: IntArray
+    lost: IntArray
+    losing: IntArray
     state: StateArray
     position: Int32Array
     closed: Mask | None = None
@@ -52,10 +50,11 @@ class Flow:
 class ReactiveRouting:
     """Reactive routing: vehicles take the route that is shortest by the latest measured travel times.
 
-    Every `every_s`, before the vehicles of that tick move, each link's delay over its free-flow time is measured. It is
-    based on the mean time of the vehicles that left the link since the last measurement, or on the time the first
-    vehicle still on it has spent there, whichever is longer. A link without vehicles has no delay. A link's travel time
-    is its free-flow time plus its delay, so that on empty roads routes are the same as without re-routing. Vehicles
+    Every `every_s`, before the vehicles of that tick move, the delay before each link is measured: the mean time over
+    free flow, on the link before, of the vehicles that have entered it since the last measurement, or the longest such
+    time so far of a vehicle that enters it next, whichever is longer. A vehicle loses time where it waits for the next
+    link, so this is where drivers see a queue. A link that no vehicle enters has no delay. A link's travel time is its
+    free-flow time plus this delay, so that on empty roads routes are the same as without re-routing. Vehicles
     that depart before the next measurement take the shortest route by these times. Of the vehicles on the road or
     waiting to enter, each takes a new route with probability `share`, from the end of the link it is on or waits for,
     by the turns that are allowed there; it keeps its route if none leads to its destination. While links are closed,
@@ -69,7 +68,7 @@ class ReactiveRouting:
 
     Parameters
     ----------
-    links, physics, trips, clock
+    links, trips, clock
         The same objects as in the engine.
     every_s
         Seconds between two measurements, at least one tick.
@@ -101,7 +100,6 @@ class ReactiveRouting:
     def __init__(
         self,
         links: Links,
-        physics: LinkPhysics,
         trips: Trips,
         *,
         clock: Clock,
@@ -118,19 +116,19 @@ class ReactiveRouting:
             raise ValueError(f"every_s must be at least a tick of {clock.step_s:g} s, received {every_s!r}")
         if not 0 <= share <= 1:
             raise ValueError(f"share must be between 0 and 1, received {share!r}")
-        self._links, self._physics, self._trips, self._clock = links, physics, trips, clock
+        self._links, self._trips, self._clock = links, trips, clock
         self.every_ticks, self._share, self._rng = every_ticks, share, rng
         self._through, self._banned = through, banned
         self._at_departure = at_departure
-        self._left = np.zeros(len(links), dtype=np.int64)
-        self._spent = np.zeros(len(links), dtype=np.int64)
+        self._entered = np.zeros(len(links), dtype=np.int64)
+        self._lost = np.zeros(len(links), dtype=np.int64)
         self._delay_s = np.zeros(len(links))
         self._asked = self._changed = 0
         self._stopwatch = stopwatch or Stopwatch()
 
     @property
     def time_s(self) -> FloatArray:
-        """(links,) float64: seconds to cross each link, by the latest measurement."""
+        """(links,) float64: seconds to enter and cross each link, by the latest measurement."""
         return self._links.free_flow_s + self._delay_s
 
     def reroute(self, tick: int, book: RouteBook, flow: Flow) -> IntArray:
@@ -142,7 +140,7 @@ class ReactiveRouting:
             The departed vehicles whose route changed, ascending.
         """
         with self._stopwatch.phase("rerouting"):
-            self._measure(tick, flow)
+            self._measure(flow)
             return self._choose(tick, book, flow)
 
     def _choose(self, tick: int, book: RouteBook, flow: Flow) -> IntArray:
@@ -179,13 +177,11 @@ class ReactiveRouting:
         self._changed += len(under_way)
         return under_way
 
-    def _measure(self, tick: int, flow: Flow) -> None:
-        free = self._physics.free
-        left = flow.left - self._left
-        mean = np.divide(flow.spent - self._spent, left, out=np.zeros(len(free)), where=left > 0)
-        waited = np.where(flow.first_entry >= 0, tick * ONE_TICK - flow.first_entry, 0)
-        self._delay_s = np.maximum(np.maximum(mean, waited) - free, 0.0) / ONE_TICK * self._clock.step_s
-        self._left, self._spent = flow.left, flow.spent
+    def _measure(self, flow: Flow) -> None:
+        entered = flow.entered - self._entered
+        mean = np.divide(flow.lost - self._lost, entered, out=np.zeros(len(entered)), where=entered > 0)
+        self._delay_s = np.maximum(mean, flow.losing) / ONE_TICK * self._clock.step_s
+        self._entered, self._lost = flow.entered, flow.lost
 
     def notes(self) -> list[Note]:
         """Return one note on how often vehicles re-routed, and how often their route changed."""

@@ -421,7 +421,7 @@ def test_scenarios_list_show_schema():
     for name in ("manhattan", "tiny", "highway", "grid20", "manhattan-osm"):
         assert name in listed
     assert crowdveil("scenarios", "show", "tiny").stdout.startswith("#:schema schema.json\n# A handful of streets")
-    assert "spacing_m = 7.5" in crowdveil("scenarios", "show", "tiny", "--resolved").stdout
+    assert 'waiting = "silent"' in crowdveil("scenarios", "show", "tiny", "--resolved").stdout
     schema = json.loads(crowdveil("scenarios", "schema").stdout)
     assert "campaigns" in schema["properties"]
     assert crowdveil("scenarios", "check", "tiny").returncode == 0

@@ -38,7 +38,6 @@ class RandomCase:
         if self.reactive:
             reactive = ReactiveRouting(
                 self.roads.links,
-                self.physics,
                 self.trips,
                 clock=self.clock,
                 every_s=20.0,

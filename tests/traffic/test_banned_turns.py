@@ -241,7 +241,6 @@ def drive(engine, roads, routes, trips, **options):
     clock, physics = Clock(), LinkPhysics.build(roads.links, Clock())
     reactive = ReactiveRouting(
         roads.links,
-        physics,
         trips,
         clock=clock,
         every_s=5.0,

@@ -55,7 +55,7 @@ def drive_random(seed, *, routing, step_s=1.0, closures=6):
         reactive = None
         if routing == "reactive":
             reactive = ReactiveRouting(
-                links, physics, trips, clock=clock, every_s=30.0, share=0.2, rng=np.random.default_rng(seed)
+                links, trips, clock=clock, every_s=30.0, share=0.2, rng=np.random.default_rng(seed)
             )
         built = engine(links, physics, trips, routes, clock=clock, reactive=reactive, record_entries=True)
         env = simpy.Environment()
@@ -125,7 +125,7 @@ def started(engine, roads, trips, routes, *, stuck_s=5.0, every_s=None, share=0.
     reactive = None
     if every_s is not None:
         reactive = ReactiveRouting(
-            links, physics, trips, clock=clock, every_s=every_s, share=share, rng=np.random.default_rng(1)
+            links, trips, clock=clock, every_s=every_s, share=share, rng=np.random.default_rng(1)
         )
     built = engine(links, physics, trips, routes_of(routes), clock=clock, reactive=reactive, record_entries=True)
     env = simpy.Environment()

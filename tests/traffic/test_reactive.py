@@ -39,7 +39,7 @@ def drive(engine, roads, trips, *, until, reactive=None, step_s=1.0):
     physics = LinkPhysics.build(links, clock)
     routing = None
     if reactive is not None:
-        routing = ReactiveRouting(links, physics, trips, clock=clock, rng=np.random.default_rng(8), **reactive)
+        routing = ReactiveRouting(links, trips, clock=clock, rng=np.random.default_rng(8), **reactive)
     routes = ShortestPaths(links).routes(trips.origin, trips.destination)
     built = engine(links, physics, trips, routes, clock=clock, reactive=routing, record_entries=True)
     env = simpy.Environment()
@@ -119,48 +119,41 @@ def test_given_routes_are_kept_without_rerouting(engine):
     assert entered(drive(engine, roads, trips, until=9000, reactive={**reactive, "share": 0.5}), around) > 20
 
 
-def measured(flow, *, tick, every_s=10.0, step_s=1.0):
-    """Travel times of `two_ways` after one update from `flow`; no vehicle drives."""
+def measured(flows, *, every_s=10.0, step_s=1.0):
+    """Travel times of `two_ways` after an update from each of `flows`; no vehicle drives."""
     roads, clock = two_ways(), Clock(step_s)
-    physics = LinkPhysics.build(roads.links, clock)
     trips = Trips(np.array([4], np.int32), np.array([3], np.int32), np.array([10**6], np.int32))
-    routing = ReactiveRouting(
-        roads.links, physics, trips, clock=clock, every_s=every_s, share=1.0, rng=np.random.default_rng(1)
-    )
+    routing = ReactiveRouting(roads.links, trips, clock=clock, every_s=every_s, share=1.0, rng=np.random.default_rng(1))
     book = RouteBook(ShortestPaths(roads.links).routes(trips.origin, trips.destination))
-    for look in flow:
-        routing.reroute(tick, book, look)
+    for flow in flows:
+        routing.reroute(100, book, flow)
     return roads, routing.time_s
 
 
-def seen(left, spent, head_entry):
-    """What an engine has measured: `spent` and `head_entry` in ticks; −1 for no vehicle."""
-    spent, head_entry = (
-        np.array(spent) * ONE_TICK,
-        np.where(np.array(head_entry) < 0, -1, np.array(head_entry) * ONE_TICK),
-    )
+def seen(entered, lost, losing):
+    """What an engine has measured: `lost` and `losing` in ticks."""
     none = np.empty(0, dtype=np.int32)
-    return Flow(np.array(left), spent, head_entry.astype(np.int32), none.astype(np.uint8), none)
+    return Flow(np.array(entered), np.array(lost) * ONE_TICK, np.array(losing) * ONE_TICK, none.astype(np.uint8), none)
 
 
-def test_link_time_is_the_mean_of_leavers_or_the_wait_of_the_head():
-    roads, time_s = measured([seen([2, 0, 0, 4, 0], [300, 0, 0, 40, 0], [-1, 40, 95, 20, -1])], tick=100)
+def test_delay_is_the_mean_loss_before_a_link_or_the_longest_so_far():
+    roads, time_s = measured([seen([2, 0, 0, 4, 0], [100, 0, 0, 40, 0], [0, 0, 5, 60, 0])])
     assert roads.links.free_flow_s.tolist() == pytest.approx([100, 110, 10, 20, 10])
-    # Means 150 and 10; heads have waited for 60, 5 and 80 ticks. Free flow is the minimum.
-    assert time_s.tolist() == pytest.approx([150, 110, 10, 80, 10])
+    # Mean losses are 50 and 10; vehicles that still wait have lost 5 and 60.
+    assert time_s.tolist() == pytest.approx([150, 110, 15, 80, 10])
 
 
-def test_only_vehicles_that_left_since_the_last_update_count():
-    first = seen([2, 0, 0, 0, 0], [600, 0, 0, 0, 0], [-1] * 5)
-    second = seen([3, 0, 0, 0, 0], [720, 0, 0, 0, 0], [-1] * 5)
-    _, time_s = measured([first, second], tick=100)
+def test_only_vehicles_that_entered_since_the_last_update_count():
+    first = seen([2, 0, 0, 0, 0], [400, 0, 0, 0, 0], [0] * 5)
+    second = seen([3, 0, 0, 0, 0], [420, 0, 0, 0, 0], [0] * 5)
+    _, time_s = measured([first, second])
     assert time_s[0] == pytest.approx(120)
-    _, time_s = measured([first, first], tick=100)
+    _, time_s = measured([first, first])
     assert time_s[0] == pytest.approx(100)
 
 
 def test_ticks_are_converted_to_seconds():
-    _, time_s = measured([seen([1, 0, 0, 0, 0], [700, 0, 0, 0, 0], [-1] * 5)], tick=800, step_s=0.5)
+    _, time_s = measured([seen([1, 0, 0, 0, 0], [500, 0, 0, 0, 0], [0] * 5)], step_s=0.5)
     assert time_s[0] == pytest.approx(350)
 
 
@@ -171,7 +164,7 @@ def test_rerouting_avoids_closed_nodes():
     physics = LinkPhysics.build(roads.links, clock)
     trips = Trips(np.array([4, 4], np.int32), np.array([3, 1], np.int32), np.array([0, 50], np.int32))
     routing = ReactiveRouting(
-        roads.links, physics, trips, clock=clock, every_s=5.0, share=1.0, through=through, rng=np.random.default_rng(1)
+        roads.links, trips, clock=clock, every_s=5.0, share=1.0, through=through, rng=np.random.default_rng(1)
     )
     routes = ShortestPaths(roads.links, through=through).routes(trips.origin, trips.destination)
     for engine in ENGINES:
@@ -184,7 +177,6 @@ def test_rerouting_avoids_closed_nodes():
         assert built.totals().arrived == 2
         routing = ReactiveRouting(
             roads.links,
-            physics,
             trips,
             clock=clock,
             every_s=5.0,
@@ -203,7 +195,6 @@ def test_invalid_arguments_are_refused(every_s, share, named):
     with pytest.raises(ValueError, match=named):
         ReactiveRouting(
             roads.links,
-            LinkPhysics.build(roads.links, Clock()),
             trips,
             clock=Clock(),
             every_s=every_s,

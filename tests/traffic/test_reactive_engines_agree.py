@@ -37,7 +37,7 @@ def drive_both(roads, *, vehicles, every_s, share, seed, step_s=1.0, stuck_s=30.
     engines = []
     for engine in (Fleet, Agents):
         reactive = ReactiveRouting(
-            links, physics, trips, clock=clock, every_s=every_s, share=share, rng=np.random.default_rng(seed + 1)
+            links, trips, clock=clock, every_s=every_s, share=share, rng=np.random.default_rng(seed + 1)
         )
         built = engine(links, physics, trips, routes, clock=clock, reactive=reactive, record_entries=True)
         env = simpy.Environment()

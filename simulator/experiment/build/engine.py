@@ -76,7 +76,6 @@ def build_simulated(
     if section.routing == "reactive":
         reactive = ReactiveRouting(
             links,
-            physics,
             trips,
             clock=clock,
             every_s=REROUTE_EVERY_S if section.reroute_every_s is None else section.reroute_every_s,
