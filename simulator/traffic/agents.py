@@ -11,7 +11,7 @@ from simulator.arrays import IntArray
 from simulator.roads.network import Links
 from simulator.traffic.clock import PriorityEvent
 from simulator.traffic.engine import State, Totals
-from simulator.traffic.kernel import lane_positions, log_row
+from simulator.traffic.kernel import log_row
 from simulator.traffic.lanes import LinkPhysics
 from simulator.traffic.physics import (
     CLEARING,
@@ -31,7 +31,8 @@ from simulator.traffic.physics import (
     lane_cost,
     next_visit,
 )
-from simulator.traffic.queue_engine import LanePlaces, QueueEngine
+from simulator.traffic.places import LanePlaces, lane_positions
+from simulator.traffic.queue_engine import QueueEngine
 from simulator.traffic.reactive import Flow, ReactiveRouting
 
 _BEFORE_ALL, _FIRST_LANE = 0, 16

@@ -7,11 +7,12 @@ import numpy as np
 import simpy
 
 from simulator.arrays import IntArray
-from simulator.traffic import kernel
+from simulator.traffic import kernel, places
 from simulator.traffic.clock import after_traffic
 from simulator.traffic.engine import State, Totals
 from simulator.traffic.physics import LONG_AGO, ONE_TICK
-from simulator.traffic.queue_engine import LanePlaces, QueueEngine
+from simulator.traffic.places import LanePlaces
+from simulator.traffic.queue_engine import QueueEngine
 from simulator.traffic.reactive import Flow, ReactiveRouting
 
 BEAT_TICKS = 256
@@ -86,7 +87,7 @@ class Fleet(QueueEngine):
     def _reroute(self, reactive: ReactiveRouting, tick: int) -> None:
         """Re-route vehicles; the turn words of those with a new route are refilled."""
         found = self._survey()
-        position = kernel.positions(self._vehicles, self._cursor, len(found.state), self._bits)
+        position = places.positions(self._vehicles, self._cursor, len(found.state), self._bits)
         flow = Flow(
             entered=self._measured[:, 0].copy(),
             lost=self._measured[:, 1].copy(),
@@ -148,7 +149,7 @@ class Fleet(QueueEngine):
         state = np.full(departed, State.ARRIVED, dtype=np.uint8)
         lane = np.full(departed, -1, dtype=np.int32)
         entry, fraction, past = np.zeros(departed, dtype=np.int32), np.ones(departed), np.ones(departed)
-        kernel.survey(
+        places.survey(
             self._lanes,
             self._vehicles,
             self._exits,
@@ -161,7 +162,7 @@ class Fleet(QueueEngine):
             past,
         )
         link = np.where(lane >= 0, self._lanes["link"][lane], self._book.last(departed))
-        kernel.survey_waiting(self._entries, self._vehicles, state, link)
+        places.survey_waiting(self._entries, self._vehicles, state, link)
         fraction[state == State.WAITING] = 0.0
         return LanePlaces(state, link, lane, entry, fraction, past)
 

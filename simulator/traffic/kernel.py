@@ -26,7 +26,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from mechanisms.compiled import compiled
-from simulator.arrays import FloatArray, Int32Array, IntArray, LinkIds, StateArray
+from simulator.arrays import Int32Array, IntArray, LinkIds
 from simulator.traffic.lanes import ALL_LANES
 from simulator.traffic.physics import (
     CLEARING,
@@ -464,7 +464,7 @@ def log_row(vehicle: Index, time: int, lane: Index) -> Index:
 
 
 @compiled
-def _unread(turns: np.uint64, bits: int) -> int:
+def unread(turns: np.uint64, bits: int) -> int:
     """Return the number of links in a turn word."""
     low_bits = np.uint64((1 << bits) - 1)
     unread = 0
@@ -594,7 +594,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                         break
                     turns = mover.turns
                     if (turns >> last_known) & low_bits == _LOW:
-                        cursor[vehicle] -= _unread(turns, bits)
+                        cursor[vehicle] -= unread(turns, bits)
                         turns = _refill(vehicle, cursor, starts, ends, route, links, bits)
                         mover.turns = turns
                     code = np.int64(turns & low_bits)
@@ -820,130 +820,6 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                         counts.logged += 1
                 if entry.head < 0:
                     origins[word] &= ~(_BIT << np.uint64(at & 63))
-
-
-@compiled
-def lane_positions(
-    time: int,
-    before: int,
-    entries: Int32Array,
-    exits: Int32Array,
-    free: int,
-    wave: float,
-    spacing: float,
-    fraction: FloatArray,
-    past: FloatArray,
-) -> None:
-    """Write where the vehicles of a lane are and were, by Newell's trajectories, as fractions of its length.
-
-    A vehicle drives freely from its entry on, and never closer than its spacing to the place where the vehicle ahead
-    was one wave time earlier (Newell 2002, eq. 3). So it is at most k spacings before the end, for the largest k such
-    that the k-th vehicle ahead had not left k wave times ago.
-
-    Parameters
-    ----------
-    time, before
-        Two moments.
-    entries
-        (vehicles,) int32: when they entered, the first of the queue first.
-    exits
-        (exits,) int32: when the vehicles before them left, the last one first.
-    free
-        Free-flow time of the lane.
-    wave
-        Time after which a vehicle repeats the motion of the one ahead.
-    spacing
-        Distance in a standing queue over the length of the lane.
-    fraction, past
-        (vehicles,) float64: places at `time` and at `before`, to be written.
-    """
-    for places, moment in ((fraction, time), (past, before)):
-        gone = 0
-        for i in range(len(entries)):
-            while gone < len(exits) and exits[gone] > moment - (i + gone + 1) * wave:
-                gone += 1
-            ahead = 1.0 - (i + gone) * spacing
-            places[i] = max(0.0, min((moment - entries[i]) / free, ahead))
-
-
-@compiled
-def survey(
-    lanes: Records,
-    vehicles: Records,
-    exits: Int32Array,
-    spacing: FloatArray,
-    time: int,
-    state: StateArray,
-    where: Int32Array,
-    entry: Int32Array,
-    fraction: FloatArray,
-    past: FloatArray,
-) -> None:
-    """Write the state and place of each vehicle on a lane; the others are not changed.
-
-    Parameters
-    ----------
-    lanes, vehicles, exits
-        As in `advance`.
-    spacing
-        (lanes,) float64: distance in a standing queue over the length of the lane.
-    time
-        The present moment.
-    state
-        (departed,) uint8.
-    where, entry
-        (departed,) int32: lane, and when the vehicle entered it.
-    fraction, past
-        (departed,) float64: place on the lane now, and one headway ago.
-    """
-    for at in range(len(lanes)):
-        lane = lanes[at]
-        if lane.count == 0:
-            continue
-        members = np.empty(lane.count, dtype=np.int64)
-        vehicle = np.int64(lane.head)
-        for i in range(lane.count):
-            members[i] = vehicle
-            vehicle = np.int64(vehicles[vehicle].next)
-        entries = np.empty(lane.count, dtype=np.int32)
-        for i in range(lane.count):
-            entries[i] = vehicles[members[i]].entry
-        recent = np.empty(lane.storage, dtype=np.int32)
-        for i in range(lane.storage):
-            place = lane.oldest - 1 - i
-            recent[i] = exits[lane.exits + (place if place >= 0 else place + lane.storage)]
-        now, ago = np.empty(lane.count), np.empty(lane.count)
-        wave = lane.hole / lane.storage
-        lane_positions(time, time - lane.headway, entries, recent, lane.free, wave, spacing[at], now, ago)
-        for i in range(lane.count):
-            state[members[i]] = 2
-            where[members[i]] = at
-            entry[members[i]] = entries[i]
-            fraction[members[i]] = now[i]
-            past[members[i]] = ago[i]
-
-
-@compiled
-def survey_waiting(trips: Records, vehicles: Records, state: StateArray, link: Int32Array) -> None:
-    """Write the state and link, (departed,), of each vehicle that waits to enter."""
-    for at in range(len(trips)):
-        vehicle = np.int64(trips[at].head)
-        while vehicle >= 0:
-            state[vehicle] = 1
-            link[vehicle] = at
-            vehicle = np.int64(vehicles[vehicle].next)
-
-
-@compiled
-def positions(vehicles: Records, cursor: Int32Array, departed: int, bits: int) -> Int32Array:
-    """Return the position in its row of the link each vehicle is on, or waits to enter: (departed,) int32.
-
-    The cursor is ahead of the vehicle by the number of turns left in its word.
-    """
-    at = np.empty(departed, dtype=np.int32)
-    for vehicle in range(departed):
-        at[vehicle] = cursor[vehicle] - 1 - _unread(vehicles[vehicle].turns, bits)
-    return at
 
 
 def empty_calendar(lane_count: int, link_count: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:

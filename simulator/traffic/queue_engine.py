@@ -3,11 +3,10 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
-from simulator.arrays import FloatArray, Int32Array, IntArray, Mask, StateArray
+from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
 from simulator.files.messages import Note, counted, notes_of
 from simulator.roads.network import Links
 from simulator.traffic.clock import Clock
@@ -15,6 +14,7 @@ from simulator.traffic.engine import State, Totals, VehicleStates
 from simulator.traffic.kernel import LOG_LANE_BITS, LOG_TIME_BITS
 from simulator.traffic.lanes import LinkPhysics
 from simulator.traffic.physics import ONE_TICK
+from simulator.traffic.places import LanePlaces
 from simulator.traffic.reactive import ReactiveRouting
 from simulator.traffic.routes import RouteBook, Routes
 from simulator.traffic.trips import Trips
@@ -22,29 +22,6 @@ from simulator.traffic.trips import Trips
 LANE_WIDTH_M = 3.2
 ARRIVED_AT = -1
 """Link, in a log, of the row that says when a vehicle arrived."""
-
-
-class LanePlaces(NamedTuple):
-    """Every departed vehicle at a moment.
-
-    Attributes
-    ----------
-    state
-        (departed,) uint8, a `State`.
-    link, lane
-        (departed,) int32: the link it is on, waits to enter or ended its trip on; its lane, -1 off the road.
-    entry
-        (departed,) int32: when it entered the lane, in 1/1024 tick.
-    fraction, past
-        (departed,) float64: its place on the lane, over the length, now and one headway of the lane ago.
-    """
-
-    state: StateArray
-    link: Int32Array
-    lane: Int32Array
-    entry: Int32Array
-    fraction: FloatArray
-    past: FloatArray
 
 
 class QueueEngine(ABC):

@@ -1,0 +1,163 @@
+"""Places of vehicles on their lanes, by Newell's trajectories.
+
+Between two moments the engines move no vehicle along a lane: its place follows from when it entered, and from when the
+vehicles before it left (Newell 2002, eq. 3).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mechanisms.compiled import compiled
+from simulator.arrays import FloatArray, Int32Array, StateArray
+from simulator.traffic.engine import State
+from simulator.traffic.kernel import Records, unread
+
+_WAITING, _ON_ROAD = int(State.WAITING), int(State.ON_ROAD)
+
+
+class LanePlaces(NamedTuple):
+    """Every departed vehicle at a moment.
+
+    Attributes
+    ----------
+    state
+        (departed,) uint8, a `State`.
+    link, lane
+        (departed,) int32: the link it is on, waits to enter or ended its trip on; its lane, -1 off the road.
+    entry
+        (departed,) int32: when it entered the lane, in 1/1024 tick.
+    fraction, past
+        (departed,) float64: its place on the lane, over the length, now and one headway of the lane ago.
+    """
+
+    state: StateArray
+    link: Int32Array
+    lane: Int32Array
+    entry: Int32Array
+    fraction: FloatArray
+    past: FloatArray
+
+
+@compiled
+def lane_positions(
+    time: int,
+    before: int,
+    entries: Int32Array,
+    exits: Int32Array,
+    free: int,
+    wave: float,
+    spacing: float,
+    fraction: FloatArray,
+    past: FloatArray,
+) -> None:
+    """Write where the vehicles of a lane are and were, by Newell's trajectories, as fractions of its length.
+
+    A vehicle drives freely from its entry on, and never closer than its spacing to the place where the vehicle ahead
+    was one wave time earlier (Newell 2002, eq. 3). So it is at most k spacings before the end, for the largest k such
+    that the k-th vehicle ahead had not left k wave times ago.
+
+    Parameters
+    ----------
+    time, before
+        Two moments.
+    entries
+        (vehicles,) int32: when they entered, the first of the queue first.
+    exits
+        (exits,) int32: when the vehicles before them left, the last one first.
+    free
+        Free-flow time of the lane.
+    wave
+        Time after which a vehicle repeats the motion of the one ahead.
+    spacing
+        Distance in a standing queue over the length of the lane.
+    fraction, past
+        (vehicles,) float64: places at `time` and at `before`, to be written.
+    """
+    for places, moment in ((fraction, time), (past, before)):
+        gone = 0
+        for i in range(len(entries)):
+            while gone < len(exits) and exits[gone] > moment - (i + gone + 1) * wave:
+                gone += 1
+            ahead = 1.0 - (i + gone) * spacing
+            places[i] = max(0.0, min((moment - entries[i]) / free, ahead))
+
+
+@compiled
+def survey(
+    lanes: Records,
+    vehicles: Records,
+    exits: Int32Array,
+    spacing: FloatArray,
+    time: int,
+    state: StateArray,
+    where: Int32Array,
+    entry: Int32Array,
+    fraction: FloatArray,
+    past: FloatArray,
+) -> None:
+    """Write the state and place of each vehicle on a lane; the others are not changed.
+
+    Parameters
+    ----------
+    lanes, vehicles, exits
+        As in `advance`.
+    spacing
+        (lanes,) float64: distance in a standing queue over the length of the lane.
+    time
+        The present moment.
+    state
+        (departed,) uint8.
+    where, entry
+        (departed,) int32: lane, and when the vehicle entered it.
+    fraction, past
+        (departed,) float64: place on the lane now, and one headway ago.
+    """
+    for at in range(len(lanes)):
+        lane = lanes[at]
+        if lane.count == 0:
+            continue
+        members = np.empty(lane.count, dtype=np.int64)
+        vehicle = np.int64(lane.head)
+        for i in range(lane.count):
+            members[i] = vehicle
+            vehicle = np.int64(vehicles[vehicle].next)
+        entries = np.empty(lane.count, dtype=np.int32)
+        for i in range(lane.count):
+            entries[i] = vehicles[members[i]].entry
+        recent = np.empty(lane.storage, dtype=np.int32)
+        for i in range(lane.storage):
+            place = lane.oldest - 1 - i
+            recent[i] = exits[lane.exits + (place if place >= 0 else place + lane.storage)]
+        now, ago = np.empty(lane.count), np.empty(lane.count)
+        wave = lane.hole / lane.storage
+        lane_positions(time, time - lane.headway, entries, recent, lane.free, wave, spacing[at], now, ago)
+        for i in range(lane.count):
+            state[members[i]] = _ON_ROAD
+            where[members[i]] = at
+            entry[members[i]] = entries[i]
+            fraction[members[i]] = now[i]
+            past[members[i]] = ago[i]
+
+
+@compiled
+def survey_waiting(trips: Records, vehicles: Records, state: StateArray, link: Int32Array) -> None:
+    """Write the state and link, (departed,), of each vehicle that waits to enter."""
+    for at in range(len(trips)):
+        vehicle = np.int64(trips[at].head)
+        while vehicle >= 0:
+            state[vehicle] = _WAITING
+            link[vehicle] = at
+            vehicle = np.int64(vehicles[vehicle].next)
+
+
+@compiled
+def positions(vehicles: Records, cursor: Int32Array, departed: int, bits: int) -> Int32Array:
+    """Return the position in its row of the link each vehicle is on, or waits to enter: (departed,) int32.
+
+    The cursor is ahead of the vehicle by the number of turns left in its word.
+    """
+    at = np.empty(departed, dtype=np.int32)
+    for vehicle in range(departed):
+        at[vehicle] = cursor[vehicle] - 1 - unread(vehicles[vehicle].turns, bits)
+    return at
