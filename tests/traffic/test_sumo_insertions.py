@@ -58,12 +58,13 @@ def test_scale_and_included_files_count(file):
         most_of(file, text)
 
 
-def test_only_files_that_carry_vehicles_or_routes_are_named(file):
-    types = file.parent / "types.add.xml"
+def test_only_files_that_carry_vehicles_types_or_routes_are_named(file):
+    types, stops = file.parent / "types.add.xml", file.parent / "stops.add.xml"
     types.write_text('<add><vType id="t"/></add>')
+    stops.write_text('<add><busStop id="s" lane="A0B0_0"/></add>')
     file.write_text('<routes><trip id="a" depart="triggered"/></routes>')
-    read = Insertions.read([types, file], begin_s=0, end_s=10, step_s=1)
-    assert read.files == (file,)
+    read = Insertions.read([stops, types, file], begin_s=0, end_s=10, step_s=1)
+    assert read.files == (types, file)
     assert read.unscheduled == {"a"}
 
 

@@ -263,7 +263,7 @@ class Insertions:
         Ids of vehicles that depart upon another event, such as the arrival of a passenger: their actual departure is
         taken as the scheduled one.
     files
-        Given files that hold vehicles, trips, flows, routes or zones.
+        Given files that hold vehicles, trips, flows, types, routes or zones.
     included
         Files that they include, at any depth.
     """
@@ -338,7 +338,7 @@ class _Reading:
         self.included: list[Path] = []
 
     def run(self, file: Path, depth: int) -> bool:
-        """Read a file and the files it includes; return whether it holds vehicles or routes."""
+        """Read a file and the files it includes; return whether it holds vehicles, types or routes."""
         if depth > _DEEPEST:
             raise InputError([f"{file}: is included more than {_DEEPEST} files deep"])
         carries, self._persons = False, 1
