@@ -76,6 +76,8 @@ def test_parquet_without_geometry_is_refused(tmp_path):
         read_geoparquet(tmp_path)
 
 
+# A damaged name in a file is not UTF-8, and its reader warns that it cannot say what is wrong.
+@pytest.mark.filterwarnings("ignore:Could not decode error message:RuntimeWarning")
 @given(data=st.data())
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_damaged_files_raise_only_input_errors(data, written, tmp_path):

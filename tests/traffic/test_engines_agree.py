@@ -151,7 +151,7 @@ def assert_equal_case(case):
 
 # Seeds at which engines have differed: an empty lane in a cycle of full ones (67, 138), and a vehicle that is forced
 # in its first pass (78).
-@pytest.mark.parametrize("seed", [*range(28), 67, 78, 138])
+@pytest.mark.parametrize("seed", [*range(14), 67, 78, 138])
 def test_engines_agree_with_lanes_signals_and_gaps(seed):
     assert_equal_case(random_case(seed))
 
@@ -162,7 +162,7 @@ def test_engines_agree_with_lanes_signals_and_gaps_while_vehicles_reroute(seed):
     assert_equal_case(random_case(seed, reactive=True))
 
 
-@pytest.mark.parametrize(("spokes", "seed"), [(20, 2), (20, 3)])
+@pytest.mark.parametrize(("spokes", "seed"), [(20, 3), pytest.param(20, 2, marks=pytest.mark.slow)])
 def test_engines_agree_with_lanes_signals_and_gaps_at_nodes_with_many_links(spokes, seed):
     assert_equal_case(random_case(seed, spokes=spokes))
 
