@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-import scenarios
 from scenarios import ScenarioError
 from simulator import run
 from simulator.cli import main
@@ -175,15 +174,3 @@ def test_too_many_cells_over_a_correct_city_is_a_cells_fault(mistaken, monkeypat
     with pytest.raises(ScenarioError) as caught:
         run(mistaken(size_m=0.2))
     assert [fault.path for fault in caught.value.faults] == ["cells"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [item.name for item in scenarios.shipped()])
-def test_shipped_scenarios_give_no_plausibility_warning(name):
-    """Its roads and traffic; weakened claims are the purpose of `lossy`."""
-    try:
-        scenario = scenarios.load(name)
-    except ScenarioError as error:
-        pytest.skip(f"its data is not there: {error}")
-    warnings = re.compile("gridlock|free-flow speed|straight distance|shape of|capacit|outside the area")
-    assert [warning for warning in run(scenario).facts["warnings"] if warnings.search(warning)] == []
