@@ -29,6 +29,7 @@ def test_thousand_faults_give_the_documented_table():
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # the child process neither locks nor starts a thread
+@pytest.mark.thorough
 def test_harness_detects_lost_runs_and_leftovers(monkeypatch):
     """Without the atomic exchange, and without restoring renamed directories, a kill loses the earlier run."""
     case = next(case for case in harness.CASES if not case.exchange)

@@ -86,7 +86,7 @@ def assert_same(path, whole):
     assert study.points["key"].tolist() == whole.points["key"].tolist()
 
 
-@pytest.mark.parametrize("workers", [2, 8])
+@pytest.mark.parametrize("workers", [2, pytest.param(8, marks=pytest.mark.thorough)])
 def test_values_do_not_depend_on_the_number_of_workers(tmp_path, whole, workers):
     done = sweep(*VARY, "--out", tmp_path / "study", "--workers", workers)
     assert f"{POINTS} of {POINTS} points" in done.stdout
@@ -122,6 +122,7 @@ def test_a_killed_worker_is_replaced_and_its_points_are_run_again(tmp_path, whol
     assert_same(out, whole)
 
 
+@pytest.mark.thorough  # the page on studies does so too, and its test
 def test_shards_merge_to_the_whole(tmp_path, whole):
     for index in (1, 2, 3):
         sweep(*VARY, "--out", tmp_path / str(index), "--shard", f"{index}/3", "--quiet")
