@@ -526,7 +526,7 @@ class Agents(QueueEngine):
             flow = Flow(
                 entered=np.array([link.entered for link in self._links], dtype=np.int64),
                 lost=np.array([link.lost for link in self._links], dtype=np.int64),
-                losing=self._losing(found, position, tick),
+                longest_loss=self._longest_losses(found, position, tick),
                 state=found.state,
                 position=position,
                 closed=self._closed_at(tick),

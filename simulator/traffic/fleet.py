@@ -91,7 +91,7 @@ class Fleet(QueueEngine):
         flow = Flow(
             entered=self._measured[:, 0].copy(),
             lost=self._measured[:, 1].copy(),
-            losing=self._losing(found, position, tick),
+            longest_loss=self._longest_losses(found, position, tick),
             state=found.state,
             position=position,
             closed=self._closed_at(tick),

@@ -203,7 +203,7 @@ class QueueEngine(ABC):
     def _logged(self) -> IntArray:
         """(rows,) int64: a `log_row` of every entry and arrival that is kept."""
 
-    def _losing(self, found: LanePlaces, position: Int32Array, tick: int) -> IntArray:
+    def _longest_losses(self, found: LanePlaces, position: Int32Array, tick: int) -> IntArray:
         """Return the longest time lost so far by a vehicle that enters each link next, (links,) int64."""
         driving, book = np.flatnonzero(found.state == State.ON_ROAD), self._book
         onto = book.links[np.minimum(book.start[driving] + position[driving] + 1, book.end[driving] - 1)]

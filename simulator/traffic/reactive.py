@@ -29,7 +29,7 @@ class Flow:
         (links,) int64: vehicles that have entered each link from another one, or ended their trips on it, so far.
     lost
         (links,) int64: total time those vehicles lost on the link before, in 1/1024 tick.
-    losing
+    longest_loss
         (links,) int64: the longest time lost so far by a vehicle that enters each link next, in 1/1024 tick.
     state
         (departed,) uint8, a `State`.
@@ -41,7 +41,7 @@ class Flow:
 
     entered: IntArray
     lost: IntArray
-    losing: IntArray
+    longest_loss: IntArray
     state: StateArray
     position: Int32Array
     closed: Mask | None = None
@@ -180,7 +180,7 @@ class ReactiveRouting:
     def _measure(self, flow: Flow) -> None:
         entered = flow.entered - self._entered
         mean = np.divide(flow.lost - self._lost, entered, out=np.zeros(len(entered)), where=entered > 0)
-        self._delay_s = np.maximum(mean, flow.losing) / ONE_TICK * self._clock.step_s
+        self._delay_s = np.maximum(mean, flow.longest_loss) / ONE_TICK * self._clock.step_s
         self._entered, self._lost = flow.entered, flow.lost
 
     def notes(self) -> list[Note]:

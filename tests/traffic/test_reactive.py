@@ -130,10 +130,12 @@ def measured(flows, *, every_s=10.0, step_s=1.0):
     return roads, routing.time_s
 
 
-def seen(entered, lost, losing):
-    """What an engine has measured: `lost` and `losing` in ticks."""
+def seen(entered, lost, longest_loss):
+    """What an engine has measured: `lost` and `longest_loss` in ticks."""
     none = np.empty(0, dtype=np.int32)
-    return Flow(np.array(entered), np.array(lost) * ONE_TICK, np.array(losing) * ONE_TICK, none.astype(np.uint8), none)
+    return Flow(
+        np.array(entered), np.array(lost) * ONE_TICK, np.array(longest_loss) * ONE_TICK, none.astype(np.uint8), none
+    )
 
 
 def test_delay_is_the_mean_loss_before_a_link_or_the_longest_so_far():
