@@ -87,8 +87,9 @@ class SumoRoads(RoadSection):
     """File: relative to the scenario's folder, absolute, or ``data:FOLDER/FILE``."""
     additional: FileReference | None = None
     """Additional file with programs of signals, which replace those of the network, as in SUMO."""
-    vehicle_class: str = "passenger"
-    """SUMO vehicle class; lanes that it may not use are left out."""
+    vehicle_class: str | None = None
+    """SUMO vehicle class; lanes that it may not use are left out. Default: the classes of the vehicles in SUMO's route
+    files, each of which keeps to its lanes; without such files, passenger cars."""
     anchor: Place | None = None
     """Position on the globe of the origin of a network without a projection. Default: longitude 0, latitude 0."""
     keep: Literal["all", "strong"] = "all"

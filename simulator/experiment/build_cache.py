@@ -117,9 +117,12 @@ def using_cache() -> Iterator[None]:
 
 
 def cached_city(scenario: Scenario, build: Callable[[], Built]) -> Built:
-    """Return the city of a scenario, built or from the cache in use; it depends on the recording, if there is one."""
-    recorded = is_capable("engine", scenario.traffic.engine, "recorded")
-    return _cached("city", scenario, ("roads", "cells", "traffic") if recorded else ("roads", "cells"), build)
+    """Return the city of a scenario, built or from the cache in use.
+
+    It depends on the recording, if there is one, and where it has SUMO's roads, on the classes of the vehicles.
+    """
+    by_traffic = is_capable("engine", scenario.traffic.engine, "recorded") or scenario.roads.source == "sumo"
+    return _cached("city", scenario, ("roads", "cells", "traffic") if by_traffic else ("roads", "cells"), build)
 
 
 def cached_trips(scenario: Scenario, build: Callable[[], Built]) -> Built:

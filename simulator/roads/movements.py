@@ -10,6 +10,8 @@ import pandas as pd
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping
 
+    from numpy.typing import NDArray
+
 MOVEMENT_COLUMNS = {
     "node": "object",
     "from_link": "int64",
@@ -25,6 +27,7 @@ MOVEMENT_COLUMNS = {
     "speed_mps": "float64",
     "place": "int64",
     "yields_to": "object",
+    "classes": "object",
 }
 """Columns of movements. A row is a way from a lane of a link to a lane of the next link, over `node`.
 
@@ -37,7 +40,8 @@ can make by its links has one; at other nodes all turns are open.
 `length_m` is the length of the path over the junction and `speed_mps` the speed allowed on it, NaN if unknown. `place`
 is the number of the movement among those at its node, or -1 if unknown. `yields_to` is a tuple of the places at the
 same node to which it yields unless a signal protects it, or None if unknown; a place that no row has is that of a
-movement for other vehicles, or of a link that the network does not have.
+movement for other vehicles, or of a link that the network does not have. `classes` has the vehicle classes to which the
+movement is open, separated by blanks, or None if it is open to all.
 """
 SIGNAL_COLUMNS = {
     "signal": "object",
@@ -70,6 +74,7 @@ UNKNOWN = {
     "speed_mps": np.nan,
     "place": -1,
     "yields_to": None,
+    "classes": None,
 }
 """Values of a movement that mean that they are unknown, or not stated."""
 
@@ -88,6 +93,12 @@ def _table(rows: Iterable[Mapping[str, Any]], types: Mapping[str, str]) -> pd.Da
     listed = list(rows)
     columns = {name: pd.Series([row[name] for row in listed], dtype=kind) for name, kind in types.items()}
     return pd.DataFrame(columns)
+
+
+def is_open_to(movements: pd.DataFrame, vehicle_class: str) -> NDArray[np.bool_]:
+    """Return whether each movement is open to a vehicle class, (movements,) bool."""
+    listed = movements["classes"].tolist()
+    return np.array([names is None or vehicle_class in names.split() for names in listed], dtype=np.bool_)
 
 
 def are_places(value: object) -> bool:

@@ -15,11 +15,11 @@ import shapely
 
 from mechanisms.compiled import compiled
 from simulator.files.errors import InputError
-from simulator.roads.movements import movement_table, signal_table
+from simulator.roads.movements import is_open_to, movement_table, signal_table
 from simulator.roads.schema import EDGE_NUMBERS, faults_of
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Hashable, Iterable, Sequence
 
     import geopandas as gpd
     import networkx as nx
@@ -332,7 +332,20 @@ class RoadNetwork:
     @cached_property
     def banned_turns(self) -> NDArray[np.int32]:
         """Turns of which no movement is allowed: pairs of link ids, ascending, shape (turns, 2)."""
-        allowed = self.movements.groupby(["from_link", "to_link"])["allowed"].any()
+        return self.banned_to([])
+
+    def banned_to(self, classes: Iterable[str]) -> NDArray[np.int32]:
+        """Return the turns that no movement allows, or none to one of some vehicle classes.
+
+        Returns
+        -------
+        numpy.ndarray
+            (turns, 2) int32: pairs of link ids, ascending.
+        """
+        rows = self.movements[["from_link", "to_link", "allowed"]].copy()
+        for place, name in enumerate(classes):
+            rows[f"to {place}"] = self.movements["allowed"] & is_open_to(self.movements, name)
+        allowed = rows.groupby(["from_link", "to_link"]).any().all(axis=1)
         return np.array(allowed.index[~allowed].tolist(), dtype=np.int32).reshape(-1, 2)
 
     def locate(

@@ -30,6 +30,7 @@ from simulator.traffic.physics import (
     green_at,
     lane_cost,
     next_visit,
+    slower,
 )
 from simulator.traffic.places import LanePlaces, lane_positions
 from simulator.traffic.queue_engine import QueueEngine
@@ -140,7 +141,8 @@ class _Lane:
 class _Link:
     number: int
     lanes: list[_Lane] = field(default_factory=list)
-    turns: dict[int, int] = field(default_factory=dict)  # lanes that allow the turn onto a link, a bit each
+    turns: list[dict[int, int]] = field(default_factory=list)
+    """Lanes that allow the turn onto a link, a bit each, by class; onto -1 for those on which a trip may end."""
     virtual: int = 0
     entered: int = 0
     lost: int = 0
@@ -368,12 +370,10 @@ class Agents(QueueEngine):
 
     def _lanes_ahead(self, link: _Link, vehicle: _Vehicle, ahead: int, turns: int) -> tuple[int, int]:
         """Return the lanes of a link that allow the next turn, and those that also lead on for `turns` − 1 more."""
-        every = (1 << 64) - 1
         following = vehicle.after(ahead + 1)
-        if following < 0:
-            return every, every
-        allowed = link.turns[following]
-        if turns == 1 or not link.lanes[0].movements:
+        of_class = self._physics.vehicle_class
+        allowed = link.turns[of_class[vehicle.number] if len(of_class) else 0][following]
+        if following < 0 or turns == 1 or not link.lanes[0].movements:
             return allowed, allowed
         goal = self._lanes_ahead(self._links[following], vehicle, ahead + 1, turns - 1)[1]
         best = sum(
@@ -490,12 +490,17 @@ class Agents(QueueEngine):
             self._call(lane)
 
     def _enter(self, vehicle: _Vehicle, lane: _Lane, time: int, loss: int, *, call: bool = True) -> None:
-        vehicle.entry, vehicle.turn = time + loss, PriorityEvent(self._env)
+        vehicle.entry, vehicle.turn = time + loss + self._longer(vehicle, lane), PriorityEvent(self._env)
         vehicle.lane, lane.last_in = lane, time
         lane.queue.append(vehicle)
         if call and lane.queue[0] is vehicle:
             self._call(lane, later=True)
         self._keep(vehicle, time, lane.link.lanes.index(lane))
+
+    def _longer(self, vehicle: _Vehicle, lane: _Lane) -> int:
+        """Return how much longer than others the vehicle takes for a lane."""
+        physics = self._physics
+        return slower(vehicle.number, lane.link.number, physics.pace, physics.length_m, lane.free)
 
     def _call(self, lane: _Lane, *, later: bool = False) -> None:
         """Let the first vehicle of a lane try to leave it as soon as it is ready, and not in this pass if `later`."""
@@ -540,16 +545,17 @@ class Agents(QueueEngine):
 
     def _survey(self) -> LanePlaces:
         size, time = len(self._vehicles), self._time
-        fraction, past = np.ones(size), np.ones(size)
+        fraction, past, slow = np.ones(size), np.ones(size), np.zeros(size, dtype=np.int32)
         for lane in self._lanes:
             if lane.queue:
                 numbers = [vehicle.number for vehicle in lane.queue]
                 entries = np.array([vehicle.entry for vehicle in lane.queue], dtype=np.int32)
+                longer = np.array([self._longer(vehicle, lane) for vehicle in lane.queue], dtype=np.int32)
                 exits = np.array(lane.exits, dtype=np.int32)
                 wave, spacing = lane.hole / lane.storage, float(self._physics.spacing[lane.number])
                 now, ago = np.empty(len(numbers)), np.empty(len(numbers))
-                lane_positions(time, time - lane.headway, entries, exits, lane.free, wave, spacing, now, ago)
-                fraction[numbers], past[numbers] = now, ago
+                lane_positions(time, time - lane.headway, entries, longer, exits, lane.free, wave, spacing, now, ago)
+                fraction[numbers], past[numbers], slow[numbers] = now, ago, longer
         state = np.array([vehicle.state for vehicle in self._vehicles], dtype=np.uint8)
         fraction[state == State.WAITING] = 0.0
         lanes = [-1 if vehicle.lane is None else vehicle.lane.number for vehicle in self._vehicles]
@@ -558,6 +564,7 @@ class Agents(QueueEngine):
             np.array([vehicle.link for vehicle in self._vehicles], dtype=np.int32),
             np.array(lanes, dtype=np.int32),
             np.array([vehicle.entry for vehicle in self._vehicles], dtype=np.int32),
+            slow,
             fraction,
             past,
         )
@@ -624,8 +631,9 @@ def _links_of(physics: LinkPhysics, roads: Links) -> list[_Link]:
         link.lanes.append(lane)
     for link, record in zip(links, physics.links, strict=True):
         node = roads.to_node[link.number]
-        for turn, onto in enumerate(range(roads.first_out[node], roads.first_out[node + 1])):
-            link.turns[onto] = int(physics.turn_lanes[record["first_turn"] + turn])
+        turns = (-1, *range(roads.first_out[node], roads.first_out[node + 1]))
+        for lanes_of in physics.turn_lanes[:, record["first_turn"] :]:
+            link.turns.append(dict(zip(turns, lanes_of[: len(turns)].tolist(), strict=True)))
     return links
 
 
@@ -640,6 +648,9 @@ def _movements_of(physics: LinkPhysics, lanes: list[_Lane]) -> list[_Movement]:
         movements.append(_Movement(number, lanes[record["lane"]], **values, foes=foes))
     for lane, record in zip(lanes, physics.lanes, strict=True):
         if record["first_movement"] >= 0:
-            own = range(record["first_movement"], record["first_movement"] + len(lane.link.turns))
-            lane.movements = {onto: movements[at] for onto, at in zip(lane.link.turns, own, strict=True)}
+            lane.movements = {
+                onto: movements[record["first_movement"] + place - 1]
+                for place, onto in enumerate(lane.link.turns[0])
+                if onto >= 0
+            }
     return movements

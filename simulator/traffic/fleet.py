@@ -121,6 +121,9 @@ class Fleet(QueueEngine):
             physics.windows,
             physics.foes,
             physics.turn_lanes,
+            physics.vehicle_class,
+            physics.pace,
+            physics.length_m,
             self._exits,
             self._vehicles,
             self._cursor,
@@ -148,23 +151,27 @@ class Fleet(QueueEngine):
         departed = int(self._counts["departed"][0])
         state = np.full(departed, State.ARRIVED, dtype=np.uint8)
         lane = np.full(departed, -1, dtype=np.int32)
-        entry, fraction, past = np.zeros(departed, dtype=np.int32), np.ones(departed), np.ones(departed)
+        entry, longer = np.zeros(departed, dtype=np.int32), np.zeros(departed, dtype=np.int32)
+        fraction, past = np.ones(departed), np.ones(departed)
         places.survey(
             self._lanes,
             self._vehicles,
             self._exits,
             self._physics.spacing,
+            self._physics.pace,
+            self._physics.length_m,
             self._time,
             state,
             lane,
             entry,
+            longer,
             fraction,
             past,
         )
         link = np.where(lane >= 0, self._lanes["link"][lane], self._book.last(departed))
         places.survey_waiting(self._entries, self._vehicles, state, link)
         fraction[state == State.WAITING] = 0.0
-        return LanePlaces(state, link, lane, entry, fraction, past)
+        return LanePlaces(state, link, lane, entry, longer, fraction, past)
 
     def totals(self) -> Totals:
         """Return the number of vehicles in each state, and the counters so far."""

@@ -26,8 +26,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from mechanisms.compiled import compiled
-from simulator.arrays import Int32Array, IntArray, LinkIds
-from simulator.traffic.lanes import ALL_LANES
+from simulator.arrays import FloatArray, Int32Array, IntArray, LinkIds
 from simulator.traffic.physics import (
     CLEARING,
     FRACTION_BITS,
@@ -45,6 +44,7 @@ from simulator.traffic.physics import (
     green_at,
     lane_cost,
     next_visit,
+    slower,
 )
 
 
@@ -179,10 +179,10 @@ def _lanes_ahead(
     low = np.uint64((1 << bits) - 1)
     link = links[onto]
     code = turns & low
+    allowed = turn_lanes[link.first_turn + (np.int64(0) if code == low else np.int64(code))]
     if code == low:
-        return ALL_LANES, ALL_LANES
+        return allowed, allowed
     turn = np.int64(code) - 1
-    allowed = turn_lanes[link.first_turn + turn]
     if lanes[link.first_lane].first_movement < 0:
         return allowed, allowed
     following = link.first_out + turn
@@ -211,14 +211,15 @@ def _lanes_after(
     low = np.uint64((1 << bits) - 1)
     link = links[at]
     code = turns & low
+    allowed: np.uint64 = turn_lanes[link.first_turn + (np.int64(0) if code == low else np.int64(code))]
     if code == low:
-        return ALL_LANES
-    turn = np.int64(code) - 1
-    allowed: np.uint64 = turn_lanes[link.first_turn + turn]
-    second = (turns >> np.uint64(bits)) & low
-    if second in (low, _LOW) or lanes[link.first_lane].first_movement < 0:
         return allowed
-    goal = turn_lanes[links[link.first_out + turn].first_turn + np.int64(second) - 1]
+    turn = np.int64(code) - 1
+    second = (turns >> np.uint64(bits)) & low
+    if second == _LOW or lanes[link.first_lane].first_movement < 0:
+        return allowed
+    following = links[link.first_out + turn].first_turn
+    goal = turn_lanes[following + (np.int64(0) if second == low else np.int64(second))]
     return _leading_to(goal, allowed, link, turn, lanes, movements)
 
 
@@ -403,6 +404,8 @@ def _rotate(
     measured: IntArray,
     log: IntArray,
     counts: Record,
+    pace: FloatArray,
+    length_m: FloatArray,
     log_every: int,
     bits: int,
     pass_bits: int,
@@ -444,7 +447,8 @@ def _rotate(
     for step in range(length):
         lane = held[lane].full_lane
         here = lanes[lane]
-        _enter(heads[step], lane, time, 0, here, vehicles, ring, pass_no, pass_bits)
+        loss = slower(heads[step], here.link, pace, length_m, here.free)
+        _enter(heads[step], lane, time, loss, here, vehicles, ring, pass_no, pass_bits)
         if log.shape[0] > 0 and heads[step] & (log_every - 1) == 0:
             log[counts.logged] = log_row(heads[step] // log_every, time, lane - links[here.link].first_lane)
             counts.logged += 1
@@ -498,6 +502,9 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
     windows: Int32Array,
     foes: Int32Array,
     turn_lanes: Bitmap,
+    vehicle_class: npt.NDArray[np.uint8],
+    pace: FloatArray,
+    length_m: FloatArray,
     exits: Int32Array,
     vehicles: Records,
     cursor: Int32Array,
@@ -520,7 +527,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
 
     Parameters
     ----------
-    lanes, held, links, trips, movements, windows, foes, turn_lanes
+    lanes, held, links, trips, movements, windows, foes, turn_lanes, vehicle_class, pace, length_m
         As in `LinkPhysics` (trips: its entries), with the present state.
     exits
         (total storage,) int32: the last exit times of each lane.
@@ -550,6 +557,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
     """
     counts = counters[0]
     logging = log.shape[0] > 0
+    by_class = len(vehicle_class) > 0
     skip = log_every - 1
     fleet = len(departure)
     low_bits = np.uint64((1 << bits) - 1)
@@ -624,8 +632,9 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                         if ahead.lanes == 1:
                             slot = _slot(lanes[target], exits)
                         else:
+                            mine = turn_lanes[vehicle_class[vehicle] if by_class else 0]
                             allowed, preferred = _lanes_ahead(
-                                onto, turns >> turn_shift, bits, lanes, links, movements, turn_lanes
+                                onto, turns >> turn_shift, bits, lanes, links, movements, mine
                             )
                             target, slot = _choose(
                                 ahead, allowed, preferred, ready, crossing, at, lanes, exits, rules.other_lane
@@ -654,6 +663,8 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                                         measured,
                                         log,
                                         counts,
+                                        pace,
+                                        length_m,
                                         log_every,
                                         bits,
                                         pass_bits,
@@ -758,6 +769,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                     if code != arrive:
                         mover.turns = turns >> turn_shift
                         entry = time + crossing
+                        loss += slower(vehicle, onto, pace, length_m, entered.free)
                         _enter(vehicle, target, entry, loss, entered, vehicles, ring, pass_no, pass_bits)
                         if logging and vehicle & skip == 0:
                             log[counts.logged] = log_row(vehicle // log_every, entry, target - ahead.first_lane)
@@ -789,7 +801,8 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                     if link.lanes == 1:
                         slot = _slot(lanes[target], exits)
                     else:
-                        allowed, preferred = _lanes_ahead(at, mover.turns, bits, lanes, links, movements, turn_lanes)
+                        mine = turn_lanes[vehicle_class[vehicle] if by_class else 0]
+                        allowed, preferred = _lanes_ahead(at, mover.turns, bits, lanes, links, movements, mine)
                         target, slot = _choose(
                             link, allowed, preferred, ready, 0, len(lanes) + at, lanes, exits, rules.other_lane
                         )
@@ -812,7 +825,8 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                     _release(entry.claimed, me, lanes)
                     entry.claimed = -1
                     entry.head = mover.next
-                    _enter(vehicle, target, time, rules.entry_loss, entered, vehicles, ring, pass_no, pass_bits)
+                    loss = rules.entry_loss + slower(vehicle, at, pace, length_m, entered.free)
+                    _enter(vehicle, target, time, loss, entered, vehicles, ring, pass_no, pass_bits)
                     counts.waiting -= 1
                     counts.on_road += 1
                     if logging and vehicle & skip == 0:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from simulator.roads.movements import is_open_to
 from simulator.traffic.physics import (
     CLEARING,
     LONG_AGO,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from simulator.files.messages import Note
     from simulator.roads.network import Links
     from simulator.traffic.clock import Clock
+    from simulator.traffic.trips import VehicleClasses
 
 LANE = np.dtype(
     [
@@ -92,7 +94,7 @@ LINK = np.dtype(
     [
         ("first_lane", np.int32),
         ("first_out", np.int32),
-        ("first_turn", np.int32),  # the lanes that may take the i-th link at its end are `turn_lanes[this + i]`
+        ("first_turn", np.int32),  # the lanes for the i-th link at its end are `turn_lanes[:, this + i]`, from i = 1 on
         ("lanes", np.int16),
         ("closed", np.int16),
     ]
@@ -136,7 +138,13 @@ class LinkPhysics:
     foes
         (pairs, 2) int32: a movement to yield to, and whether it yields too.
     turn_lanes
-        (link and turn,) uint64: lanes from which a turn is allowed, a bit each.
+        (classes, link and turn) uint64: lanes from which a turn is allowed, a bit each. The first of a link has the
+        lanes on which a trip may end.
+    vehicle_class, pace
+        (vehicles,) uint8: the class of each vehicle, a row of `turn_lanes`; and (vehicles,) float64: the least time
+        that it takes for a metre, in 1/1024 tick. They are empty if vehicles do not differ.
+    length_m
+        (links,) float64.
     free
         (links,) int32: free-flow time, in 1/1024 tick.
     speed_mps
@@ -156,6 +164,9 @@ class LinkPhysics:
     windows: Int32Array
     foes: Int32Array
     turn_lanes: npt.NDArray[np.uint64]
+    vehicle_class: npt.NDArray[np.uint8]
+    pace: FloatArray
+    length_m: FloatArray
     free: Int32Array
     speed_mps: FloatArray
     spacing: FloatArray
@@ -180,6 +191,7 @@ class LinkPhysics:
         movements: pd.DataFrame | None = None,
         signals: pd.DataFrame | None = None,
         driving: Driving | None = None,
+        classes: VehicleClasses | None = None,
         start_s: float = 0.0,
         notes: Sequence[Note] = (),
     ) -> LinkPhysics:
@@ -198,6 +210,8 @@ class LinkPhysics:
             which every lane leads everywhere and nothing holds a vehicle but a full link.
         driving
             How vehicles drive.
+        classes
+            What vehicles differ in; by default, all are alike.
         start_s
             Time of tick 0 on the clock of the signals.
         notes
@@ -209,7 +223,7 @@ class LinkPhysics:
             If `stuck_s` is negative, or a link has more than 64 lanes with movements of their own.
         """
         driving = driving or Driving()
-        builder = _Builder(links, driving, clock.step_s)
+        builder = _Builder(links, driving, clock.step_s, classes.names if classes else ())
         builder.add_lanes(movements)
         least = int(builder.lanes["headway"].min(initial=ONE_TICK))
         rules = driving.rules(step_s=clock.step_s, stuck_s=stuck_s, headway=least)
@@ -223,6 +237,8 @@ class LinkPhysics:
             np.array(builder.windows, dtype=np.int32).reshape(-1, 3),
             np.array(builder.foes, dtype=np.int32).reshape(-1, 2),
             builder.turn_lanes,
+            *builder.vehicles(classes),
+            links.length_m,
             builder.units(links.length_m / builder.speed_mps),
             builder.speed_mps,
             builder.spacing,
@@ -235,8 +251,8 @@ class LinkPhysics:
 
 
 class _Builder:
-    def __init__(self, links: Links, driving: Driving, step_s: float) -> None:
-        self._roads, self._driving, self._step_s = links, driving, step_s
+    def __init__(self, links: Links, driving: Driving, step_s: float, classes: Sequence[str]) -> None:
+        self._roads, self._driving, self._step_s, self._classes = links, driving, step_s, classes
         self.speed_mps = links.speed_mps * driving.speed_factor
         moving_s = driving.spacing_m / self.speed_mps
         if driving.reaction_s is None:
@@ -252,6 +268,15 @@ class _Builder:
     def units(self, seconds: Any) -> Any:
         """Convert seconds to 1/1024 tick, at least 1."""
         return np.clip(np.rint(np.asarray(seconds) / self._step_s * ONE_TICK), 1, NEVER).astype(np.int32)
+
+    def vehicles(self, classes: VehicleClasses | None) -> tuple[npt.NDArray[np.uint8], FloatArray]:
+        """Return the class and the pace of each vehicle, none where they are those of all."""
+        if classes is None:
+            return np.zeros(0, dtype=np.uint8), np.zeros(0)
+        of = classes.of if len(self.turn_lanes) > 1 else classes.of[:0]
+        top_mps = self._driving.speed_factor * classes.speed_mps
+        pace = ONE_TICK / (self._step_s * top_mps)
+        return of, pace if top_mps.min(initial=np.inf) < self.speed_mps.max(initial=0.0) else pace[:0]
 
     def add_lanes(self, movements: pd.DataFrame | None) -> None:
         """Make a queue for each lane of the links that have movements, and one for all lanes of the others."""
@@ -291,9 +316,9 @@ class _Builder:
         self.entries["head"] = self.entries["tail"] = self.entries["claimed"] = -1
         self.entries["stride"] = headway // queues
         turns = (roads.first_out[roads.to_node + 1] - roads.first_out[roads.to_node]).astype(np.int64)
-        records["first_turn"] = np.concatenate([[0], np.cumsum(turns)[:-1]])
+        records["first_turn"] = np.concatenate([[0], np.cumsum(turns + 1)[:-1]])
         self.links, self._turns = records, turns
-        self.turn_lanes = np.full(turns.sum(), ALL_LANES)
+        self.turn_lanes = np.full((1, (turns + 1).sum()), ALL_LANES)
 
     def add_movements(self, table: pd.DataFrame, signals: pd.DataFrame | None, *, start_s: float) -> None:
         """Make the movements of the links with a queue for each lane."""
@@ -308,7 +333,7 @@ class _Builder:
         movements["last_pass"] = LONG_AGO
         movements["headway"] = movements["stride"] = lanes["headway"][movements["lane"]]
         movements["onto_lanes"] = ALL_LANES
-        allowed: dict[int, int] = defaultdict(int)
+        self._permit(table[table["allowed"]])
         onto: dict[int, int] = defaultdict(int)
         rows_of: dict[int, list[Any]] = defaultdict(list)
         rows: Iterable[Any] = table[table["allowed"]].itertuples(index=False)
@@ -316,11 +341,8 @@ class _Builder:
             link, turn = self.links[row.from_link], row.to_link - self.links["first_out"][row.from_link]
             lane = int(link["first_lane"]) + row.from_lane
             at = int(lanes["first_movement"][lane]) + turn
-            allowed[int(link["first_turn"]) + turn] |= 1 << row.from_lane
             onto[at] |= 1 << row.to_lane
             rows_of[at].append(row)
-        for place, mask in allowed.items():
-            self.turn_lanes[place] = mask
         groups = self._green_windows(signals)
         by_place: dict[tuple[int, int], set[int]] = defaultdict(set)
         for at, ways in rows_of.items():
@@ -333,6 +355,29 @@ class _Builder:
             movements["foe_first"][at] = len(self.foes)
             self.foes += [(foe, int(at in yields[foe])) for foe in sorted(yields[at])]
             movements["foe_last"][at] = len(self.foes)
+
+    def _permit(self, table: pd.DataFrame) -> None:
+        """Write the lanes that each class may use: those of the movements that are open to it.
+
+        A trip may end on a lane from which, or onto which, one leads. A class to which no movement of a turn is open
+        takes it from the lanes of all.
+        """
+        first, begin = self.links["first_turn"], self.links["first_out"]
+        before, after = table["from_link"].to_numpy(), table["to_link"].to_numpy()
+        turn = first[before] + 1 + after - begin[before]
+        leaves, enters = (np.uint64(1) << table[f"{end}_lane"].to_numpy(dtype=np.uint64) for end in ("from", "to"))
+        everyone = np.zeros(self.turn_lanes.shape[1], dtype=np.uint64)
+        np.bitwise_or.at(everyone, turn, leaves)
+        everyone[everyone == 0] = ALL_LANES
+        masks = np.zeros((len(self._classes), len(everyone)), dtype=np.uint64)
+        if table["classes"].isna().all() or not self._classes:
+            self.turn_lanes[0] = everyone
+            return
+        for mask, is_open in zip(masks, (is_open_to(table, name) for name in self._classes), strict=True):
+            np.bitwise_or.at(mask, turn[is_open], leaves[is_open])
+            np.bitwise_or.at(mask, first[before[is_open]], leaves[is_open])
+            np.bitwise_or.at(mask, first[after[is_open]], enters[is_open])
+        self.turn_lanes = np.where(masks == 0, everyone, masks)
 
     def _add_movement(self, record: Any, row: Any, groups: dict[Any, Any], start_s: float) -> None:
         driving = self._driving

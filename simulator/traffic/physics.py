@@ -18,7 +18,7 @@ from mechanisms.compiled import compiled
 if TYPE_CHECKING:
     import numpy as np
 
-    from simulator.arrays import Int32Array
+    from simulator.arrays import FloatArray, Int32Array
 
 VEHICLE_LENGTH_M = 7.5
 """Road length occupied by a standing vehicle, gap included (the usual value in MATSim and SUMO)."""
@@ -75,6 +75,12 @@ class Rules(NamedTuple):
     def passes(self) -> int:
         """Passes in a tick."""
         return ONE_TICK >> self.pass_bits
+
+
+@compiled
+def slower(vehicle: int | np.int64, link: int | np.int64, pace: FloatArray, length_m: FloatArray, free: int) -> int:
+    """Return how much longer than `free` a vehicle takes for a link; parameters as in `LinkPhysics`."""
+    return max(0, int(length_m[link] * pace[vehicle] + 0.5) - free) if len(pace) else 0
 
 
 @dataclass(frozen=True)
@@ -150,8 +156,12 @@ class Driving:
         )
 
 
-SUMO_DRIVING = Driving(speed_factor=0.95, reaction_s=1.37, entry_loss_s=2.0)
-"""Driving on networks of SUMO, whose links state no capacity."""
+SUMO_DRIVING = Driving(speed_factor=0.95, reaction_s=1.37, entry_loss_s=2.0, gap_s=7.0)
+"""Driving on networks of SUMO, whose links state no capacity.
+
+With gaps of 6 s and 7 s, the speeds of cells of 200 m correlate with SUMO's by .894 and .943 in pasubio, .754 and .731
+in acosta (whose runs vary by .07), and .991 in cologne8 (means of ten runs).
+"""
 
 
 @compiled

@@ -12,6 +12,7 @@ from mechanisms.compiled import compiled
 from simulator.arrays import FloatArray, Int32Array, StateArray
 from simulator.traffic.engine import State
 from simulator.traffic.kernel import Records, unread
+from simulator.traffic.physics import slower
 
 _WAITING, _ON_ROAD = int(State.WAITING), int(State.ON_ROAD)
 
@@ -25,8 +26,9 @@ class LanePlaces(NamedTuple):
         (departed,) uint8, a `State`.
     link, lane
         (departed,) int32: the link it is on, waits to enter or ended its trip on; its lane, -1 off the road.
-    entry
-        (departed,) int32: when it entered the lane, in 1/1024 tick.
+    entry, longer
+        (departed,) int32: when it entered the lane and what it lost then; and how much longer than others it takes for
+        the lane, which is part of `entry`; in 1/1024 tick.
     fraction, past
         (departed,) float64: its place on the lane, over the length, now and one headway of the lane ago.
     """
@@ -35,6 +37,7 @@ class LanePlaces(NamedTuple):
     link: Int32Array
     lane: Int32Array
     entry: Int32Array
+    longer: Int32Array
     fraction: FloatArray
     past: FloatArray
 
@@ -44,6 +47,7 @@ def lane_positions(
     time: int,
     before: int,
     entries: Int32Array,
+    longer: Int32Array,
     exits: Int32Array,
     free: int,
     wave: float,
@@ -62,7 +66,9 @@ def lane_positions(
     time, before
         Two moments.
     entries
-        (vehicles,) int32: when they entered, the first of the queue first.
+        (vehicles,) int32: when they entered, and what they lost then, the first of the queue first.
+    longer
+        (vehicles,) int32: how much longer than the free-flow time they take; `entries` are later by this.
     exits
         (exits,) int32: when the vehicles before them left, the last one first.
     free
@@ -80,7 +86,7 @@ def lane_positions(
             while gone < len(exits) and exits[gone] > moment - (i + gone + 1) * wave:
                 gone += 1
             ahead = 1.0 - (i + gone) * spacing
-            places[i] = max(0.0, min((moment - entries[i]) / free, ahead))
+            places[i] = max(0.0, min((moment - entries[i] + longer[i]) / (free + longer[i]), ahead))
 
 
 @compiled
@@ -89,10 +95,13 @@ def survey(
     vehicles: Records,
     exits: Int32Array,
     spacing: FloatArray,
+    pace: FloatArray,
+    length_m: FloatArray,
     time: int,
     state: StateArray,
     where: Int32Array,
     entry: Int32Array,
+    longer: Int32Array,
     fraction: FloatArray,
     past: FloatArray,
 ) -> None:
@@ -104,12 +113,14 @@ def survey(
         As in `advance`.
     spacing
         (lanes,) float64: distance in a standing queue over the length of the lane.
+    pace, length_m
+        As in `LinkPhysics`.
     time
         The present moment.
     state
         (departed,) uint8.
-    where, entry
-        (departed,) int32: lane, and when the vehicle entered it.
+    where, entry, longer
+        (departed,) int32: as `lane`, `entry` and `longer` of `LanePlaces`.
     fraction, past
         (departed,) float64: place on the lane now, and one headway ago.
     """
@@ -122,20 +133,22 @@ def survey(
         for i in range(lane.count):
             members[i] = vehicle
             vehicle = np.int64(vehicles[vehicle].next)
-        entries = np.empty(lane.count, dtype=np.int32)
+        entries, slow = np.empty(lane.count, dtype=np.int32), np.empty(lane.count, dtype=np.int32)
         for i in range(lane.count):
             entries[i] = vehicles[members[i]].entry
+            slow[i] = slower(members[i], lane.link, pace, length_m, lane.free)
         recent = np.empty(lane.storage, dtype=np.int32)
         for i in range(lane.storage):
             place = lane.oldest - 1 - i
             recent[i] = exits[lane.exits + (place if place >= 0 else place + lane.storage)]
         now, ago = np.empty(lane.count), np.empty(lane.count)
         wave = lane.hole / lane.storage
-        lane_positions(time, time - lane.headway, entries, recent, lane.free, wave, spacing[at], now, ago)
+        lane_positions(time, time - lane.headway, entries, slow, recent, lane.free, wave, spacing[at], now, ago)
         for i in range(lane.count):
             state[members[i]] = _ON_ROAD
             where[members[i]] = at
             entry[members[i]] = entries[i]
+            longer[members[i]] = slow[i]
             fraction[members[i]] = now[i]
             past[members[i]] = ago[i]
 

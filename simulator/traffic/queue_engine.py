@@ -186,9 +186,11 @@ class QueueEngine(ABC):
         found = self._survey()
         driving = found.state == State.ON_ROAD
         link = found.link[driving]
-        elapsed = np.minimum(self._physics.lanes["headway"][found.lane[driving]], self._time - found.entry[driving])
+        since = self._time - found.entry[driving] + found.longer[driving]
+        elapsed = np.minimum(self._physics.lanes["headway"][found.lane[driving]], since)
         driven_m = (found.fraction - found.past)[driving] * self._road_links.length_m[link]
-        free = self._physics.speed_mps[link]
+        alone = self._physics.free[link]
+        free = self._physics.speed_mps[link] * alone / (alone + found.longer[driving])
         seconds = np.maximum(elapsed, 1) / ONE_TICK * self._clock.step_s
         speed = np.zeros(len(found.state))
         speed[driving] = np.where(elapsed > 0, np.clip(driven_m / seconds, 0.0, free), free)

@@ -2,11 +2,12 @@
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from simulator.arrays import Int32Array
+from simulator.arrays import FloatArray, Int32Array
 from simulator.files.available_memory import shortage
 
 MOST_VEHICLES = 2**31 - 1
@@ -40,6 +41,27 @@ def too_many(vehicles: float, *, nodes: int = 0) -> str | None:
     if vehicles > MOST_VEHICLES:
         return f"there must be at most {MOST_VEHICLES:,} vehicles, got {vehicles:,.10g}"
     return shortage(vehicles_nbytes(vehicles, nodes=nodes), to=f"hold {vehicles:,.10g} vehicles")
+
+
+class VehicleClasses(NamedTuple):
+    """What vehicles differ in: the lanes and turns that are open to them, and how fast they can drive.
+
+    Attributes
+    ----------
+    names
+        The classes, which a network's movements name.
+    of
+        (vehicles,) uint8: the class of each vehicle, an index of `names`.
+    speed_mps
+        (vehicles,) float64: the highest speed of each vehicle.
+    spacing_m
+        Mean length of the vehicles and the gap before each in a queue.
+    """
+
+    names: tuple[str, ...]
+    of: npt.NDArray[np.uint8]
+    speed_mps: FloatArray
+    spacing_m: float
 
 
 @dataclass(frozen=True, eq=False)

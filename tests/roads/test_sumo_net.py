@@ -121,6 +121,23 @@ def test_another_vehicle_class_uses_other_lanes(write):
     assert not any("which have no lane" in note for note in texts_of(report.notes()))
 
 
+def test_several_classes_have_the_lanes_of_all_and_their_own_movements(write):
+    to_bus = '<connection from="BC" to="bus" fromLane="0" toLane="0" dir="t" state="M"/>'
+    path = write(net(*EDGES, *JUNCTIONS, *CONNECTIONS, to_bus))
+    roads, report = read_sumo_net(path, vehicle_class=["passenger", "bus"])
+    by_edge = links_by_sumo_edge(roads)
+    assert sorted(by_edge) == ["AB", "BA", "BC", "bus"]
+    assert roads.links.lanes[by_edge["AB"]] == 3
+    rows = roads.movements[roads.movements["allowed"]].set_index(["from_link", "to_link"])
+    assert rows.loc[(by_edge["AB"], by_edge["BC"]), ["from_lane", "classes"]].tolist() == [1, None]
+    assert rows.loc[(by_edge["AB"], by_edge["BA"]), ["from_lane", "classes"]].tolist() == [0, "bus"]
+    closed = {tuple(turn) for turn in roads.banned_turns.tolist()}
+    assert closed == {tuple(turn) for turn in roads.banned_to(["bus"]).tolist()}
+    only_bus = {(by_edge["AB"], by_edge["BA"]), (by_edge["BC"], by_edge["bus"])}
+    assert {tuple(turn) for turn in roads.banned_to(["bus", "passenger"]).tolist()} == closed | only_bus
+    assert not any("which have no lane" in note for note in texts_of(report.notes()))
+
+
 def test_unsupported_features_are_noted(write):
     """Of AB-BC, AB-BA and BA-AB only AB-BC is connected for cars; no car returns from the end of BC."""
     _, report = read_sumo_net(write(net()))

@@ -76,8 +76,10 @@ def test_parquet_without_geometry_is_refused(tmp_path):
         read_geoparquet(tmp_path)
 
 
-# A damaged name in a file is not UTF-8, and its reader warns that it cannot say what is wrong.
+# A damaged name in a file is not UTF-8, and its reader warns that it cannot say what is wrong; or a damaged version of
+# the format is unknown to it.
 @pytest.mark.filterwarnings("ignore:Could not decode error message:RuntimeWarning")
+@pytest.mark.filterwarnings("ignore:This version of GeoPackage:RuntimeWarning")
 @given(data=st.data())
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_damaged_files_raise_only_input_errors(data, written, tmp_path):

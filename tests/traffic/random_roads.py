@@ -17,7 +17,7 @@ from simulator.traffic.lanes import LinkPhysics
 from simulator.traffic.physics import SUMO_DRIVING, Driving
 from simulator.traffic.reactive import ReactiveRouting
 from simulator.traffic.routes import Routes
-from simulator.traffic.trips import Trips
+from simulator.traffic.trips import Trips, VehicleClasses
 
 
 @dataclass(frozen=True)
@@ -95,6 +95,12 @@ def random_case(seed: int, *, spokes: int = 0, reactive: bool = False) -> Random
         np.array([links.to_node[route[-1]] for route in routes], dtype=np.int32),
         departures.astype(np.int32),
     )
+    classes = None
+    if rng.random() < 0.5:
+        of, top_mps = rng.integers(0, 2, len(trips)), rng.choice([5.0, 12.0, np.inf], len(trips))
+        classes = VehicleClasses(("bus", "car"), of.astype(np.uint8), top_mps, spacing_m=7.5)
+        chosen = rng.random(len(movements)) < 0.3
+        movements.loc[chosen, "classes"] = rng.choice(["bus", "bus taxi", "car"], int(chosen.sum()))
     driving = [Driving(), SUMO_DRIVING, Driving(start_loss_s=0.0, green_lost_s=0.0, yellow_used_s=0.0, gap_s=3.0)]
     physics = LinkPhysics.build(
         links,
@@ -103,6 +109,7 @@ def random_case(seed: int, *, spokes: int = 0, reactive: bool = False) -> Random
         movements=movements,
         signals=signals,
         driving=driving[rng.integers(len(driving))],
+        classes=classes,
         start_s=float(rng.choice([0.0, 1234.5])),
     )
     closures = []

@@ -413,16 +413,16 @@ def test_spacing_is_the_mean_of_the_types_of_the_vehicles(tmp_path, kinds, expec
         else f'<vehicle id="{i}" depart="{i}"><route edges="ab bc"/></vehicle>'
         for i, kind in enumerate(kinds)
     )
-    assert read(tmp_path, TYPES + vehicles).spacing_m == pytest.approx(expected)
+    assert read(tmp_path, TYPES + vehicles).classes.spacing_m == pytest.approx(expected)
 
 
 def test_the_usual_type_can_be_redefined_and_flows_have_their_type(tmp_path, net):
     usual = (
         '<vType id="DEFAULT_VEHTYPE" length="4" minGap="1"/><vehicle id="a" depart="0"><route edges="ab"/></vehicle>'
     )
-    assert read(tmp_path, usual).spacing_m == 5.0
+    assert read(tmp_path, usual).classes.spacing_m == 5.0
     flow = '<flow id="a.b" type="bus" begin="0" end="60" number="3" from="ab" to="bc"/>'
-    assert read(tmp_path, '<vType id="bus" vClass="bus"/>' + flow, net=net, duration_s=60.0).spacing_m == 14.5
+    assert read(tmp_path, '<vType id="bus" vClass="bus"/>' + flow, net=net, duration_s=60.0).classes.spacing_m == 14.5
 
 
 def test_a_vehicle_without_length_is_refused(tmp_path):

@@ -7,7 +7,7 @@ import scenarios
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.kinds import names_of
 from scenarios.references import Reference
-from scenarios.roads import ColumnNames, GridSection, NoRoads, OwnRoads, RoadSection, TextTables
+from scenarios.roads import ColumnNames, GridSection, NoRoads, OwnRoads, RoadSection, SumoRoads, TextTables
 from scenarios.section import Place
 from scenarios.units import in_metres, in_mps, in_seconds
 from simulator.experiment.build.cells import build_cells
@@ -22,6 +22,7 @@ from simulator.experiment.build.constructors import (
     text_format,
 )
 from simulator.experiment.build.engine import read_recorded
+from simulator.experiment.build.sumo_traffic import sumo_classes
 from simulator.experiment.memory_estimate import check_memory
 from simulator.experiment.study_area import City, Ground, refuse_elsewhere
 from simulator.files.available_memory import shortage
@@ -51,6 +52,9 @@ def build_roads(scenario: Scenario) -> Built:
         If the files hold no usable network, or a user's reader is not permitted, or raises an error.
     """
     section = scenario.roads
+    if isinstance(section, SumoRoads) and section.vehicle_class is None:
+        with faults_of_files(scenario, "traffic"):
+            section = section.model_copy(update={"vehicle_class": sumo_classes(scenario)})
     with faults_of_files(scenario, "roads"):
         if not isinstance(section, OwnRoads):
             built: Built = constructor_of("roads", section.source)(section)

@@ -92,7 +92,7 @@ def read_demand(
             rng=rng,
             **same_keys(section, "begin_s", "share", "vehicles"),
         )
-        return Demand(read.trips, read.routes, tuple(read.notes), read.spacing_m)
+        return Demand(read.trips, read.routes, tuple(read.notes), read.classes)
     if len(files) > 1:
         rule = "several files of trips can be combined only if all are SUMO routes"
         raise InputError([f"{rule}, got {', '.join(file.name for file in files)}"])

@@ -70,8 +70,9 @@ def build_simulated(
 
     planned, routes = cached_trips(scenario, plan)
     trips = planned.trips
-    spacing_m = section.spacing_m or planned.spacing_m
-    physics = build_physics(scenario, roads, clock, stuck_s=section.stuck_s, spacing_m=spacing_m)
+    physics = build_physics(
+        scenario, roads, clock, stuck_s=section.stuck_s, spacing_m=section.spacing_m, classes=planned.classes
+    )
     reactive = None
     if section.routing == "reactive":
         reactive = ReactiveRouting(
@@ -81,7 +82,7 @@ def build_simulated(
             every_s=REROUTE_EVERY_S if section.reroute_every_s is None else section.reroute_every_s,
             share=REROUTE_SHARE if section.reroute_share is None else section.reroute_share,
             through=roads.through,
-            banned=roads.banned_turns,
+            banned=roads.banned_to(planned.classes.names if planned.classes else ()),
             at_departure=planned.routes is None,
             rng=streams.of("routing"),
             stopwatch=stopwatch,

@@ -12,6 +12,7 @@ from simulator.roads.junctions import complete_junctions
 from simulator.traffic.clock import Clock
 from simulator.traffic.lanes import LinkPhysics
 from simulator.traffic.physics import SUMO_DRIVING, Driving
+from simulator.traffic.trips import VehicleClasses
 
 
 def build_physics(
@@ -21,6 +22,7 @@ def build_physics(
     *,
     stuck_s: float | None = None,
     spacing_m: float | None = None,
+    classes: VehicleClasses | None = None,
 ) -> LinkPhysics:
     """Build the lanes, movements and signals of a network for the engines that drive vehicles.
 
@@ -28,9 +30,10 @@ def build_physics(
     capacities by class of road, which are below saturation flow because of junctions, are not used: junctions hold
     vehicles themselves, and so they do on SUMO's networks, which state no capacities. On other networks the capacity
     of a link is that of its file. On networks of links alone only full links hold vehicles. A vehicle with the gap
-    before it takes `spacing_m`, by default that of a car.
+    before it takes `spacing_m`, by default the mean of `classes`, or else that of a car.
     """
     notes: list[Note] = []
+    spacing_m = spacing_m or (classes.spacing_m if classes else None)
     movements = signals = None
     if len(roads.movements) or isinstance(scenario.roads, OsmRoads):
         movements, signals, notes = complete_junctions(roads)
@@ -47,6 +50,7 @@ def build_physics(
         movements=movements,
         signals=signals,
         driving=replace(driving, spacing_m=spacing_m) if spacing_m else driving,
+        classes=classes,
         start_s=section.begin_s if isinstance(section, DrivenTraffic) and section.trip_files else 0.0,
         notes=notes,
     )

@@ -20,6 +20,8 @@ from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.sumo_routes import NotDrivableError, read_sumo_routes, sumo_link_ids
+from simulator.traffic.demand.sumo_types import classes_in
+from simulator.traffic.demand.trip_table_readers import is_sumo_routes
 from simulator.traffic.engine import Engine
 from simulator.traffic.fleet import Fleet
 from simulator.traffic.sumo.engine import Sumo
@@ -166,8 +168,24 @@ def net_frame(scenario: Scenario, net: Path) -> NetFrame:
     return NetFrame.from_file(net, anchor=None if anchor is None else (anchor.lon, anchor.lat))
 
 
+def sumo_classes(scenario: Scenario) -> list[str] | None:
+    """Return the vehicle classes of SUMO's route files, None if a scenario has none.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be used.
+    """
+    traffic = scenario.traffic
+    if isinstance(traffic, SumoTraffic):
+        inputs = sumo_inputs(scenario, streams=Streams(0))
+        return classes_in([*inputs.additional, *inputs.routes])
+    files = [scenarios.locate(file) for file in getattr(traffic, "trip_files", ())]
+    return classes_in(files) if files and all(map(is_sumo_routes, files)) else None
+
+
 def sumo_source(scenario: Scenario) -> dict[str, Any]:
-    """Return the network on which SUMO draws vehicles, None if the roads are not SUMO's, and its vehicle class."""
+    """Return the network on which SUMO draws vehicles, None if the roads are not SUMO's, and its only vehicle class."""
     roads = scenario.roads
     if not isinstance(roads, SumoRoads):
         return {"net": None}
@@ -222,7 +240,7 @@ def build_beside(
             )
     except InputError as error:
         raise ScenarioError(scenario.name, _faults(scenario, error, streams=streams)) from error
-    physics = build_physics(scenario, city.roads, clock, spacing_m=demand.spacing_m)
+    physics = build_physics(scenario, city.roads, clock, classes=demand.classes)
     fleet = Fleet(city.roads.links, physics, demand.trips, demand.routes, clock=clock)
     with stopwatch.phase("compile"):
         fleet.compile()

@@ -33,7 +33,7 @@ _SIGNALS = ("signal", "signal_with_rtor")
 _LANES = ("start_ib_lane", "end_ib_lane", "start_ob_lane", "end_ob_lane")
 _MOVEMENT = ("mvmt_id", "node_id", "ib_link_id", "ob_link_id")
 _OWN_NUMBERS = ("group", "length_m", "speed_mps", "place")
-_OWN = ("turn", "right_of_way", "signal", "yields_to", *_OWN_NUMBERS)
+_OWN = ("turn", "right_of_way", "signal", "yields_to", "classes", *_OWN_NUMBERS)
 """Columns for which GMNS has none that states them exactly."""
 _TIMING = {
     "signal_timing_plan": (("timing_plan_id", "controller_id"), ("cycle_length",)),
@@ -109,6 +109,8 @@ def read_movements(
         table.refuse(f"{OWN_PREFIX}{name}", wrong, f"one of {', '.join(known)}, in JSON")
     wrong = np.array([not isinstance(values.get("signal", ""), str | int) for values in own])
     table.refuse(f"{OWN_PREFIX}signal", wrong, "text or a whole number, in JSON")
+    wrong = np.array([not isinstance(values.get("classes", ""), str) for values in own])
+    table.refuse(f"{OWN_PREFIX}classes", wrong, "text, in JSON")
     wrong = np.array([not are_places(values.get("yields_to")) for values in own])
     table.refuse(f"{OWN_PREFIX}yields_to", wrong, "a list of whole numbers of at least 0, in JSON")
     table.check()

@@ -37,6 +37,14 @@ _RIGHTS_OF_WAY = {
 }
 _PROTECTED = {"G": True, "O": True, "g": False, "o": False, "s": False}
 """States of a phase in which vehicles may drive, and whether without yielding."""
+IGNORING = "ignoring"
+"""SUMO's class of vehicles that may use every lane; here, every lane that some road vehicle may use."""
+_NOT_ON_ROADS = {"pedestrian", "wheelchair", "tram", "rail", "rail_urban", "rail_electric", "rail_fast", "subway"} | {
+    "cable_car",
+    "ship",
+    "aircraft",
+    "drone",
+}
 _UNREGULATED = ("unregulated", "traffic_light_unregulated")
 """Types of junctions at which SUMO lets no vehicle yield, and for which it writes no priorities."""
 
@@ -72,10 +80,21 @@ class InternalLanes:
         return {"length_m": sum(lengths_m), "speed_mps": min(speeds_mps)}
 
 
+def usable_lanes(edge: Any, classes: Sequence[str]) -> list[Any]:
+    """Return the lanes of an edge that one of the vehicle classes may use, from the right."""
+    return [lane for lane in edge.getLanes() if any(_allows(lane, name) for name in classes)]
+
+
+def _allows(lane: Any, vehicle_class: str) -> bool:
+    if vehicle_class == IGNORING:
+        return not lane.getPermissions() <= _NOT_ON_ROADS
+    return bool(lane.allows(vehicle_class))
+
+
 def movements_of(
     links: Sequence[Any],
     table: pd.DataFrame,
-    vehicle_class: str,
+    classes: Sequence[str],
     rows: Mapping[str, int],
     internal: InternalLanes,
 ) -> tuple[pd.DataFrame, int, int]:
@@ -87,8 +106,8 @@ def movements_of(
         The edges of sumolib.
     table
         Their links, in the same order.
-    vehicle_class
-        One of SUMO's; a link has the lanes that it may use.
+    classes
+        SUMO's vehicle classes; a link has the lanes that one of them may use.
     rows
         Id of a junction to its row.
     internal
@@ -102,11 +121,7 @@ def movements_of(
         Numbers of turns from link to link without a connection, and of all turns.
     """
     number = {edge.getID(): link for link, edge in enumerate(links)}
-    lane_of = {
-        lane.getID(): place
-        for edge in links
-        for place, lane in enumerate(lane for lane in edge.getLanes() if lane.allows(vehicle_class))
-    }
+    lane_of = {lane.getID(): place for edge in links for place, lane in enumerate(usable_lanes(edge, classes))}
     priorities: dict[Any, dict[str, Any]] = {}
     for junction in dict.fromkeys(edge.getToNode() for edge in links):
         priorities |= _priorities(junction)
@@ -123,20 +138,24 @@ def movements_of(
             "signal": connection.getTLSID() or None,
             "group": connection.getTLLinkIndex(),
             **internal.path(connection.getViaLaneID()),
+            "classes": None if len(allowed) == len(classes) else " ".join(allowed),
             **priorities.get(connection, {}),
         }
         for link, edge in enumerate(links)
         for following, connections in edge.getOutgoing().items()
         if following.getID() in number
         for connection in connections
-        if connection.allows(vehicle_class)
-        and connection.getFromLane().getID() in lane_of
-        and connection.getToLane().getID() in lane_of
+        if (allowed := [name for name in classes if _is_open(connection, name)])
     ]
     unnamed = unnamed_turns(table, found)
     closed = [{"node": node, "from_link": a, "to_link": b, "allowed": False} for node, a, b in unnamed]
     connected = len({(row["from_link"], row["to_link"]) for row in found})
     return movement_table([*found, *closed]), len(closed), len(closed) + connected
+
+
+def _is_open(connection: Any, vehicle_class: str) -> bool:
+    ends = (connection.getFromLane(), connection.getToLane())
+    return connection.allows(vehicle_class) and all(_allows(lane, vehicle_class) for lane in ends)
 
 
 def _priorities(junction: Any) -> dict[Any, dict[str, Any]]:

@@ -14,12 +14,12 @@ from simulator.files.errors import InputError
 from simulator.files.extras import import_extra
 from simulator.files.messages import counted
 from simulator.files.xml_elements import elements_of
-from simulator.formats.roads.sumo_movements import InternalLanes, movements_of, signals_of
+from simulator.formats.roads.sumo_movements import IGNORING, InternalLanes, movements_of, signals_of, usable_lanes
 from simulator.roads.raw_network import Defaults, RawNetwork, column_of
 from simulator.roads.sumo_frame import NOWHERE, NetFrame
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 SHOWN = 20
 
@@ -28,16 +28,17 @@ def read_sumo_net(
     path: str | Path,
     *,
     additional: str | Path | None = None,
-    vehicle_class: str = "passenger",
+    vehicle_class: str | Sequence[str] | None = None,
     anchor: tuple[float, float] | None = None,
     capacity_vph: float = 1800.0,
     keep: Literal["all", "strong"] = "all",
 ) -> RawNetwork:
     """Read a SUMO network with sumolib.
 
-    An edge becomes a link if it has a lane that the vehicle class may use. The link has the number of these lanes, the
-    highest of their speeds, and the length and shape of the edge. Edges inside junctions do not become links.
-    Connections of lanes become movements, and programs of signals green windows.
+    An edge becomes a link if it has a lane that one of the vehicle classes may use. The link has the number of these
+    lanes, the highest of their speeds, and the length and shape of the edge. Edges inside junctions do not become
+    links. Connections of lanes become movements, which name their classes if they are not open to all, and programs of
+    signals green windows.
 
     Parameters
     ----------
@@ -46,7 +47,7 @@ def read_sumo_net(
     additional
         An additional file of SUMO, whose programs of signals replace those of the network; None for the latter.
     vehicle_class
-        One of SUMO's vehicle classes.
+        One or more of SUMO's vehicle classes; "passenger" if None.
     anchor
         Longitude and latitude, degrees, of the origin of a network that has no projection; (0, 0) if None.
     capacity_vph
@@ -65,27 +66,31 @@ def read_sumo_net(
     ------
     InputError
         If a file cannot be read, is not a SUMO network, has an edge, a junction or a program that cannot be used, or
-        has no edge for the vehicle class.
+        has no edge for the vehicle classes.
     """
     path = Path(path)
-    if vehicle_class not in (known := vehicle_classes()):
-        words = f"vehicle_class must be one of SUMO's, {', '.join(sorted(known))}{suggestion(vehicle_class, known)}"
-        raise InputError([f"{words}; got {vehicle_class!r}"])
+    named = vehicle_class or "passenger"
+    classes = [named] if isinstance(named, str) else named
+    for name in classes:
+        if name not in (known := vehicle_classes()):
+            words = f"vehicle_class must be one of SUMO's, {', '.join(sorted(known))}{suggestion(name, known)}"
+            raise InputError([f"{words}; got {name!r}"])
     net, internal = read_net_file(path, None if additional is None else Path(additional))
     location = net._location  # noqa: SLF001 - sumolib gives its parts, but not whether there is a projection
     frame = NetFrame.from_location(location, anchor=anchor, what=str(path))
     edges = net.getEdges()
-    usable = [edge for edge in edges if edge.allows(vehicle_class)]
+    usable = [edge for edge in edges if usable_lanes(edge, classes)]
     loops = [edge.getID() for edge in usable if edge.getFromNode() is edge.getToNode()]
     links = [edge for edge in usable if edge.getFromNode() is not edge.getToNode()]
+    wanted = " or ".join(map(repr, classes))
     if not links:
         types = ", ".join(sorted({name for edge in edges for name in _few_classes(edge)})) or "no edge at all"
-        rule = f"of its {counted(len(edges), 'edge')}, none has a lane for class {vehicle_class!r}"
+        rule = f"of its {counted(len(edges), 'edge')}, none has a lane for class {wanted}"
         raise InputError([f"{path}: the road network is empty: {rule}; its lanes allow {types}"])
     remarks = []
     if len(usable) < len(edges):
         closed = f"left out {len(edges) - len(usable):,} of {counted(len(edges), 'edge')}"
-        remarks.append(f"{closed}, which have no lane for vehicle class {vehicle_class!r}")
+        remarks.append(f"{closed}, which have no lane for vehicle class {wanted}")
     if loops:
         listed = ", ".join(loops[:SHOWN]) + (" …" if len(loops) > SHOWN else "")
         remarks.append(f"left out {counted(len(loops), 'edge')} from a junction to itself: {listed}")
@@ -94,8 +99,8 @@ def read_sumo_net(
     ends = {node.getID() for edge in links for node in (edge.getFromNode(), edge.getToNode())}
     nodes = [node for node in net.getNodes() if node.getID() in ends]
     rows = {node.getID(): row for row, node in enumerate(nodes)}
-    link_table = _link_table(links, rows, frame, vehicle_class)
-    movements, closed_turns, turns = movements_of(links, link_table, vehicle_class, rows, internal)
+    link_table = _link_table(links, rows, frame, classes)
+    movements, closed_turns, turns = movements_of(links, link_table, classes, rows, internal)
     if closed_turns:
         remarks.append(
             f"the file does not connect {closed_turns:,} of {counted(turns, 'turn')} from link to link, and no "
@@ -122,9 +127,9 @@ def _node_table(nodes: list[Any], frame: NetFrame) -> pd.DataFrame:
     return pd.DataFrame({"node": column_of([node.getID() for node in nodes]), "x": xy[:, 0], "y": xy[:, 1]})
 
 
-def _link_table(links: list[Any], rows: Mapping[str, int], frame: NetFrame, vehicle_class: str) -> pd.DataFrame:
-    """Return the edges of sumolib, by the lanes that a vehicle class may use."""
-    lanes = [[lane for lane in edge.getLanes() if lane.allows(vehicle_class)] for edge in links]
+def _link_table(links: list[Any], rows: Mapping[str, int], frame: NetFrame, classes: Sequence[str]) -> pd.DataFrame:
+    """Return the edges of sumolib, by the lanes that one of the vehicle classes may use."""
+    lanes = [usable_lanes(edge, classes) for edge in links]
     shapes = [[point[:2] for point in edge.getShape()] for edge in links]
     names = [edge.getID() for edge in links]
     return pd.DataFrame(
@@ -260,4 +265,4 @@ def import_sumolib() -> Any:
 def vehicle_classes() -> frozenset[str]:
     """Return the names of SUMO's vehicle classes, without deprecated ones."""
     lane = import_sumolib().net.lane
-    return frozenset(lane.SUMO_VEHICLE_CLASSES - lane.SUMO_VEHICLE_CLASSES_DEPRECATED)
+    return frozenset((lane.SUMO_VEHICLE_CLASSES - lane.SUMO_VEHICLE_CLASSES_DEPRECATED) | {IGNORING})

@@ -12,6 +12,7 @@ from xml.sax.saxutils import quoteattr
 from simulator.files.errors import InputError
 from simulator.files.tntp_text import finite_number
 from simulator.files.xml_elements import elements_of
+from simulator.traffic.demand.sumo_types import VehicleType, VehicleTypes
 from simulator.traffic.trips import MOST_VEHICLES, too_many
 
 
@@ -155,28 +156,13 @@ _ZONES = ("taz", "tazSource", "tazSink")
 _UNITS = ("vehicle", "trip", "flow", *_ROUTES, *_ZONES)
 _NOT_VEHICLES = ("person", "personFlow", "container", "containerFlow")
 _MOST_EDGES = 1_000_000
-_SIZES_M = {
-    "bicycle": (1.6, 0.5),
-    "moped": (2.1, 2.5),
-    "motorcycle": (2.2, 2.5),
-    "emergency": (6.5, 2.5),
-    "delivery": (6.5, 2.5),
-    "truck": (7.1, 2.5),
-    "trailer": (16.5, 2.5),
-    "bus": (12.0, 2.5),
-    "coach": (14.0, 2.5),
-    "tram": (22.0, 2.5),
-}
-"""Length of a vehicle and the gap before it in a queue, by SUMO's vehicle class, where a type does not state them."""
-_SIZE_OF_CAR_M = (5.0, 2.5)
-_LEAST_SPACE_M = 0.5
 _WITHOUT_TIME = ("triggered", "containerTriggered", "split", "now")
 _AT_THE_BEGIN = -1.0
 _DRAWN_ENDS = ("fromTaz", "toTaz", "fromJunction", "toJunction")
 _TIMES = ("depart", "begin", "end", "number", "period", "vehsPerHour", "perHour", "probability")
 _PLACES = ("from", "to", "via", *_DRAWN_ENDS, "viaJunctions", "route", "routes", "probabilities", "refId")
-_WRITTEN = ("id", "edges", "repeat", "weight", *_TIMES, *_PLACES)
-"""Attributes that affect routes and departures; types, lanes, positions and speeds do not."""
+_WRITTEN = ("id", "edges", "repeat", "weight", "type", *_TIMES, *_PLACES)
+"""Attributes that affect routes and departures; lanes, positions and speeds do not."""
 
 
 class Node(NamedTuple):
@@ -228,8 +214,7 @@ class SumoFile:
         self.vehicles: list[Vehicle] = []
         self.drawn: list[Node] = []
         self.unhandled: Counter[str] = Counter()
-        self._space_m: dict[str, float] = {}
-        self._mixed: dict[str, list[tuple[str, float]]] = {}
+        self._types = VehicleTypes()
         self._type_of: dict[str, str] = {}
         self._listed: list[tuple[str, float, Course | str]] = []
         self._ids: set[str] = set()
@@ -240,31 +225,34 @@ class SumoFile:
             self._read(str(file))
         self._resolve()
 
-    def mean_space_m(self, vehicles: Iterable[str]) -> float:
-        """Return the mean length of vehicles and the gap before each, by their ids.
+    def types_of(self, vehicle: str) -> tuple[tuple[VehicleType, ...], tuple[float, ...]]:
+        """Return the types that a vehicle may have, and their weights, by its id.
 
-        Those of a flow have its id, a dot and a number. Types that no file defines are SUMO's car.
+        A vehicle of a flow has the flow's id, a dot and a number.
         """
-        types = Counter(self._type_of[name if name in self._type_of else name.rpartition(".")[0]] for name in vehicles)
-        return sum(number * self._space_of(kind) for kind, number in types.items()) / types.total()
+        return self._types.of(self._type_of[vehicle if vehicle in self._type_of else vehicle.rpartition(".")[0]])
 
-    def _space_of(self, kind: str) -> float:
-        parts = self._mixed.get(kind) or [(kind or "DEFAULT_VEHTYPE", 1.0)]
-        total = sum(weight for _, weight in parts) or 1.0
-        return sum(weight * self._space_m.get(part, sum(_SIZE_OF_CAR_M)) for part, weight in parts) / total
+    def drawn_by_class(self, only: str | None) -> list[Node]:
+        """Return what SUMO has to draw, with its vehicle class as its type, or one for all."""
+        classes = [only or self.types_of(node.attributes["id"])[0][0].vehicle_class for node in self.drawn]
+        return [
+            node._replace(attributes={**node.attributes, "type": name})
+            for node, name in zip(self.drawn, classes, strict=True)
+        ]
 
     def xml(self) -> str:
-        """Return what SUMO has to draw, with the routes and zones of the files, as elements of a file of SUMO's."""
-        parts = sorted(self._parts, key=lambda node: node.name == "routeDistribution")
-        return "".join(node.xml() for node in (*parts, *self.drawn))
+        """Return the routes and zones of the files, as elements of a file of SUMO's."""
+        return "".join(node.xml() for node in sorted(self._parts, key=lambda node: node.name == "routeDistribution"))
 
     def _read(self, file: str) -> None:
         outer: list[Node] = []
         for name, attributes, line in elements_of(file):
             if attributes is None:
+                self._types.end(name)
                 self._end(outer.pop(), outer)
                 continue
             node = Node(name, attributes, f"{file}: line {line}", [])
+            self._types.add(name, attributes, node.where)
             if not outer and name not in _ROOTS:
                 raise InputError(
                     [f"{node.where}: the outermost element must be one of {', '.join(_ROOTS)}, got {name!r}"]
@@ -273,14 +261,6 @@ class SumoFile:
                 self.unhandled["an <include> of another file: name that file too"] += 1
             elif name in _NOT_VEHICLES:
                 self.unhandled[f"a {name}, which is not a road vehicle"] += 1
-            elif name == "vType":
-                self._type(node, outer[-1] if outer else None)
-            elif name == "vTypeDistribution" and "vTypes" in attributes:
-                weights = [finite_number(text) or 0.0 for text in attributes.get("probabilities", "").split()]
-                parts = enumerate(attributes["vTypes"].split())
-                self._mixed[attributes.get("id", "")] = [
-                    (part, weights[place] if place < len(weights) else 1.0) for place, part in parts
-                ]
             # Stops and parameters do not affect routes and departures.
             elif name in _UNITS and outer and outer[-1].name in _UNITS:
                 outer[-1].children.append(node)
@@ -297,20 +277,6 @@ class SumoFile:
         else:
             interval = next((one.attributes for one in reversed(outer) if one.name == "interval"), {})
             self._vehicle(node._replace(attributes={**interval, **node.attributes}))
-
-    def _type(self, node: Node, around: Node | None) -> None:
-        """Store the length and gap of a type of vehicles, also for the mean of the distribution that it is part of."""
-        attributes, where = node.attributes, node.where
-        length_m, gap_m = _SIZES_M.get(attributes.get("vClass", ""), _SIZE_OF_CAR_M)
-        space_m = read_number(attributes, "length", length_m, where) + read_number(attributes, "minGap", gap_m, where)
-        if space_m < _LEAST_SPACE_M:
-            raise InputError(
-                [f"{where}: length and minGap must be {_LEAST_SPACE_M} m or more together, got {space_m:g} m"]
-            )
-        self._space_m[attributes.get("id", "")] = space_m
-        if around is not None and around.name == "vTypeDistribution":
-            weight = read_number(attributes, "probability", 1.0, where)
-            self._mixed.setdefault(around.attributes.get("id", ""), []).append((attributes.get("id", ""), weight))
 
     def _define(self, node: Node) -> None:
         """Store a route or a distribution of routes under its name."""

@@ -14,11 +14,12 @@ from simulator.files.messages import counted
 from simulator.roads.network import RoadNetwork
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.sumo_file import Course, SumoFile
+from simulator.traffic.demand.sumo_types import VehicleType
 from simulator.traffic.demand.trip_sampling import whole_vehicles
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.routes import Routes
 from simulator.traffic.sumo.drawing import draw_vehicles
-from simulator.traffic.trips import Trips, too_many
+from simulator.traffic.trips import Trips, VehicleClasses, too_many
 
 _EDGE_UNKNOWN = "its edges are not all among the roads"
 _NOT_CONSECUTIVE = "its edges are not consecutive"
@@ -45,9 +46,24 @@ Faults = Mapping[int, tuple[str, str]]
 
 
 def course_routes(
-    courses: Sequence[Course], network: RoadNetwork, *, paths: ShortestPaths | None = None
+    courses: Sequence[Course],
+    network: RoadNetwork,
+    *,
+    classes: Sequence[str | None] | None = None,
+    paths: ShortestPaths | None = None,
 ) -> tuple[Routes, Faults]:
     """Find the routes of courses, those of trips by shortest paths; a course that cannot be driven has no links.
+
+    Parameters
+    ----------
+    courses
+        What vehicles drive over.
+    network
+        The roads.
+    classes
+        Vehicle class of each course, whose turns a trip keeps to; by default, that of all.
+    paths
+        Shortest paths of the network for all classes, if already available.
 
     Raises
     ------
@@ -68,13 +84,24 @@ def course_routes(
             faults[number] = (_NOT_CONSECUTIVE, f"edge {edges[gaps[0]]!r} after edge {edges[gaps[0] - 1]!r}")
         # A trip drives a repeated edge once.
         named.append([] if number in faults else links if course.given else [link for link, _ in groupby(links)])
-    trips = [number for number, course in enumerate(courses) if not course.given and number not in faults]
-    legs = sorted({leg for number in trips for leg in pairwise(named[number])})
-    between = _shortest(legs, paths or ShortestPaths.of(network))
-    for number in trips:
+    trips: dict[str | None, list[int]] = {}
+    for number, course in enumerate(courses):
+        if not course.given and number not in faults:
+            trips.setdefault(classes[number] if classes else None, []).append(number)
+    between: dict[tuple[int, int, str | None], list[int] | None] = {}
+    of_all = network.banned_turns
+    for kind, numbers in trips.items():
+        legs = sorted({leg for number in numbers for leg in pairwise(named[number])})
+        closed = of_all if kind is None else network.banned_to([kind])
+        if paths is None or len(closed) > len(of_all):
+            found = _shortest(legs, ShortestPaths(network.links, through=network.through, banned=closed))
+        else:
+            found = _shortest(legs, paths)
+        between |= {(*leg, kind): path for leg, path in found.items()}
+    for kind, number in ((kind, number) for kind, numbers in trips.items() for number in numbers):
         whole = named[number][:1]
         for a, b in pairwise(named[number]):
-            path = between[a, b]
+            path = between[a, b, kind]
             if path is None:
                 edges = courses[number].edges
                 faults[number] = (_NO_PATH, f"from edge {edges[0]!r} to edge {edges[-1]!r}")
@@ -121,15 +148,15 @@ class SumoRoutes(NamedTuple):
         one id.
     notes
         What was left out and why, one sentence each.
-    spacing_m
-        Mean length of the vehicles and the gap before each in a queue, by their types.
+    classes
+        Classes, speeds and sizes of the vehicles, by their types; those of a distribution of types are drawn.
     """
 
     trips: Trips
     routes: Routes
     ids: list[str]
     notes: list[str]
-    spacing_m: float
+    classes: VehicleClasses
 
 
 def read_sumo_routes(
@@ -137,7 +164,7 @@ def read_sumo_routes(
     network: RoadNetwork,
     *,
     net: Path | None,
-    vehicle_class: str = "passenger",
+    vehicle_class: str | None = None,
     seed: int | None = None,
     clock: Clock,
     duration_s: float = np.inf,
@@ -152,8 +179,8 @@ def read_sumo_routes(
     A vehicle with a route drives that route. A trip drives its first edge, its edges on the way and its last edge, and
     the free-flow shortest-time path between them by allowed turns. SUMO itself draws the vehicles of flows, those
     between zones or junctions, and those whose route is a distribution of routes, and finds their routes: this needs
-    SUMO. Vehicles need not be sorted by departure. A vehicle's start and end positions on its edges, its lane, its
-    stops and its type are ignored, but for the mean length and gap of all types.
+    SUMO. Vehicles need not be sorted by departure. A vehicle's start and end positions on its edges, its lane and its
+    stops are ignored, and its type but for its class, its highest speed, and the mean length and gap of all types.
 
     Parameters
     ----------
@@ -162,7 +189,8 @@ def read_sumo_routes(
     network
         Roads whose edges carry ``sumo_edge``, SUMO's id.
     net, vehicle_class
-        SUMO's network file, on which SUMO draws flows, None if there is none; and the vehicle class of the roads.
+        SUMO's network file, on which SUMO draws flows, None if there is none; and the only vehicle class of the roads,
+        which all vehicles then have, None if each has its own.
     seed
         SUMO's seed: SUMO draws the same flows as in a run of its own with this seed. By default, it is drawn.
     clock
@@ -178,7 +206,8 @@ def read_sumo_routes(
     paths
         Shortest paths of the network, if already available.
     rng
-        Draws SUMO's seed, if it is not given and SUMO has to draw anything, and the vehicles selected by a share.
+        Draws SUMO's seed, if it is not given and SUMO has to draw anything, the vehicles selected by a share, and the
+        types of vehicles that have a distribution of types.
 
     Returns
     -------
@@ -213,10 +242,14 @@ def read_sumo_routes(
             raise type(error)(f"{named}: {fault}" for fault in error.faults) from None
     depart_s = np.array([vehicle.depart_s for vehicle in read], dtype=np.float64)
     depart_s[depart_s < 0] = begin_s
-    numbers: dict[Course, int] = {}
-    course = np.array([numbers.setdefault(vehicle.course, len(numbers)) for vehicle in read], dtype=np.int32)
-    courses = list(numbers)
-    driven, faults = course_routes(courses, network, paths=paths)
+    numbers: dict[tuple[Course, str | None], int] = {}
+    course = np.empty(len(read), dtype=np.int32)
+    for place, vehicle in enumerate(read):
+        # A given route is one for all classes.
+        kind = None if vehicle.course.given or vehicle_class else held.types_of(vehicle.name)[0][0].vehicle_class
+        course[place] = numbers.setdefault((vehicle.course, kind), len(numbers))
+    courses, kinds = [course for course, _ in numbers], [kind for _, kind in numbers]
+    driven, faults = course_routes(courses, network, classes=kinds, paths=paths)
     unused = Counter(held.unhandled)
     fits = _count_unfit(unused, depart_s, course, faults, courses, begin_s=begin_s, end_s=begin_s + duration_s)
     notes = [f"{named}: {total:,} not driven: {reason}" for reason, total in unused.items()]
@@ -244,7 +277,25 @@ def read_sumo_routes(
     trips = Trips(links.from_node[routes.first], links.to_node[routes.last], tick)
     ids = [read[place].name for place in chosen]
     kept = [_without_folders(note, listed) for note in notes]
-    return SumoRoutes(trips, routes, ids, kept, held.mean_space_m(ids))
+    return SumoRoutes(trips, routes, ids, kept, _classes(held, ids, vehicle_class, rng))
+
+
+def _classes(held: SumoFile, ids: Sequence[str], only: str | None, rng: np.random.Generator) -> VehicleClasses:
+    """Return the class and the highest speed of each vehicle, and the mean space that they take."""
+    kinds: dict[VehicleType, int] = {}
+    of, space_m = np.empty(len(ids), dtype=np.intp), 0.0
+    by_type: dict[tuple[tuple[VehicleType, ...], tuple[float, ...]], list[int]] = {}
+    for place, name in enumerate(ids):
+        by_type.setdefault(held.types_of(name), []).append(place)
+    for (parts, weights), places in by_type.items():
+        share = np.array(weights) / (sum(weights) or 1.0)
+        numbers = np.array([kinds.setdefault(part, len(kinds)) for part in parts])
+        of[places] = numbers[0] if len(parts) == 1 else numbers[rng.choice(len(parts), len(places), p=share)]
+        space_m += len(places) * float(share @ [part.space_m for part in parts])
+    names = sorted({kind.vehicle_class for kind in kinds}) if only is None else [only]
+    index = np.array([0 if only else names.index(kind.vehicle_class) for kind in kinds], dtype=np.uint8)
+    speed_mps = np.array([kind.speed_mps for kind in kinds])
+    return VehicleClasses(tuple(names), index[of], speed_mps[of], space_m / len(ids))
 
 
 def _count_unfit(

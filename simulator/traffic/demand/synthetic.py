@@ -14,7 +14,7 @@ from simulator.roads.network import Links
 from simulator.traffic.clock import Clock
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.routes import Routes
-from simulator.traffic.trips import Trips
+from simulator.traffic.trips import Trips, VehicleClasses
 
 _PEAK_SHAPE = 4.0
 
@@ -235,11 +235,11 @@ class Demand:
         One per trip, if the demand gives them; None if they are still to be computed.
     notes
         What was left out, summed or filled in, one sentence each.
-    spacing_m
-        Mean length of the vehicles and the gap before each in a queue; None if the demand does not state it.
+    classes
+        Classes, speeds and sizes of the vehicles; None if the demand does not state them.
     """
 
     trips: Trips
     routes: Routes | None = None
     notes: tuple[str, ...] = ()
-    spacing_m: float | None = None
+    classes: VehicleClasses | None = None

@@ -11,12 +11,12 @@ from simulator.traffic.sumo.inputs import SumoInputs, refuse_connection
 from simulator.traffic.sumo.process import SumoProcess
 from simulator.traffic.trips import too_many
 
-_POINT_LIKE = '<vType id="DEFAULT_VEHTYPE" vClass="{}" length="0.01" minGap="0" tau="0.01"/>'
+_POINT_LIKE = '<vType id="{0}" vClass="{0}" length="0.01" minGap="0" tau="0.01"/>'
 """Type of vehicles of which no two are in each other's way when they depart."""
 
 
 def draw_vehicles(
-    held: SumoFile, net: Path, *, begin_s: float, end_s: float, step_s: float, vehicle_class: str, seed: int
+    held: SumoFile, net: Path, *, begin_s: float, end_s: float, step_s: float, vehicle_class: str | None, seed: int
 ) -> list[Vehicle]:
     """Have SUMO draw the departures and routes of flows, and of vehicles between zones or by distributions of routes.
 
@@ -33,7 +33,7 @@ def draw_vehicles(
     step_s
         SUMO's step: SUMO draws a flow with a probability once a step.
     vehicle_class
-        SUMO's vehicle class, whose lanes the routes keep to.
+        SUMO's vehicle class, whose lanes the routes keep to; None for that of each vehicle, or the first of its types.
     seed
         SUMO's seed.
 
@@ -59,8 +59,10 @@ def draw_vehicles(
             )
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "drawn.add.xml"
-        text = held.xml()
-        file.write_text(f"<additional>{_POINT_LIKE.format(vehicle_class)}{text}</additional>", encoding="utf-8")
+        nodes = held.drawn_by_class(vehicle_class)
+        types = "".join(_POINT_LIKE.format(name) for name in sorted({node.attributes["type"] for node in nodes}))
+        text = held.xml() + "".join(node.xml() for node in nodes)
+        file.write_text(f"<additional>{types}{text}</additional>", encoding="utf-8")
         zones = {"junction-taz": "true"} if "Junction=" in text else {}
         inputs = SumoInputs(net, (), (file,), seed, step_s=step_s, begin_s=begin_s, mesoscopic=True, options=zones)
         process = SumoProcess.launch(inputs)
