@@ -253,7 +253,7 @@ class LinkPhysics:
 class _Builder:
     def __init__(self, links: Links, driving: Driving, step_s: float, classes: Sequence[str]) -> None:
         self._roads, self._driving, self._step_s, self._classes = links, driving, step_s, classes
-        self.speed_mps = links.speed_mps * driving.speed_factor
+        self.speed_mps = driving.speed_of(links.speed_mps)
         moving_s = driving.spacing_m / self.speed_mps
         if driving.reaction_s is None:
             self._headway_s = 3600.0 / links.capacity_vph
@@ -274,7 +274,7 @@ class _Builder:
         if classes is None:
             return np.zeros(0, dtype=np.uint8), np.zeros(0)
         of = classes.of if len(self.turn_lanes) > 1 else classes.of[:0]
-        top_mps = self._driving.speed_factor * classes.speed_mps
+        top_mps = self._driving.speed_of(classes.speed_mps)
         pace = ONE_TICK / (self._step_s * top_mps)
         return of, pace if top_mps.min(initial=np.inf) < self.speed_mps.max(initial=0.0) else pace[:0]
 
@@ -383,7 +383,7 @@ class _Builder:
         driving = self._driving
         before, after = self.speed_mps[row.from_link], self.speed_mps[row.to_link]
         length_m = row.length_m if row.length_m > 0 else 0.0
-        inside = row.speed_mps * driving.speed_factor if row.speed_mps > 0 else np.inf
+        inside = driving.speed_of(row.speed_mps) if row.speed_mps > 0 else np.inf
         turning = min(before, after, inside) if length_m > 0 else before
         slower = before - turning
         slowing_s = slower**2 / (2 * before) * (1 / driving.acceleration_mps2 + 1 / driving.deceleration_mps2)

@@ -104,7 +104,7 @@ def read_sumo_net(
     if closed_turns:
         remarks.append(
             f"the file does not connect {closed_turns:,} of {counted(turns, 'turn')} from link to link, and no "
-            "route has such a turn; only SUMO itself keeps to lanes and signals, and counts the way over a junction"
+            "route has such a turn"
         )
     return RawNetwork(
         nodes=_node_table(nodes, frame),
