@@ -1,0 +1,224 @@
+"""SUMO's microscopic model on its own networks, and the fleet engine on the routes of its vehicles."""
+
+import dataclasses
+import math
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import simpy
+
+import scenarios
+from simulator.experiment.build.city import build_city
+from simulator.experiment.build.engine import build_engine
+from simulator.experiment.study_area import City
+from simulator.roads import RoadNetwork
+from simulator.roads.sumo_frame import NetFrame
+from simulator.stopwatch import Stopwatch
+from simulator.streams import Streams
+from simulator.traffic.clock import Clock
+from simulator.traffic.engine import State
+from simulator.traffic.fleet import Fleet
+from simulator.traffic.routes import Routes
+from simulator.traffic.trips import Trips
+
+CELL_M, WARM_UP_S, END_S, EVERY_S = 200.0, 600, 3600, 60
+JITTERED_RUNS = 5
+
+
+class Case(NamedTuple):
+    """One of SUMO's scenarios: its files, and the second at which it begins."""
+
+    net: str
+    routes: str
+    types: tuple[str, ...]
+    signals: tuple[str, ...]
+    begin_s: int
+
+
+CASES = {
+    "cologne8": Case("cologne8.net.xml.gz", "cologne8.rou.xml.gz", (), (), 25200),
+    **{
+        name: Case(
+            f"{name}_buslanes.net.xml.gz",
+            f"{name}.rou.xml.gz",
+            (f"{name}_vtypes.add.xml",),
+            (f"{name}_tls.add.xml",),
+            0,
+        )
+        for name in ("acosta", "pasubio")
+    },
+}
+
+
+def simulate(folder: Path, case: Case, out: Path, **options: str) -> tuple[pd.DataFrame, float, float]:
+    """Run SUMO; return vehicles at whole minutes (t, x, y, speed), the mean trip, and the seconds it took."""
+    settings = {
+        "net-file": folder / case.net,
+        "route-files": folder / case.routes,
+        "additional-files": ",".join(str(folder / file) for file in (*case.types, *case.signals)),
+        "begin": case.begin_s,
+        "end": case.begin_s + END_S,
+        "fcd-output": f"{out}.fcd.csv",
+        "fcd-output.attributes": "x,y,speed",
+        "device.fcd.period": EVERY_S,
+        "tripinfo-output": f"{out}.trips.xml",
+        "vehroute-output": f"{out}.routes.xml",
+        "vehroute-output.intended-depart": "true",
+        "vehroute-output.write-unfinished": "true",
+        "no-step-log": "true",
+        "no-warnings": "true",
+    } | options
+    started = time.perf_counter()
+    program = Path(import_module("sumo").SUMO_HOME) / "bin" / "sumo"
+    given = [f"--{name}={value}" for name, value in settings.items() if value != ""]
+    subprocess.run([program, *given], check=True, capture_output=True)
+    took_s = time.perf_counter() - started
+    seen = pd.read_csv(f"{out}.fcd.csv", sep=";").dropna(subset=["vehicle_id"])
+    t = (seen["timestep_time"] - case.begin_s).round().astype(int)
+    x, y = NetFrame.from_file(folder / case.net).to_city(seen[["vehicle_x", "vehicle_y"]].to_numpy()).T
+    vehicles = pd.DataFrame({"t": t, "x": x, "y": y, "speed": seen["vehicle_speed"]})[t % EVERY_S == 0]
+    done = ET.parse(f"{out}.trips.xml").getroot().findall("tripinfo")  # noqa: S314 - SUMO made it
+    times = [float(trip.get("duration", 0)) + float(trip.get("departDelay", 0)) for trip in done]
+    return vehicles, float(np.mean(times)), took_s
+
+
+def build(folder: Path, case: Case, out: Path) -> tuple[City, Fleet]:
+    """Build the fleet engine for the vehicles that SUMO drove, with their routes and types; return the city too."""
+    lines = ["<routes>"]
+    vehicles = ET.parse(f"{out}.routes.xml").getroot().findall("vehicle")  # noqa: S314 - SUMO made it
+    for vehicle in sorted(vehicles, key=lambda one: float(one.get("depart", 0))):
+        route = vehicle.findall("route") + vehicle.findall("routeDistribution/route")
+        given = " ".join(f'{name}="{vehicle.get(name)}"' for name in ("id", "type", "depart") if vehicle.get(name))
+        lines.append(f'<vehicle {given}><route edges="{route[-1].get("edges")}"/></vehicle>')
+    Path(f"{out}.rou.xml").write_text("\n".join([*lines, "</routes>"]))
+    signals = {"additional": str(folder / case.signals[0])} if case.signals else {}
+    scenario = scenarios.Scenario.model_validate(
+        {
+            "scenario": {"name": folder.name, "seed": 1, "duration_s": END_S},
+            "roads": {"source": "sumo", "path": str(folder / case.net)} | signals,
+            "cells": {"kind": "square", "size_m": CELL_M},
+            "traffic": {
+                "demand": "trips",
+                "trips": [*(str(folder / file) for file in case.types), f"{out}.rou.xml"],
+                "begin_s": case.begin_s,
+                "undrivable": "leave_out",
+            },
+            "campaigns": [{"name": "all", "start_s": 700, "queries": 1, "round_gap_s": 1, "deadline_s": 1}],
+            "mechanisms": [{"name": "exact", "kind": "no_privacy"}],
+        }
+    )
+    city = build_city(scenario)
+    engine: Any = build_engine(scenario, city, streams=Streams(1), stopwatch=Stopwatch(), end_s=END_S)
+    return city, engine
+
+
+def jittered(engine: Fleet, seed: int) -> Fleet:
+    """Return the engine anew, with departures up to a second earlier or later."""
+    trips, routes, physics = engine.trips, engine.routes, engine._physics  # noqa: SLF001
+    moved = trips.departure_tick + np.random.default_rng(seed).integers(-1, 2, len(trips))
+    ticks = np.maximum(moved, 0).astype(np.int32)
+    order = np.argsort(ticks, kind="stable")
+    by_vehicle = {name: values[order] for name in ("vehicle_class", "pace") if len(values := getattr(physics, name))}
+    return Fleet(
+        engine._road_links,  # noqa: SLF001
+        dataclasses.replace(physics, **by_vehicle),
+        Trips(trips.origin[order], trips.destination[order], ticks[order]),
+        Routes.gathered(routes.links, routes.offsets[:-1][order], np.diff(routes.offsets)[order]),
+        clock=Clock(),
+    )
+
+
+def vehicles_of(engine: Fleet, roads: RoadNetwork) -> tuple[pd.DataFrame, float]:
+    """Run the engine; return its vehicles at whole minutes, and the seconds that it took without looking at them."""
+    env = simpy.Environment()
+    engine.start(env)
+    looks, took_s = [], 0.0
+    for t in range(0, END_S, EVERY_S):
+        started = time.perf_counter()
+        env.run(until=t + 0.01)
+        engine.advance()
+        took_s += time.perf_counter() - started
+        places = engine.places()
+        driving = places.state == State.ON_ROAD
+        x, y = places.xy_on(roads)[driving].T
+        looks.append(pd.DataFrame({"t": t, "x": x, "y": y, "speed": engine.speeds()[driving]}))
+    return pd.concat(looks), took_s
+
+
+def scores(reference: pd.DataFrame, other: pd.DataFrame) -> tuple[float, float, float]:
+    """Return the ratio of vehicles on the road, and the correlations of occupancy by cell and minute and of speeds."""
+    tables = []
+    for seen in (reference, other):
+        kept = seen[(seen["t"] >= WARM_UP_S) & (seen["t"] < END_S)]
+        tables.append(kept.assign(cell=list(zip(kept["x"] // CELL_M, kept["y"] // CELL_M, strict=True))))
+    counts = [table.groupby(["t", "cell"]).size().unstack(fill_value=0) for table in tables]
+    cells = counts[0].columns.union(counts[1].columns)
+    a, b = (count.reindex(columns=cells, fill_value=0).to_numpy(dtype=float).ravel() for count in counts)
+    speeds = [table.groupby("cell")["speed"].agg(["mean", "size"]) for table in tables]
+    both = speeds[0].join(speeds[1], rsuffix="_other", how="inner")
+    both = both[(both["size"] >= 50) & (both["size_other"] >= 50)]
+    return b.sum() / a.sum(), np.corrcoef(a, b)[0, 1], np.corrcoef(both["mean"], both["mean_other"])[0, 1]
+
+
+def beside_sumo(data: Path, names: Sequence[str]) -> list[str]:
+    """Return the table of SUMO's networks whose files are there."""
+    rows = [
+        "| network | vehicles of | r of occupancy | r of speed | road | trip | one place | faster |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for name in names:
+        case, folder = CASES[name], data / "sumo" / name
+        if not folder.is_dir():
+            print(f"{folder} is not there", file=sys.stderr)
+            continue
+        with tempfile.TemporaryDirectory() as scratch:
+            out = Path(scratch)
+            runs = {}
+            for label, options in (
+                ("1", {"seed": "1"}),
+                ("another seed", {"seed": "2"}),
+                ("mesoscopic", {"seed": "1", "mesosim": "true"}),
+            ):
+                print(f"{name}: SUMO, {label}", file=sys.stderr)
+                runs[label] = simulate(folder, case, out / label.replace(" ", ""), **options)
+            city, engine = build(folder, case, out / "1")
+        micro, trip_s, micro_took_s = runs.pop("1")
+        for label, (seen, mean_s, took_s) in runs.items():
+            road, occupancy, speed = scores(micro, seen)
+            faster = f"{micro_took_s / took_s:.1f} ×"
+            rows.append(
+                f"| {name} | SUMO, {label} | {occupancy:.3f} | {speed:.2f} | {road:.2f} | {mean_s / trip_s:.2f} | "
+                f"{one_place(seen):.1%} | {faster} |"
+            )
+        print(f"{name}: crowdveil", file=sys.stderr)
+        vehicles_of(engine, city.roads)  # compiled, and in the caches
+        figures, shared = [], 0.0
+        for seed in range(1, JITTERED_RUNS + 1):
+            fleet = jittered(engine, seed)
+            seen, took_s = vehicles_of(fleet, city.roads)
+            shared = max(shared, one_place(seen))
+            figures.append((*scores(micro, seen), fleet.totals().mean_trip_s / trip_s, micro_took_s / took_s))
+        table = np.array(figures)
+        road, occupancy, speed, trip, _ = table.mean(axis=0)
+        lowest, highest = table[:, 1].min(), table[:, 1].max()
+        rows.append(
+            f"| {name} | crowdveil | **{occupancy:.3f}** ({lowest:.3f} … {highest:.3f}) | **{speed:.2f}** "
+            f"({table[:, 2].min():.2f} … {table[:, 2].max():.2f}) | {road:.2f} | {trip:.2f} | {shared:.1%} | "
+            f"{math.floor(np.median(table[:, 4])):,} × |"
+        )
+    return rows
+
+
+def one_place(seen: pd.DataFrame) -> float:
+    """Return the share of vehicles that have the coordinates of another one at the same moment, to 1 cm."""
+    rounded = seen[["t", "x", "y"]].round({"x": 2, "y": 2})
+    return float(rounded.duplicated(keep=False).mean())
