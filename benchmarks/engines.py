@@ -1,7 +1,11 @@
 """The fleet engine beside the agents engine, on the trips of `grid20`, in one run on one core."""
 
 import argparse
+import os
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import simpy
 from timing import spread
@@ -28,6 +32,29 @@ def crossings_per_second(engine: Fleet | Agents, *, ticks: int) -> tuple[float, 
     return engine.totals().link_crossings / taken, engine.totals().link_crossings
 
 
+def compare(other: Path, *, vehicles: int, side: int, signals: bool, turns: int = 5) -> None:
+    """Run this benchmark and that of another version in turn, and print the ratio; only this one has signals."""
+    rates: list[list[float]] = [[], []]
+    given = ["--vehicles", str(vehicles), "--side", str(side), "--repetitions", "3", "--agents", "0"]
+    for _ in range(turns):
+        for folder, found in zip((Path(__file__).parents[1], other.resolve()), rates, strict=True):
+            more = ["--signals"] if signals and folder != other.resolve() else []
+            output = subprocess.run(
+                [sys.executable, "benchmarks/engines.py", *given, *more],
+                cwd=folder,
+                env={**os.environ, "PYTHONPATH": str(folder)},
+                check=True,
+                capture_output=True,
+                text=True,
+            ).stdout
+            line = next(line for line in output.splitlines() if line.startswith("fleet"))
+            found.append(float(line.split(":")[1].split()[0]))
+    ours, theirs = rates
+    print(f"this : {spread(ours, unit='million link crossings/s')}")
+    print(f"other: {spread(theirs, unit='million link crossings/s')}")
+    print(f"ratio: {spread([a / b for a, b in zip(ours, theirs, strict=True)])}")
+
+
 def main() -> None:
     """Measure both engines and print the results."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -36,7 +63,11 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=7)
     parser.add_argument("--agents", type=int, default=2, help="repetitions of the slow reference; 0 for none")
     parser.add_argument("--signals", action="store_true", help="signals, lanes and gaps at every crossing")
+    parser.add_argument("--beside", type=Path, help="folder of another version, whose benchmark runs in turn with this")
     chosen = parser.parse_args()
+    if chosen.beside is not None:
+        compare(chosen.beside, vehicles=chosen.vehicles, side=chosen.side, signals=chosen.signals)
+        return
 
     scenario = scenarios.load(
         "grid20",
