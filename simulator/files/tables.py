@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
@@ -43,7 +44,7 @@ _DESCRIPTIVE = re.compile(
 """Names of columns that identify or locate a row and count nothing."""
 _VALUE, _OBJECT = 32, 120
 """Bytes of memory per value of a Parquet file, including intermediate copies: of a number, and of text or a list."""
-_SHOWN_COLUMNS = 50
+_SHOWN_COLUMNS = 20
 _SAMPLE_LINES, _SAMPLE_ROWS = 5, 1000
 NOTHING = ("", "na", "nan", "null", "none", "n/a", "#n/a", "#na", "<na>", "-nan", "\\n", "?")
 """Texts that mark a missing number, in lower case; in a column of identifiers they are names like any other."""
@@ -394,7 +395,12 @@ def column_names(file: Path, *, format_: TextFormat = RECOGNIZED) -> list[str]:
         return []
 
 
-def find_columns(names: Sequence[str], spellings: Mapping[str, Sequence[str]]) -> dict[str, str]:
+def find_columns(
+    names: Sequence[str],
+    spellings: Mapping[str, Sequence[str | Collection[str]]],
+    *,
+    given: Mapping[str, str] = MappingProxyType({}),
+) -> dict[str, str]:
     """Find columns by their common names.
 
     Parameters
@@ -402,22 +408,37 @@ def find_columns(names: Sequence[str], spellings: Mapping[str, Sequence[str]]) -
     names
         Names of the columns of a file.
     spellings
-        Map from our name of each column to its names in files, the most likely first.
-
-    Both are compared as `comparable_name` writes them.
+        Map from our name of each column to its names in files, the most likely first; in place of one name, several
+        that are equally likely. All are compared as `comparable_name` writes them.
+    given
+        Map from our name to the file's, for columns that are known already.
 
     Returns
     -------
     dict
-        Map from our name to the file's, for the columns found; a column of the file is used once.
+        Map from our name to the file's, for the columns given and found; a column of the file is found once. Where
+        several columns have equally likely names, none is found.
     """
-    header = {comparable_name(name): name for name in reversed(names)}
-    columns: dict[str, str] = {}
-    for ours, common in spellings.items():
-        name = next((header[other] for other in map(comparable_name, common) if other in header), None)
-        if name is not None and name not in columns.values():
-            columns[ours] = name
+    header: dict[str, list[str]] = {}
+    for name in names:
+        header.setdefault(comparable_name(name), []).append(name)
+    columns = {**given}
+    for ours, likely in spellings.items():
+        for alike in () if ours in columns else likely:
+            equal = [alike] if isinstance(alike, str) else alike
+            having = (name for one in equal for name in header.get(comparable_name(one), ()))
+            free = [name for name in having if name not in columns.values()]
+            if free and (len(free) == 1 or isinstance(alike, str)):
+                columns[ours] = free[0]
+            if free:
+                break
     return columns
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the names of columns for a message: at most the first 20, and of each at most 60 characters."""
+    shown = ", ".join(repr(name[:60]) for name in names[:_SHOWN_COLUMNS])
+    return shown + (f" … ({len(names):,} in all)" if len(names) > _SHOWN_COLUMNS else "")
 
 
 def comparable_name(name: object) -> str:
@@ -638,7 +659,6 @@ def _headings(columns: _Columns, names: Sequence[str], file: Path, separator: st
     if columns is None:
         return {name: name for name in names}
     mapped, faults = {}, []
-    listed = ", ".join(map(repr, names[:_SHOWN_COLUMNS])) + (" …" if len(names) > _SHOWN_COLUMNS else "")
     hint = f"; is it separated by {'commas' if separator == ',' else repr(separator)}?" if len(names) == 1 else ""
     for ours, column in columns.items():
         if isinstance(column, int):
@@ -647,7 +667,7 @@ def _headings(columns: _Columns, names: Sequence[str], file: Path, separator: st
             else:
                 mapped[ours] = names[column - 1]
         elif column not in names:
-            faults.append(f"{file}: no column {column!r} for {ours}; its columns are {listed}{hint}")
+            faults.append(f"{file}: no column {column!r} for {ours}; its columns are {listed(names)}{hint}")
         # If two columns have the same name, pandas renames the second to "name.1".
         elif names.count(column) > 1 or f"{column}.1" in names:
             faults.append(f"{file}: two columns are called {column!r}: which of them is {ours}?")

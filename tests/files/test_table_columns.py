@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from simulator.files.errors import InputError
-from simulator.files.tables import Table, TextFormat, column_names
+from simulator.files.tables import Table, TextFormat, column_names, find_columns
 
 
 @pytest.mark.parametrize("header", [True, False])
@@ -86,3 +86,18 @@ def test_given_decimal_comma_makes_points_group_thousands(tmp_path):
     file.write_text("self;count\nA;1.234\nB;5\n", encoding="utf-8")
     assert Table.from_file(file, text=["self"]).numbers("count").tolist() == [1.234, 5]
     assert Table.from_file(file, text=["self"], format_=TextFormat(decimal=",")).numbers("count").tolist() == [1234, 5]
+
+
+def test_the_likeliest_name_of_a_column_is_found_and_each_column_once():
+    spellings = {"from": ("origin", "from"), "to": ("dest", "from", "to")}
+    assert find_columns(["TO", "From_", "x"], spellings) == {"from": "From_", "to": "TO"}
+    assert find_columns(["from", "to"], spellings, given={"to": "from"}) == {"to": "from"}
+    assert find_columns(["origin", "from"], spellings) == {"from": "origin", "to": "from"}
+    assert find_columns(["Origin", "origin"], spellings) == {"from": "Origin"}
+
+
+def test_a_column_with_several_equally_likely_names_is_not_found():
+    spellings = {"vehicle": (("taxi", "cab"), ("id",))}
+    assert find_columns(["id", "taxi"], spellings) == {"vehicle": "taxi"}
+    assert find_columns(["id", "taxi", "cab"], spellings) == {}
+    assert find_columns(["id", "taxi", "cab"], spellings, given={"other": "cab"}) == {"other": "cab", "vehicle": "taxi"}

@@ -14,7 +14,7 @@ from simulator.arrays import FloatArray
 from simulator.files.compressed_io import unpacked_name
 from simulator.files.errors import InputError
 from simulator.files.messages import SHOWN_ROWS, numbers_in_words
-from simulator.files.tables import RECOGNIZED, TextFormat, comparable_name, numbers_in
+from simulator.files.tables import RECOGNIZED, TextFormat, comparable_name, find_columns, listed, numbers_in
 from simulator.formats.recorded.times import LATEST_S, MIXED_ZONES, TIME_RULE, Times
 from simulator.roads.projection import WGS84, transform
 
@@ -266,30 +266,22 @@ def _find_columns(columns: "pd.Index[Any]", options: TraceOptions, source: str) 
     InputError
         With one message per column that does not exist or is not recognised.
     """
-    seen = [str(name) for name in columns]
-    faults = [
-        f"{source}: no column {column!r} for {role}; its columns are {_listed(seen)}"
-        for role, column in options.columns.items()
-        if column not in seen
-    ]
+    seen, given = [str(name) for name in columns], options.columns
     places = ("x", "y") if options.crs is not None else ("lon", "lat")
     wanted = (*(() if options.one_vehicle_a_file else ("vehicle",)), "time", *places)
-    found = {role: column for role, column in options.columns.items() if role in _KNOWN}
-    for role in (*wanted, *METRES_PER_SECOND):
-        if role in found or (role in METRES_PER_SECOND and not found.keys().isdisjoint(METRES_PER_SECOND)):
-            continue
-        free = [name for name in seen if name not in found.values()]
-        named = ([name for name in free if comparable_name(name) in names] for names in _KNOWN[role])
-        candidates = next(filter(None, named), [])
-        if len(candidates) == 1:
-            found[role] = candidates[0]
-        elif role in wanted:
-            many = (
-                f"columns {_listed(candidates)} are all candidates"
-                if candidates
-                else "no column has a known name for it"
-            )
-            rule = f"{many}; its columns are {_listed(seen)}; name one in traffic.columns{_hint(role, seen)}"
+    speeds = () if given.keys() & METRES_PER_SECOND.keys() else METRES_PER_SECOND
+    found = find_columns(seen, {role: _KNOWN[role] for role in (*wanted, *speeds)}, given=given)
+    faults = [
+        f"{source}: no column {column!r} for {role}; its columns are {listed(seen)}"
+        for role, column in given.items()
+        if column not in seen
+    ]
+    for role in wanted:
+        if role not in found:
+            common = {name for likely in _KNOWN[role] for name in likely}
+            alike = [name for name in seen if comparable_name(name) in common and name not in found.values()]
+            why = f"columns {listed(alike)} are all candidates" if alike else "no column has a known name for it"
+            rule = f"{why}; its columns are {listed(seen)}; name one in traffic.columns{_hint(role, seen)}"
             faults.append(f"{source}: {role}: {rule}")
     if faults:
         raise InputError(faults)
@@ -306,11 +298,6 @@ def _hint(role: str, seen: Sequence[str]) -> str:
     if role in {"lon", "lat"} and {"x", "y"} <= set(map(comparable_name, seen)):
         return "; for places in metres give traffic.crs"
     return "; or is there one file per vehicle: one_vehicle_a_file = true?" if role == "vehicle" else ""
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(repr(name[:60]) for name in names[:20])
-    return shown + (f" … ({len(names)} in all)" if len(names) > 20 else "")
 
 
 def _names_of(column: "pd.Series[Any]") -> pd.Categorical:

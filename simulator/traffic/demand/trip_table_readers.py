@@ -72,10 +72,7 @@ def columns_of(file: Path, given: Mapping[str, str], *, text: TextFormat = RECOG
         occur both or not at all, and not together with ``departure_s``, unless they were given. A rate occurs with
         ``from_s`` and ``to_s`` and without ``trips``, unless it was given.
     """
-    recognized = find_columns(
-        column_names(file, format_=text), {name: known for name, known in NAMES.items() if name not in given}
-    )
-    found = {**given, **{name: column for name, column in recognized.items() if column not in given.values()}}
+    found = find_columns(column_names(file, format_=text), NAMES, given=given)
     windows = {"from_s", "to_s"}
     if ("departure_s" in found and not windows & given.keys()) or not windows <= found.keys() | given.keys():
         for name in windows - given.keys():
