@@ -12,7 +12,7 @@ import io
 import json
 import re
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -246,6 +246,29 @@ class Table:
             return [None] * len(self)
         return [None if value is None else str(value).strip() or None for value in self.values(name)]
 
+    def identifiers(self, name: str) -> list[str]:
+        """Return a column of identifiers as text, by the function `identifiers`; "" where there is none.
+
+        Returns
+        -------
+        list of str
+            One item per row; all "" if the column is not mapped.
+        """
+        if not self.has(name):
+            return [""] * len(self)
+        found = identifiers(self.column(name))
+        names: list[str] = np.append(found.categories.to_numpy(dtype="object"), "")[found.codes].tolist()
+        return names
+
+    def unique_identifiers(self, name: str) -> list[str]:
+        """Return a mapped column of `identifiers`, and note rows without one, or with that of another row."""
+        names = self.identifiers(name)
+        column = pd.Series(names, dtype="object")
+        missing = (column == "").to_numpy(dtype=np.bool_)
+        self.refuse(name, missing, "an identifier")
+        self.refuse(name, column.duplicated(keep=False).to_numpy() & ~missing, "an identifier no other row has")
+        return names
+
     def numbers(self, name: str) -> NDArray[np.float64]:
         """Return a column as numbers, which may be infinite.
 
@@ -446,6 +469,39 @@ def comparable_name(name: object) -> str:
     return re.sub(r"[\W_]+", "", str(name).lower())
 
 
+_STORED_AS_FLOAT = re.compile(r"-?\d+\.0")
+
+
+def identifiers(values: Iterable[Any]) -> pd.Categorical:
+    """Read identifiers, of vehicles, nodes, links, zones or places, as text without surrounding white space.
+
+    A column of whole numbers in which some are missing is often stored as floats. So where every value of a column is
+    such a float, as a number or as text, the identifiers are the whole numbers: 7 for 7.0. In any other column, text
+    is kept as it is, also 7.0 and 007. Therefore a table has the same identifiers in text and in Parquet, and values
+    that differ in more than white space are different identifiers.
+
+    Parameters
+    ----------
+    values
+        A column, or other values, such as attributes of nodes.
+
+    Returns
+    -------
+    pandas.Categorical
+        Text, with the categories in the order of the first value of each; NaN (code -1) where there is no identifier.
+    """
+    column = values if isinstance(values, pd.Series) else pd.Series([*values], dtype="object")
+    try:
+        code, found = pd.factorize(column)
+    except TypeError:  # lists, which Parquet may hold
+        code, found = pd.factorize(column.map(str, na_action="ignore"))
+    texts = [str(_decoded(value)).strip() for value in found.tolist()]
+    if all(_STORED_AS_FLOAT.fullmatch(text) for text in texts if text):
+        texts = [text.removesuffix(".0") for text in texts]
+    again, names = pd.factorize(np.array([*(text or None for text in texts), None], dtype="object"))
+    return pd.Categorical.from_codes(again[code], pd.Index(names, dtype="object"))
+
+
 def numbers_in(column: pd.Series) -> pd.Series:
     """Return a column's numbers: NaN where a value is not a number, infinity where it is too large for a double."""
     try:
@@ -564,7 +620,7 @@ def _is_numeric(column: pd.Series[Any]) -> bool:
     given = column[column.notna() & ~column.isin(_NOTHING_WRITTEN)]
     pattern = rf"{_COMMA_NUMBER}|[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
     parts = (given.head(_SAMPLE_ROWS), given)  # most columns of text show in their first rows that they are
-    return len(given) > 0 and all(bool(part.str.strip().str.fullmatch(pattern).all()) for part in parts)
+    return len(given) > 0 and all(bool(part.astype("str").str.strip().str.fullmatch(pattern).all()) for part in parts)
 
 
 def _recognized(column: pd.Series[Any]) -> pd.Series[Any]:

@@ -14,7 +14,15 @@ from simulator.arrays import FloatArray
 from simulator.files.compressed_io import unpacked_name
 from simulator.files.errors import InputError
 from simulator.files.messages import SHOWN_ROWS, numbers_in_words
-from simulator.files.tables import RECOGNIZED, TextFormat, comparable_name, find_columns, listed, numbers_in
+from simulator.files.tables import (
+    RECOGNIZED,
+    TextFormat,
+    comparable_name,
+    find_columns,
+    identifiers,
+    listed,
+    numbers_in,
+)
 from simulator.formats.recorded.times import LATEST_S, MIXED_ZONES, TIME_RULE, Times
 from simulator.roads.projection import WGS84, transform
 
@@ -170,7 +178,7 @@ def checked_fixes(
     speed = next((role for role in METRES_PER_SECOND if role in by_role), None)
     speed_mps = numbers_of(frame[by_role[speed]]) * METRES_PER_SECOND[speed] if speed else np.nan
     one = options.one_vehicle_a_file
-    names = pd.Categorical([vehicle]).repeat(len(frame)) if one else _names_of(frame[by_role["vehicle"]])
+    names = pd.Categorical([vehicle]).repeat(len(frame)) if one else identifiers(frame[by_role["vehicle"]])
     columns = {"vehicle": names, "lon": lon, "lat": lat, "speed_mps": speed_mps, "piece": 0}
     fixes = pd.DataFrame(columns, index=frame.index)
     stamps = frame[by_role["time"]]
@@ -199,7 +207,7 @@ def _faults(
     swapped = high & (np.abs(lat) <= 180) & (np.abs(lon) <= 90)
     hint = "; longitude and latitude look swapped" if high.any() and swapped.sum() * 2 > high.sum() else ""
     for wrong, rule, columns in (
-        ((fixes["vehicle"] == "").to_numpy(), "vehicle must have a name", ()),
+        (fixes["vehicle"].isna().to_numpy(), "vehicle must have a name", ()),
         (~np.isfinite(seconds), f"time must be {TIME_RULE}", (stamps,)),
         (times.without_zone, MIXED_ZONES, (stamps,)),
         (np.abs(seconds) >= LATEST_S, "time must be within the years to 9999, in seconds since 1970", (seconds,)),
@@ -298,11 +306,3 @@ def _hint(role: str, seen: Sequence[str]) -> str:
     if role in {"lon", "lat"} and {"x", "y"} <= set(map(comparable_name, seen)):
         return "; for places in metres give traffic.crs"
     return "; or is there one file per vehicle: one_vehicle_a_file = true?" if role == "vehicle" else ""
-
-
-def _names_of(column: "pd.Series[Any]") -> pd.Categorical:
-    """Return the name of the vehicle in each row, "" if there is none; a float 7.0 is vehicle 7."""
-    codes, found = pd.factorize(column, use_na_sentinel=True)
-    names = [str(int(name)) if isinstance(name, float) and name.is_integer() else str(name).strip() for name in found]
-    again, distinct = pd.factorize(np.array([*names, ""], dtype=object))
-    return pd.Categorical.from_codes(again[codes], pd.Index(distinct))

@@ -12,11 +12,10 @@ import pyproj
 from simulator.arrays import FloatArray, Mask
 from simulator.files.errors import InputError
 from simulator.files.messages import counted, notes_of
-from simulator.files.tables import FileFormat, Table
+from simulator.files.tables import FileFormat, Table, identifiers
 from simulator.formats.recorded.owner_rows import (
     owners_of,
     read_rows,
-    texts_of,
     without_duplicates,
 )
 from simulator.formats.recorded.places import place_rows
@@ -196,9 +195,9 @@ def _start(start: str | float, reading: OwnerOptions, *, numeric: bool, file: st
 
 def _last_of_each(table: Table, rows: pd.DataFrame, keep: Mask) -> Mask:
     """Select the row with the last time of each owner, and the last of rows with equal time; (rows,) bool."""
-    owner = texts_of(table, "owner")
-    table.refuse("owner", owner.isna().to_numpy(dtype=bool) & keep, "the name of an owner")
+    owner = identifiers(table.column("owner"))
+    table.refuse("owner", owner.isna() & keep, "the name of an owner")
     table.check()
-    moves = pd.DataFrame({"owner": owner.array, "time": rows["arrive_s"].array})[keep]
+    moves = pd.DataFrame({"owner": owner, "time": rows["arrive_s"].array})[keep]
     last = moves.sort_values("time", kind="stable").drop_duplicates("owner", keep="last").index
     return np.isin(np.arange(len(table)), last)

@@ -12,8 +12,8 @@ import pyproj
 from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
-from simulator.files.tables import FileFormat, Table
-from simulator.formats.recorded.owner_rows import read_rows, texts_of
+from simulator.files.tables import FileFormat, Table, identifiers
+from simulator.formats.recorded.owner_rows import read_rows
 from simulator.roads.projection import WGS84, crs_about, transform, true_plane, utm_about
 from simulator.traffic.recording import Sites
 
@@ -105,9 +105,9 @@ def place_rows(
         inside = (east >= window[0]) & (east <= window[2]) & (north >= window[1]) & (north <= window[3])
         _left_out(notes, table, chosen & keep & ~inside, "outside the window")
         keep &= inside
-    name = texts_of(table, "place") if table.has("place") else None
+    name = identifiers(table.column("place")) if table.has("place") else None
     if name is not None:
-        named = name.notna().to_numpy(dtype=bool)
+        named = name.notna()
         _left_out(notes, table, chosen & keep & ~named, "without a place")
         keep &= named
     if not (keep & chosen).any():
@@ -166,7 +166,7 @@ def _coordinates(table: Table, chosen: Mask, axes: tuple[str, str]) -> tuple[Flo
 
 
 def _distinct(
-    name: "pd.Series[str] | None", east: FloatArray, north: FloatArray, keep: Mask
+    name: pd.Categorical | None, east: FloatArray, north: FloatArray, keep: Mask
 ) -> tuple[IntArray, IntArray, list[str] | None]:
     """Return the site of each row, numbered in natural order, and the first row and the name of each site."""
     rows = np.flatnonzero(keep)
