@@ -46,7 +46,7 @@ _VALUE, _OBJECT = 32, 120
 """Bytes of memory per value of a Parquet file, including intermediate copies: of a number, and of text or a list."""
 _SHOWN_COLUMNS = 20
 _SAMPLE_LINES, _SAMPLE_ROWS = 5, 1000
-NOTHING = ("", "na", "nan", "null", "none", "n/a", "#n/a", "#na", "<na>", "-nan", "\\n", "?")
+NOTHING = ("", "na", "nan", "null", "none", "n/a", "#n/a", "#na", "<na>", "-nan", "\\n", "?", "-")
 """Texts that mark a missing number, in lower case; in a column of identifiers they are names like any other."""
 _NOTHING_WRITTEN = {written for text in NOTHING for written in (text, text.upper(), text.title(), "NaN", "-NaN")}
 _COMMA_NUMBER = r"[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+)(?:,\d+)?(?:[eE][+-]?\d+)?"
@@ -54,6 +54,8 @@ _COMMA_NUMBER = r"[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+)(?:,\d+)?(?:[eE][+-]?\d+)?"
 _COMMA_OR_GROUP = r"[+-]?[1-9]\d{0,2},\d{3}"
 """Pattern of numbers whose comma may be decimal, or group thousands."""
 _UNREADABLE = (OSError, ValueError, LookupError, TypeError, OverflowError, pa.ArrowException)
+# Of pandas, whose own notes in a Parquet file may be damaged.
+_UNREADABLE += (AttributeError, RuntimeError)
 
 
 @dataclass(frozen=True)
@@ -188,8 +190,9 @@ class Table:
         try:
             if kind == "Parquet":
                 frame, names, mapped, unread = _read_parquet(path, columns)
-                for name in text or ():
-                    frame[mapped[name]] = frame[mapped[name]].map(_decoded, na_action="ignore")
+                for name in mapped if text is None else text:
+                    if frame[mapped[name]].dtype == "object":
+                        frame[mapped[name]] = frame[mapped[name]].map(_decoded, na_action="ignore")
             else:
                 how: dict[str, Any] = {"na_values": [""], "keep_default_na": False, "skip_blank_lines": not keep_blank}
                 how["skiprows"] = skip
@@ -207,6 +210,16 @@ class Table:
             raise InputError([f"{file}: it holds no rows"])
         number = np.arange(1, len(frame) + 1, dtype=np.int64)
         return cls(str(file), frame, mapped, names, number, renamed=renamed, unread=unread)
+
+    @classmethod
+    def from_frame(
+        cls, frame: pd.DataFrame, *, title: str, number: Sequence[int] | None = None, unit: str = "row"
+    ) -> Table:
+        """Return the rows of a data frame, whose index is not used; `number` and `unit` are as in `Table`."""
+        names = [str(name) for name in frame.columns]
+        numbers = np.arange(1, len(frame) + 1) if number is None else np.asarray(number, dtype=np.int64)
+        frame = frame.set_axis(pd.Index(names, dtype="object"), axis=1).reset_index(drop=True)
+        return cls(title, frame, dict(zip(names, names, strict=True)), names, numbers, unit, renamed=False)
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -291,10 +304,15 @@ class Table:
         numbers = self.numbers(name)
         wrong = ~np.isfinite(numbers)
         numbers = np.where(wrong, np.nan, numbers)
-        given = self.column(name)[wrong]
+        return numbers, self.stated(name, wrong)
+
+    def stated(self, name: str, rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return which of some rows, both bool, shape (rows,), hold a value in a mapped column, be it a wrong one."""
+        given = self.column(name)[rows]
         missing = given.isna() | given.astype("str").str.strip().str.lower().isin(NOTHING)
-        wrong[wrong] = ~missing.to_numpy(dtype=np.bool_)
-        return numbers, wrong
+        stated = rows.copy()
+        stated[rows] = ~missing.to_numpy(dtype=np.bool_)
+        return stated
 
     def checked_numbers(
         self,
@@ -359,7 +377,7 @@ class Table:
         if not wrong.any():
             return []
         value = _scalar(self.column(name).iloc[int(np.flatnonzero(wrong)[0])])
-        received = "NaN or nothing" if value is None else repr(str(value))
+        received = "NaN or nothing" if value is None else repr(str(value)[:60])
         column = f" (column {self.columns[name]!r})" if self.renamed else ""
         return [f"{self.file}: {self.rows_in_words(wrong)}: {name}{column} must be {rule}, got {received}"]
 

@@ -341,6 +341,18 @@ def transform(source: object, target: object, xy: NDArray[np.float64]) -> NDArra
     return np.column_stack((east, north))
 
 
+def refuse_off_earth(
+    table: Table, lon: NDArray[np.float64], lat: NDArray[np.float64], *, chosen: NDArray[np.bool_] | None = None
+) -> None:
+    """Note the rows of a table whose `lon` and `lat`, (rows,) degrees, are out of range; all rows, or those chosen."""
+    used = np.isfinite(lon) & np.isfinite(lat) & (True if chosen is None else chosen)
+    far_east, far_north = (np.abs(lon) > 180) & used, (np.abs(lat) > 90) & used
+    swapped = far_north & (np.abs(lat) <= 180) & (np.abs(lon) <= 90)
+    hint = "; are lon and lat swapped?" if swapped.sum() * 2 > far_north.sum() else ""
+    table.refuse("lon", far_east, f"degrees from -180 to 180{hint}")
+    table.refuse("lat", far_north, f"degrees from -90 to 90{hint}")
+
+
 def _faults(xy: NDArray[np.float64], crs: pyproj.CRS, nodes: Table) -> list[str]:
     """Return a fault that names the points that cannot be in a system; empty if there are none."""
     if crs.is_geographic:

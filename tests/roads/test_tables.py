@@ -250,8 +250,8 @@ def test_all_invalid_nodes_are_reported(write):
         "row 3: node (column 'id') must be an identifier, got NaN or nothing",
         "rows 1, 2: node (column 'id') must be an identifier no other row has, got '1.0'",
         "row 2: lon (column 'lon') must be a finite number, got NaN or nothing",
-        "row 3: lon (column 'lon') must be degrees from -180 to 180, got '181.0'",
         "row 1: lat (column 'lat') must be a finite number, got 'x'",
+        "row 3: lon (column 'lon') must be degrees from -180 to 180, got '181.0'",
         "row 3: lat (column 'lat') must be degrees from -90 to 90, got '-91.0'",
     ]
 

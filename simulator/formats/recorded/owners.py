@@ -19,7 +19,7 @@ from simulator.formats.recorded.owner_rows import (
     without_duplicates,
 )
 from simulator.formats.recorded.places import place_rows
-from simulator.formats.recorded.times import CALENDAR_FROM_S, MIXED_ZONES, NAIVE, Times, moment_of
+from simulator.formats.recorded.times import CALENDAR_FROM_S, NAIVE, Times, moment_of, timed
 from simulator.roads import RoadNetwork
 from simulator.traffic.recording import Recording
 
@@ -147,26 +147,19 @@ def _arrivals(table: Table, reading: OwnerOptions) -> tuple[FloatArray, Mask, li
     if not table.has("time"):
         return np.full(len(table), np.nan), np.ones(len(table), dtype=bool), [], None
     start, time_zone = reading.start, reading.time_zone
-    column = table.column("time")
-    times = Times.from_column(column, unit_s=reading.time_unit_s)
-    table.refuse("time", times.without_zone, f"like the others: {MIXED_ZONES}")
-    table.check()
     # No order of rows tells the two passes of a repeated hour apart: each row is on its own.
-    local, repeated = times.in_zone(time_zone, np.arange(len(table), dtype=np.int32))
-    rule = "a number, as the others are" if times.numbers else "a date and time, as ISO 8601 has them"
-    missing = column.isna() | (column.astype("string").str.strip() == "")
-    table.refuse("time", ~(np.isfinite(local.seconds) | missing.to_numpy(dtype=bool)), rule)
+    times, repeated = timed(table, time_zone, np.arange(len(table)), unit_s=reading.time_unit_s, optional=True)
     table.check()
-    at_s = local.seconds
+    at_s = times.seconds
     known = np.isfinite(at_s)
-    notes = [f"{table.file}: {note}" for note in ([NAIVE] if local.naive else repeated if times.naive else [])]
+    notes = [f"{table.file}: {note}" for note in ([NAIVE] if times.naive else repeated)]
     if not known.all():
         untimed = counted(int((~known).sum()), "row")
         notes.append(f"{table.file}: left out {untimed} without a time: {table.rows_in_words(~known)}")
     if not known.any():
         raise InputError([f"{table.file}: no row is left: none that counts has a time"])
     zero = float(at_s[known].min()) if start is None else _start(start, reading, numeric=times.numbers, file=table.file)
-    if local.naive and isinstance(start, str) and not Times.from_text(pd.Series([start])).naive:
+    if times.naive and isinstance(start, str) and not Times.from_text(pd.Series([start])).naive:
         raise InputError([f"{table.file}: its times name no time zone, so start must name none, got {start!r}"])
     with np.errstate(invalid="ignore"):
         at_s = at_s - zero

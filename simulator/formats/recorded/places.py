@@ -14,7 +14,7 @@ from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.files.tables import FileFormat, Table, identifiers
 from simulator.formats.recorded.owner_rows import read_rows
-from simulator.roads.projection import WGS84, crs_about, transform, true_plane, utm_about
+from simulator.roads.projection import WGS84, crs_about, refuse_off_earth, transform, true_plane, utm_about
 from simulator.traffic.recording import Sites
 
 SIDE_M = 1000.0
@@ -154,13 +154,9 @@ def _coordinates(table: Table, chosen: Mask, axes: tuple[str, str]) -> tuple[Flo
     for axis, odd in zip(axes, (odd_east, odd_north), strict=True):
         table.refuse(axis, odd & chosen, f"a number of {unit}")
     if axes[0] == "lon":
-        far_east, far_north = np.abs(east) > 180, np.abs(north) > 90
-        outside = far_north & chosen
-        far = (np.abs(north) > 180) | (np.abs(east) > 90)
-        hint = ": are lon and lat swapped?" if outside.any() and not far[chosen].any() else ""
-        table.refuse("lon", far_east & chosen, f"within -180 and 180{hint}")
-        table.refuse("lat", outside, f"within -90 and 90{hint}")
-        east[far_east | far_north], north[far_east | far_north] = np.nan, np.nan
+        refuse_off_earth(table, east, north, chosen=chosen)
+        far = (np.abs(east) > 180) | (np.abs(north) > 90)
+        east[far], north[far] = np.nan, np.nan
     table.check()
     return east, north
 

@@ -10,6 +10,7 @@ import pandas as pd
 from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
 from simulator.files.errors import InputError
 from simulator.files.messages import Note, counted, warning
+from simulator.files.tables import Table
 from simulator.formats.recorded.fixes import Source, TraceOptions, checked_fixes, system_of
 from simulator.formats.recorded.times import LOCAL, NAIVE, in_words
 
@@ -159,8 +160,8 @@ class Trace:
         source: str = "the table",
     ) -> "Trace":
         """Build a trace from a table with one fix per row; columns as in `read_trace`."""
-        options, rows = TraceOptions(columns or {}, system_of(crs)), frame.set_axis(range(1, len(frame) + 1))
-        return cls.from_sources([checked_fixes(rows, options, source=source, place_word="row")], order=order)
+        options = TraceOptions(columns or {}, system_of(crs))
+        return cls.from_sources([checked_fixes(Table.from_frame(frame, title=source), options)], order=order)
 
     @classmethod
     def from_geodataframe(

@@ -9,7 +9,7 @@ import pandas as pd
 
 from simulator.files.errors import InputError, both
 from simulator.files.tables import RECOGNIZED, Table, TextFormat
-from simulator.roads.projection import WGS84
+from simulator.roads.projection import WGS84, refuse_off_earth
 from simulator.roads.raw_network import Defaults, RawNetwork, column_of
 from simulator.roads.read_report import DroppedRows, usable_rows
 from simulator.roads.schema import node_keys
@@ -118,10 +118,9 @@ def _coordinates(table: Table, axes: tuple[str, str]) -> list[NDArray[np.float64
     """
     coordinates = [table.numbers(name) for name in axes]
     for name, values in zip(axes, coordinates, strict=True):
-        finite = np.isfinite(values)
-        table.refuse(name, ~finite, "a finite number")
-        limit = {"lon": 180.0, "lat": 90.0}.get(name, np.inf)
-        table.refuse(name, finite & (np.abs(values) > limit), f"degrees from {-limit:g} to {limit:g}")
+        table.refuse(name, ~np.isfinite(values), "a finite number")
+    if axes[0] == "lon":
+        refuse_off_earth(table, *coordinates)
     table.check()
     return coordinates
 
