@@ -520,6 +520,14 @@ def identifiers(values: Iterable[Any]) -> pd.Categorical:
     return pd.Categorical.from_codes(again[code], pd.Index(names, dtype="object"))
 
 
+def recognized(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Return a column of text as numbers, if all of its values are numbers."""
+    try:
+        return pd.to_numeric(column)
+    except (ValueError, OverflowError):
+        return column
+
+
 def numbers_in(column: pd.Series) -> pd.Series:
     """Return a column's numbers: NaN where a value is not a number, infinity where it is too large for a double."""
     try:
@@ -627,7 +635,7 @@ def _read_text(
         frame[name] = column
     as_text = set(texts) if text is None else {mapped[name] for name in text}
     for name in texts:
-        frame[name] = frame[name] if name in as_text else _recognized(frame[name])
+        frame[name] = frame[name] if name in as_text else recognized(frame[name])
     return frame, names, mapped, unread
 
 
@@ -639,14 +647,6 @@ def _is_numeric(column: pd.Series[Any]) -> bool:
     pattern = rf"{_COMMA_NUMBER}|[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
     parts = (given.head(_SAMPLE_ROWS), given)  # most columns of text show in their first rows that they are
     return len(given) > 0 and all(bool(part.astype("str").str.strip().str.fullmatch(pattern).all()) for part in parts)
-
-
-def _recognized(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Return a column of text as numbers, if all of its values are numbers."""
-    try:
-        return pd.to_numeric(column)
-    except (ValueError, OverflowError):
-        return column
 
 
 def _with_points(frame: pd.DataFrame, file: Path, decimal: str | None) -> dict[str, pd.Series[Any]]:

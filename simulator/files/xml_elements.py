@@ -139,13 +139,13 @@ class _Parsing:
         if self._depth > MOST_DEPTH:
             raise self.fault(f"elements must be nested in at most {MOST_DEPTH} others")
         self.found.append(Element(name, attributes, self._parser.CurrentLineNumber))
-        if name.rpartition(":")[2] in self._texts:
+        if self._texts and name.rpartition(":")[2] in self._texts:
             self._text.clear()
             self._parser.CharacterDataHandler = self._text.append
 
     def _ends(self, name: str) -> None:
         self._depth -= 1
-        if (local_name := name.rpartition(":")[2]) in self._texts:
+        if self._texts and (local_name := name.rpartition(":")[2]) in self._texts:
             self._parser.CharacterDataHandler = None
             self.found.append(Element(TEXT, {local_name: "".join(self._text)}, self._parser.CurrentLineNumber))
         self.found.append(Element(name, None, self._parser.CurrentLineNumber))

@@ -318,7 +318,9 @@ def _copies(fixes: pd.DataFrame) -> dict[int, int]:
 def _at_null_island(lon: FloatArray, lat: FloatArray) -> Mask:
     """Return which places are the 0, 0 that receivers write without a position: there is no city nearby."""
     zero = (lon == 0.0) & (lat == 0.0)
-    far = 0.0 if zero.all() else max(abs(float(np.median(axis[~zero]))) for axis in (lon, lat))
+    if zero.all() or not zero.any():
+        return np.zeros(len(lon), dtype=bool)
+    far = max(abs(float(np.median(axis[~zero]))) for axis in (lon, lat))
     return zero if far > _NULL_ISLAND_DEGREES else np.zeros(len(lon), dtype=bool)
 
 
