@@ -236,36 +236,20 @@ class Table:
         """Return a mapped column as it was read, shape (rows,)."""
         return self.frame[self.columns[name]]
 
-    def values(self, name: str) -> list[Any]:
-        """Return a column as a list of scalars.
-
-        Returns
-        -------
-        list
-            One item per row: None where the file has no value, text for a value that is not a scalar (a list of
-            lanes).
-        """
-        return [_scalar(value) for value in self.column(name).to_list()]
-
     def texts(self, name: str) -> list[str | None]:
-        """Return a column as text without surrounding blanks; None where a value is missing or blank.
+        """Return a column as text without surrounding blanks, one item per row; None where it is missing or blank.
 
-        Returns
-        -------
-        list of str or None
-            One item per row; all None if the column is not mapped.
+        If the column is not mapped, all are None.
         """
         if not self.has(name):
             return [None] * len(self)
-        return [None if value is None else str(value).strip() or None for value in self.values(name)]
+        code, texts = _distinct_texts(self.column(name))
+        return [None if text is None else str(text) for text in np.append(texts, None)[code].tolist()]
 
     def identifiers(self, name: str) -> list[str]:
-        """Return a column of identifiers as text, by the function `identifiers`; "" where there is none.
+        """Return a column of identifiers, one item per row, by the function `identifiers`; "" where there is none.
 
-        Returns
-        -------
-        list of str
-            One item per row; all "" if the column is not mapped.
+        If the column is not mapped, all are "".
         """
         if not self.has(name):
             return [""] * len(self)
@@ -295,8 +279,6 @@ class Table:
         column = self.column(name)
         if column.dtype.kind in "bmM":  # truth values, durations and dates
             return np.full(len(self), np.nan)
-        if column.dtype == "object":
-            column = pd.Series(self.values(name), dtype="object")
         return numbers_in(column).to_numpy(dtype=np.float64, na_value=np.nan)
 
     def optional_numbers(self, name: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
@@ -376,8 +358,9 @@ class Table:
         """
         if not wrong.any():
             return []
-        value = _scalar(self.column(name).iloc[int(np.flatnonzero(wrong)[0])])
-        received = "NaN or nothing" if value is None else repr(str(value)[:60])
+        value = self.column(name).iloc[int(np.flatnonzero(wrong)[0])]
+        missing = pd.api.types.is_scalar(value) and pd.isna(value)
+        received = "NaN or nothing" if missing else repr(str(value)[:60])
         column = f" (column {self.columns[name]!r})" if self.renamed else ""
         return [f"{self.file}: {self.rows_in_words(wrong)}: {name}{column} must be {rule}, got {received}"]
 
@@ -508,16 +491,20 @@ def identifiers(values: Iterable[Any]) -> pd.Categorical:
     pandas.Categorical
         Text, with the categories in the order of the first value of each; NaN (code -1) where there is no identifier.
     """
-    column = values if isinstance(values, pd.Series) else pd.Series([*values], dtype="object")
+    code, texts = _distinct_texts(values if isinstance(values, pd.Series) else pd.Series([*values], dtype="object"))
+    if all(_STORED_AS_FLOAT.fullmatch(text) for text in texts if text):
+        texts = [text and text.removesuffix(".0") for text in texts]
+    again, names = pd.factorize(np.array([*texts, None], dtype="object"))
+    return pd.Categorical.from_codes(again[code], pd.Index(names, dtype="object"))
+
+
+def _distinct_texts(column: pd.Series[Any]) -> tuple[NDArray[np.intp], list[str | None]]:
+    """Return distinct values as text without surrounding blanks, None if blank, and which each row has; -1 for none."""
     try:
         code, found = pd.factorize(column)
     except TypeError:  # lists, which Parquet may hold
         code, found = pd.factorize(column.map(str, na_action="ignore"))
-    texts = [str(_decoded(value)).strip() for value in found.tolist()]
-    if all(_STORED_AS_FLOAT.fullmatch(text) for text in texts if text):
-        texts = [text.removesuffix(".0") for text in texts]
-    again, names = pd.factorize(np.array([*(text or None for text in texts), None], dtype="object"))
-    return pd.Categorical.from_codes(again[code], pd.Index(names, dtype="object"))
+    return code, [str(_decoded(value)).strip() or None for value in found.tolist()]
 
 
 def recognized(column: pd.Series[Any]) -> pd.Series[Any]:
@@ -532,7 +519,7 @@ def numbers_in(column: pd.Series) -> pd.Series:
     """Return a column's numbers: NaN where a value is not a number, infinity where it is too large for a double."""
     try:
         return pd.to_numeric(column, errors="coerce")
-    except OverflowError:
+    except (OverflowError, TypeError):  # whole numbers of any length, and lists
         return pd.to_numeric(column.astype("str").str.slice(0, LONGEST_NUMBER), errors="coerce")
 
 
@@ -750,13 +737,6 @@ def _headings(columns: _Columns, names: Sequence[str], file: Path, separator: st
     if faults:
         raise InputError(faults)
     return mapped
-
-
-def _scalar(value: Any) -> Any:
-    """Return a scalar as it is, None for a missing one, and any other value as text."""
-    if not pd.api.types.is_scalar(value):
-        return str(value)
-    return None if pd.isna(value) else value
 
 
 def _decoded(value: Any) -> Any:

@@ -12,8 +12,8 @@ def test_a_numbered_column_of_text_loses_no_digit(tmp_path, header):
     file = tmp_path / "a.csv"
     file.write_text(("place,count,code\n" if header else "") + "007,08,3\n009,010,4\n", encoding="utf-8")
     table = Table.from_file(file, columns={"id": 1, "count": 2, "code": 3}, text=["id"], header=header)
-    assert table.values("id") == ["007", "009"]
-    assert table.values("count") == [8, 10]
+    assert table.texts("id") == ["007", "009"]
+    assert table.numbers("count").tolist() == [8, 10]
     assert table.integers("code").tolist() == [3, 4]
 
 
@@ -34,7 +34,7 @@ def test_separators_and_decimal_commas_are_recognized(tmp_path, text):
     assert column_names(file) == ["place", "count", "lon"]
     for as_text in (["count"], []):
         table = Table.from_file(file, columns=["place", "count", "lon"], text=as_text, identifiers=["place"])
-        assert table.values("place") == ["A", "NA"]
+        assert table.texts("place") == ["A", "NA"]
         assert table.checked_numbers("count").tolist() == [1234.5, 12]
         assert table.checked_numbers("lon").tolist() == [10.01, -0.5]
         table.check()

@@ -121,12 +121,10 @@ def read_owners(file: str | Path, reading: OwnerOptions, *, crs: pyproj.CRS | No
     if not number.any():
         raise InputError([f"{file}: it holds no data owner: every count is 0"])
     each = rows.loc[rows.index.repeat(number)].sort_values("arrive_s", kind="stable")
-    present_s = None
-    if table.has("time"):
-        arrive_s = each["arrive_s"].to_numpy()
-        present_s = arrive_s, arrive_s + (np.inf if reading.dwell_s is None else reading.dwell_s)
+    arrive_s = np.nan_to_num(each["arrive_s"].to_numpy())
+    leave_s = arrive_s + (reading.dwell_s if table.has("time") and reading.dwell_s is not None else np.inf)
     sites = replace(sites, of_owner=each["site"].to_numpy())
-    return Recording.of_owners(sites, present_s, read=notes_of("rows", notes), epoch_s=epoch_s)
+    return Recording.of_owners(sites, arrive_s, leave_s, read=notes_of("rows", notes), epoch_s=epoch_s)
 
 
 def _arrivals(table: Table, reading: OwnerOptions) -> tuple[FloatArray, Mask, list[str], float | None]:

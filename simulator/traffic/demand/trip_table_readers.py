@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -176,8 +177,7 @@ def table_of_frame(frame: pd.DataFrame, *, title: str) -> TripTable:
     if frame.empty:
         raise InputError([f"{title}: it holds no rows"])
     columns = {name: name for name in NAMES if name in frame.columns}
-    number = np.arange(1, len(frame) + 1, dtype=np.int64)
-    return _checked(Table(title, frame.reset_index(drop=True), columns, [*map(str, frame.columns)], number))
+    return _checked(replace(Table.from_frame(frame, title=title), columns=columns, renamed=True))
 
 
 def _checked(table: Table, ignored: Collection[str] = ()) -> TripTable:
