@@ -247,7 +247,7 @@ BAD = {
     "count (column 'flow') must be a finite number, 0 or more, got NaN or nothing": STATIONS.replace("ML,7,5", "ML,7,"),
     "count (column 'flow') must be a finite number, 0 or more, got '-5'": STATIONS.replace("ML,7,5", "ML,7,-5"),
     "there must be at most 2,147,483,647 vehicles, got 1e+12": STATIONS.replace("ML,7,5", "ML,7,1e12"),
-    "lat (column 'latitude') must be a number of degrees, got 'north'": STATIONS.replace("37.81", "north"),
+    "lat (column 'latitude') must be a finite number, got 'north'": STATIONS.replace("37.81", "north"),
     "lon (column 'longitude') must be degrees from -180 to 180, got '-1122": STATIONS.replace("-122.41", "-1122.41"),
     "it is empty": "",
     "it holds no rows": STATIONS.splitlines()[0] + "\n",

@@ -365,7 +365,7 @@ def test_row_numbers_are_refused_as_times():
 
 def test_invalid_crs_and_missing_files_are_refused():
     frame = pd.DataFrame({"vehicle": [1], "time": [3], "x": [1.0], "y": [2.0]})
-    with pytest.raises(InputError, match="crs must name a coordinate system, got 'EPSG:nope'"):
+    with pytest.raises(InputError, match="crs: not a coordinate system pyproj knows: 'EPSG:nope'"):
         Trace.from_frame(frame, crs="EPSG:nope")
     with pytest.raises(InputError, match="no files"):
         read_trace([])

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import pyproj
-from pyproj.exceptions import CRSError
 
 from simulator.files.compressed_io import unpacked_name
 from simulator.files.errors import InputError
 from simulator.files.tables import RECOGNIZED, Table, TextFormat, comparable_name, find_columns, identifiers, listed
 from simulator.formats.recorded.times import timed
-from simulator.roads.projection import WGS84, refuse_off_earth, transform
+from simulator.roads.projection import WGS84, coordinates, transform
 
 if TYPE_CHECKING:
     from simulator.roads.sumo_frame import NetFrame
@@ -162,10 +161,8 @@ def checked_fixes(
     names = pd.Categorical([vehicle]).repeat(len(table)) if one else identifiers(table.column("vehicle"))
     if not one:
         table.refuse("vehicle", names.isna(), "the name of a vehicle")
-    lon, lat = (table.checked_numbers(axis) for axis in (("lon", "lat") if options.crs is None else ("x", "y")))
-    if options.crs is None:
-        refuse_off_earth(table, lon, lat)
-    else:
+    lon, lat = coordinates(table, ("lon", "lat") if options.crs is None else ("x", "y"))
+    if options.crs is not None:
         known = np.isfinite(lon) & np.isfinite(lat)
         lon, lat = transform(options.crs, WGS84, np.column_stack((lon, lat))).T
         table.refuse("x", known & ~(np.isfinite(lon) & np.isfinite(lat)), "with y, a place on earth")
@@ -186,20 +183,6 @@ def checked_fixes(
         (*notes, *unused, *(f"{table.file}: {note}" for note in repeated)),
         one if unnamed is None else unnamed,
     )
-
-
-def system_of(crs: object | None) -> pyproj.CRS | None:
-    """Return the coordinate system named by `crs`; None if `crs` is None.
-
-    Raises
-    ------
-    InputError
-        If it names no coordinate system.
-    """
-    try:
-        return None if crs is None else pyproj.CRS.from_user_input(crs)
-    except CRSError as error:
-        raise InputError([f"crs must name a coordinate system, got {crs!r}: {error}"]) from None
 
 
 def stem_of(file: Path) -> str:

@@ -14,7 +14,7 @@ from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.files.tables import FileFormat, Table, identifiers
 from simulator.formats.recorded.owner_rows import read_rows
-from simulator.roads.projection import WGS84, crs_about, refuse_off_earth, transform, true_plane, utm_about
+from simulator.roads.projection import WGS84, coordinates, crs_about, transform, true_plane, utm_about
 from simulator.traffic.recording import Sites
 
 SIDE_M = 1000.0
@@ -96,8 +96,9 @@ def place_rows(
     notes: list[str] = []
     axes = ("lon", "lat") if table.has("lon") else ("x", "y") if table.has("x") else ()
     keep = np.ones(len(table), dtype=bool)
-    east, north = _coordinates(table, chosen, axes) if axes else (np.zeros(0), np.zeros(0))
+    east, north = coordinates(table, axes, chosen=chosen) if axes else (np.zeros(0), np.zeros(0))
     if axes:
+        table.check()
         known = np.isfinite(east) & np.isfinite(north)
         _left_out(notes, table, chosen & ~known, f"without {axes[0]} and {axes[1]}")
         keep &= known
@@ -145,20 +146,6 @@ def place_rows(
 def _left_out(notes: list[str], table: Table, which: Mask, why: str) -> None:
     if which.any():
         notes.append(f"{table.file}: left out {counted(int(which.sum()), 'row')} {why}: {table.rows_in_words(which)}")
-
-
-def _coordinates(table: Table, chosen: Mask, axes: tuple[str, str]) -> tuple[FloatArray, FloatArray]:
-    """Read both axes of every row, NaN where empty; values of the used rows must be valid."""
-    (east, odd_east), (north, odd_north) = (table.optional_numbers(axis) for axis in axes)
-    unit = "degrees" if axes[0] == "lon" else "metres"
-    for axis, odd in zip(axes, (odd_east, odd_north), strict=True):
-        table.refuse(axis, odd & chosen, f"a number of {unit}")
-    if axes[0] == "lon":
-        refuse_off_earth(table, east, north, chosen=chosen)
-        far = (np.abs(east) > 180) | (np.abs(north) > 90)
-        east[far], north[far] = np.nan, np.nan
-    table.check()
-    return east, north
 
 
 def _distinct(

@@ -11,8 +11,9 @@ from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
 from simulator.files.errors import InputError
 from simulator.files.messages import Note, counted, warning
 from simulator.files.tables import Table
-from simulator.formats.recorded.fixes import Source, TraceOptions, checked_fixes, system_of
+from simulator.formats.recorded.fixes import Source, TraceOptions, checked_fixes
 from simulator.formats.recorded.times import LOCAL, NAIVE, in_words
+from simulator.roads.projection import known_crs
 
 Order = Literal["auto", "ascending", "any"]
 
@@ -160,7 +161,7 @@ class Trace:
         source: str = "the table",
     ) -> "Trace":
         """Build a trace from a table with one fix per row; columns as in `read_trace`."""
-        options = TraceOptions(columns or {}, system_of(crs))
+        options = TraceOptions(columns or {}, None if crs is None else known_crs(crs, "crs"))
         return cls.from_sources([checked_fixes(Table.from_frame(frame, title=source), options)], order=order)
 
     @classmethod

@@ -9,7 +9,7 @@ import pandas as pd
 
 from simulator.files.errors import InputError, both
 from simulator.files.tables import RECOGNIZED, Table, TextFormat
-from simulator.roads.projection import WGS84, refuse_off_earth
+from simulator.roads.projection import WGS84, coordinates
 from simulator.roads.raw_network import Defaults, RawNetwork, column_of
 from simulator.roads.read_report import DroppedRows, usable_rows
 from simulator.roads.schema import node_keys
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from numpy.typing import NDArray
 
 MPS_PER_UNIT = {"speed_mps": 1.0, "speed_mph": 1609.344 / 3600, "speed_kph": 1000 / 3600}
 
@@ -91,7 +90,8 @@ def read_tables(
     )
     names = node_table.unique_identifiers("node")
     axes = ("lon", "lat") if "lon" in columns else ("x", "y")
-    x, y = _coordinates(node_table, axes)
+    x, y = coordinates(node_table, axes)
+    node_table.check()
     links, dropped = _links(edge_table, {name: row for row, name in enumerate(names)})
     return RawNetwork(
         nodes=pd.DataFrame({"node": column_of(node_keys(names)), "x": x, "y": y}),
@@ -106,23 +106,6 @@ def read_tables(
         row="row",
         dropped=dropped,
     )
-
-
-def _coordinates(table: Table, axes: tuple[str, str]) -> list[NDArray[np.float64]]:
-    """Read the two coordinates of a node table.
-
-    Raises
-    ------
-    InputError
-        If a coordinate is not finite or out of range; with the faults that were noted before.
-    """
-    coordinates = [table.numbers(name) for name in axes]
-    for name, values in zip(axes, coordinates, strict=True):
-        table.refuse(name, ~np.isfinite(values), "a finite number")
-    if axes[0] == "lon":
-        refuse_off_earth(table, *coordinates)
-    table.check()
-    return coordinates
 
 
 def _links(table: Table, node_rows: Mapping[str, int]) -> tuple[pd.DataFrame, tuple[DroppedRows, ...]]:
