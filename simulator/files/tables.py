@@ -251,11 +251,7 @@ class Table:
 
         If the column is not mapped, all are "".
         """
-        if not self.has(name):
-            return [""] * len(self)
-        found = identifiers(self.column(name))
-        names: list[str] = np.append(found.categories.to_numpy(dtype="object"), "")[found.codes].tolist()
-        return names
+        return identifier_list(self.column(name)) if self.has(name) else [""] * len(self)
 
     def unique_identifiers(self, name: str) -> list[str]:
         """Return a mapped column of `identifiers`, and note rows without one, or with that of another row."""
@@ -496,6 +492,13 @@ def identifiers(values: Iterable[Any]) -> pd.Categorical:
         texts = [text and text.removesuffix(".0") for text in texts]
     again, names = pd.factorize(np.array([*texts, None], dtype="object"))
     return pd.Categorical.from_codes(again[code], pd.Index(names, dtype="object"))
+
+
+def identifier_list(values: Iterable[Any]) -> list[str]:
+    """Return `identifiers` one by one; "" where there is none."""
+    found = identifiers(values)
+    names: list[str] = np.append(found.categories.to_numpy(dtype="object"), "")[found.codes].tolist()
+    return names
 
 
 def _distinct_texts(column: pd.Series[Any]) -> tuple[NDArray[np.intp], list[str | None]]:

@@ -57,8 +57,9 @@ class Tracks:
         lasts_s = np.append(np.diff(time_s), np.inf)
         metres = np.append(np.hypot(*np.diff(xy, axis=0).T), 0.0)
         going = np.zeros(len(time_s))
-        going[known] = metres[known] / lasts_s[known]
-        return cls(first, time_s, xy, known, speed_mps.astype(np.float32), going.astype(np.float32))
+        with np.errstate(over="ignore"):  # moments may differ by next to nothing
+            going[known] = metres[known] / lasts_s[known]
+            return cls(first, time_s, xy, known, speed_mps.astype(np.float32), going.astype(np.float32))
 
     @property
     def vehicles(self) -> int:

@@ -12,7 +12,7 @@ import pyproj
 import shapely
 
 from simulator.files.atomic_write import export_folder
-from simulator.files.tables import identifiers
+from simulator.files.tables import identifier_list
 from simulator.formats.roads.gmns_movements import movement_tables
 from simulator.formats.roads.gmns_tables import KEEP, OWN_PREFIX
 from simulator.formats.roads.layers import in_json, plain
@@ -142,7 +142,7 @@ def _read_as_written(texts: Sequence[str], values: Sequence[object]) -> bool:
         _is_plain(text) for text in texts
     ):
         return False
-    read = [*identifiers(texts)]
+    read = identifier_list(texts)
     return read == list(texts) and node_keys(read) == list(values)
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
 from simulator.files.messages import counted
-from simulator.files.tables import identifiers
+from simulator.files.tables import identifier_list, identifiers
 from simulator.roads.network import RoadNetwork
 from simulator.traffic.paths import ShortestPaths
 
@@ -149,7 +149,7 @@ class TripZones:
         If names refer to zones, the name of a node that is not a zone stands for that node: some files use node numbers
         for the centroids at the edge of a region. See `borrowed`.
         """
-        zones, nodes = cls.of_zones(network), [*identifiers(network.node_names)]
+        zones, nodes = cls.of_zones(network), identifier_list(network.node_names)
         known = set(zones.names)
         if not known & set(names):
             each = np.arange(len(nodes) + 1, dtype=np.int64)
