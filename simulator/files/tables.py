@@ -29,7 +29,7 @@ from simulator.files.errors import InputError
 from simulator.files.messages import SHOWN_ROWS, numbers_in_words
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
 MOST_COLUMNS = 100_000
 LONGEST_NUMBER = 400
@@ -53,9 +53,17 @@ _COMMA_NUMBER = r"[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+)(?:,\d+)?(?:[eE][+-]?\d+)?"
 """Pattern of numbers in a table with decimal commas, whose points group digits."""
 _COMMA_OR_GROUP = r"[+-]?[1-9]\d{0,2},\d{3}"
 """Pattern of numbers whose comma may be decimal, or group thousands."""
-_UNREADABLE = (OSError, ValueError, LookupError, TypeError, OverflowError, pa.ArrowException)
-# Of pandas, whose own notes in a Parquet file may be damaged.
-_UNREADABLE += (AttributeError, RuntimeError)
+_UNREADABLE = (
+    OSError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    RuntimeError,
+    pa.ArrowException,
+)
+"""Errors of pandas and pyarrow for a file that cannot be read; they raise almost any where its metadata are damaged."""
 
 
 @dataclass(frozen=True)
@@ -213,7 +221,7 @@ class Table:
 
     @classmethod
     def from_frame(
-        cls, frame: pd.DataFrame, *, title: str, number: Sequence[int] | None = None, unit: str = "row"
+        cls, frame: pd.DataFrame, *, title: str, number: ArrayLike | None = None, unit: str = "row"
     ) -> Table:
         """Return the rows of a data frame, whose index is not used; `number` and `unit` are as in `Table`."""
         names = [str(name) for name in frame.columns]
@@ -244,7 +252,8 @@ class Table:
         if not self.has(name):
             return [None] * len(self)
         code, texts = _distinct_texts(self.column(name))
-        return [None if text is None else str(text) for text in np.append(texts, None)[code].tolist()]
+        last_none = [*texts, None]
+        return [last_none[place] for place in code.tolist()]
 
     def identifiers(self, name: str) -> list[str]:
         """Return a column of identifiers, one item per row, by the function `identifiers`; "" where there is none.
@@ -497,8 +506,8 @@ def identifiers(values: Iterable[Any]) -> pd.Categorical:
 def identifier_list(values: Iterable[Any]) -> list[str]:
     """Return `identifiers` one by one; "" where there is none."""
     found = identifiers(values)
-    names: list[str] = np.append(found.categories.to_numpy(dtype="object"), "")[found.codes].tolist()
-    return names
+    names = [*found.categories, ""]
+    return [names[place] for place in found.codes.tolist()]
 
 
 def _distinct_texts(column: pd.Series[Any]) -> tuple[NDArray[np.intp], list[str | None]]:

@@ -185,6 +185,21 @@ def checked_fixes(
     )
 
 
+def in_degrees(points: Any, source: str) -> pd.DataFrame:
+    """Convert a GeoDataFrame of points to a table with `lon` and `lat` in place of its geometry.
+
+    Raises
+    ------
+    InputError
+        If it has other geometries than points, or its coordinate system is unknown.
+    """
+    places = points.geometry
+    if points.crs is None or not (places[~(places.isna() | places.is_empty)].geom_type == "Point").all():
+        raise InputError([f"{source}: its geometry must be points in a known coordinate system"])
+    degrees = places.to_crs(WGS84)
+    return pd.DataFrame(points.drop(columns=places.name)).assign(lon=degrees.x.to_numpy(), lat=degrees.y.to_numpy())
+
+
 def stem_of(file: Path) -> str:
     """Return a file's name without ``.gz`` and its suffix: the vehicle's name, if each file is one vehicle."""
     return Path(unpacked_name(file)).stem

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
+from simulator.arrays import FloatArray, IntArray, Mask
 from simulator.files.messages import counted
 from simulator.files.tables import Table, numbers_in
 
@@ -65,7 +65,7 @@ class Times:
         none = np.zeros(len(self.seconds), dtype=bool)
         return none if self.zoned is None or not self.zoned.any() else np.isfinite(self.seconds) & ~self.zoned
 
-    def in_zone(self, zone: str | None, vehicle: Int32Array) -> tuple["Times", list[str]]:
+    def in_zone(self, zone: str | None, vehicle: IntArray) -> tuple["Times", list[str]]:
         """Return times that name no time zone as those of the clocks of a zone, with its summer time.
 
         In the hour that the end of summer time repeats, the times of a vehicle are of the first pass until they go
@@ -77,7 +77,7 @@ class Times:
         zone
             Name of the zone; None leaves the times as they are.
         vehicle
-            (n,) int32: the vehicle of each time.
+            (n,) integers: the vehicle of each time.
 
         Returns
         -------

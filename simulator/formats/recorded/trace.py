@@ -11,7 +11,7 @@ from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
 from simulator.files.errors import InputError
 from simulator.files.messages import Note, counted, warning
 from simulator.files.tables import Table
-from simulator.formats.recorded.fixes import Source, TraceOptions, checked_fixes
+from simulator.formats.recorded.fixes import Source, TraceOptions, checked_fixes, in_degrees
 from simulator.formats.recorded.times import LOCAL, NAIVE, in_words
 from simulator.roads.projection import known_crs
 
@@ -194,24 +194,14 @@ class Trace:
         InputError
             If geometries are not points, the coordinate system is unknown, or a column is missing.
         """
-        source = "the GeoDataFrame"
-        if frame.crs is None:
-            raise InputError([f"{source}: its coordinate system (crs) must be known"])
-        empty = frame.geometry.isna() | frame.geometry.is_empty
-        if not (frame.geometry[~empty].geom_type == "Point").all():
-            raise InputError([f"{source}: its geometry must be points"])
-        wanted = {"vehicle": vehicle, "speed_mps": speed_mps, "time": time}
-        named = {role: column for role, column in wanted.items() if column is not None}
-        faults = [f"{source}: no column {column!r} for {role}" for role, column in named.items() if column not in frame]
-        if faults:
-            raise InputError(faults)
-        degrees = frame.geometry.to_crs("EPSG:4326")
-        plain = pd.DataFrame({role: frame[column].to_numpy() for role, column in named.items()})
+        source, plain = "the GeoDataFrame", in_degrees(frame, "the GeoDataFrame")
         if time is None and isinstance(frame.index, pd.RangeIndex):
             raise InputError([f"{source}: its index holds row numbers, not times: name the column of times as time"])
-        plain["time"] = frame.index if time is None else frame[time].reset_index(drop=True)
-        plain["lon"], plain["lat"] = degrees.x.to_numpy(), degrees.y.to_numpy()
-        return cls.from_frame(plain, columns={name: name for name in plain.columns}, order=order, source=source)
+        if time is None:
+            plain["time"] = frame.index
+        wanted = {"vehicle": vehicle, "time": "time" if time is None else time, "speed_mps": speed_mps}
+        columns = {role: str(column) for role, column in wanted.items() if column is not None}
+        return cls.from_frame(plain, columns=columns | {"lon": "lon", "lat": "lat"}, order=order, source=source)
 
     @classmethod
     def from_trajectories(cls, collection: Any, *, order: Order = "auto") -> "Trace":

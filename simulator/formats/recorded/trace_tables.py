@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.files.tables import Table, TextFormat, column_names, comparable_name, find_columns
-from simulator.formats.recorded.fixes import Source, TraceOptions, checked_fixes, stem_of
+from simulator.formats.recorded.fixes import Source, TraceOptions, checked_fixes, in_degrees, stem_of
 from simulator.roads.projection import WGS84, transform
 
 T_DRIVE = ("vehicle", "time", "lon", "lat")
@@ -46,7 +46,7 @@ def read_csv(file: Path, options: TraceOptions) -> Source:
 def _lines(table: Table, *, before: int = 0) -> Table:
     """Return the rows that are not blank, numbered by their lines; `before` lines precede the first row."""
     table = replace(table, number=table.number + before, unit="line", renamed=False)
-    return table.kept(table.frame.notna().to_numpy().any(axis=1))
+    return table.kept(table.frame.notna().any(axis=1).to_numpy())
 
 
 def read_tdrive(file: Path, options: TraceOptions) -> Source:
@@ -112,25 +112,19 @@ def read_parquet(file: Path, options: TraceOptions) -> Source:
     """
     table = replace(Table.from_file(file), renamed=False)
     if b"geo" in (pq.read_schema(file).metadata or {}):
+        import geopandas as gpd  # noqa: PLC0415 - heavy, and most Parquet has no geometry
+
         try:
-            table = Table.from_frame(_points(file), title=str(file))
+            frame = in_degrees(gpd.read_parquet(file), str(file))
+        except InputError:
+            raise
         # Of pyproj and of pandas, whose own facts in the file are damaged: RuntimeError, and AttributeError.
         except (OSError, ValueError, TypeError, LookupError, RuntimeError, AttributeError, pa.ArrowException) as error:
             why = " ".join(str(error).split())
             raise InputError([f"{file}: cannot be read as Parquet: {why}"]) from None
+        frame = frame if frame.index.names == [None] else frame.reset_index()
+        table = Table.from_frame(frame, title=str(file))
     return _fixes_of_table(table, options)
-
-
-def _points(file: Path) -> pd.DataFrame:
-    import geopandas as gpd  # noqa: PLC0415 - heavy, and most Parquet has no geometry
-
-    frame = gpd.read_parquet(file)
-    points = frame.geometry
-    if frame.crs is None or not (points.geom_type == "Point").all():
-        raise ValueError("its geometry must be points in a known coordinate system")
-    degrees = points.to_crs("EPSG:4326")
-    plain = pd.DataFrame(frame.drop(columns=points.name)).assign(lon=degrees.x.to_numpy(), lat=degrees.y.to_numpy())
-    return plain if plain.index.names == [None] else plain.reset_index()
 
 
 def _fixes_of_table(table: Table, options: TraceOptions) -> Source:
