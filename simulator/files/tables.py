@@ -402,7 +402,7 @@ class Table:
 
     def rows_in_words(self, chosen: NDArray[np.bool_]) -> str:
         """Return rows, at least one, by their numbers in the file, with at most the first 20."""
-        numbers = self.number[chosen]
+        numbers = np.unique(self.number[chosen])  # several rows may come from one line, or one path
         return numbers_in_words(numbers[:SHOWN_ROWS].tolist(), total=len(numbers), unit=self.unit)
 
 

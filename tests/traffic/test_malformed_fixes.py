@@ -130,6 +130,11 @@ MALFORMED = {
         '[{"path": [[1, 2]], "timestamps": [1, 2]}]',
         "f.json: path 1: must be a path .* as many timestamps",
     ),
+    "json places": (
+        "f.json",
+        '[{"path": [[1, 2], [1, 2]], "timestamps": [1, 2]}, {"path": [[1, 99], [1, 98]], "timestamps": [1, 2]}]',
+        "f.json: path 2: lat must be degrees from -90 to 90; are lon and lat swapped., got '99'",
+    ),
     "json clock": (
         "f.json",
         '[{"path": [[1, 2], [1, 2]], "timestamps": [2, 1]}]',
