@@ -324,7 +324,7 @@ def known_crs(crs: object, name: str) -> pyproj.CRS:
         warnings.simplefilter("ignore")
         try:
             return pyproj.CRS.from_user_input(crs)
-        except CRSError as error:
+        except (CRSError, RecursionError) as error:  # JSON may nest deeply
             raise InputError([f"{name}: not a coordinate system pyproj knows: {crs!r} ({error})"]) from error
 
 

@@ -87,7 +87,7 @@ def crs_faults(crs: object) -> list[str]:
         return ["crs is missing: roads need a projected coordinate system in metres"]
     try:
         known = pyproj.CRS.from_user_input(crs)
-    except CRSError as error:
+    except (CRSError, RecursionError) as error:  # JSON may nest deeply
         return [f"crs is not a coordinate system pyproj knows: {crs!r} ({error})"]
     axes = known.axis_info[:2]
     if not known.is_projected or any(axis.unit_conversion_factor != 1.0 for axis in axes):
