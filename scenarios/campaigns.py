@@ -102,7 +102,8 @@ class CampaignSection(Section):
 
 def last_round_s(times: ValidFields) -> float:
     """Return the start of the last round, seconds from the start of the run."""
-    waits = (times["queries"] - 1) * (times.get("every_s") or 0.0)
+    intervals = min(times["queries"] - 1, 2**53)  # a greater number may be no float, and is too late by far
+    waits = intervals * (times.get("every_s") or 0.0)
     return float(times["start_s"] + waits + times["round_gap_s"])
 
 

@@ -16,6 +16,7 @@ from simulator.cells.road_segments import numbered
 from simulator.files.available_memory import shortage
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
+from simulator.files.tables import identifier_list
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -112,7 +113,8 @@ class Zones(DrawnCells):
         )
         if pyproj.CRS(kept.crs).is_geographic and (fault := _no_degrees(kept.total_bounds.tolist())):
             raise InputError([fault])
-        names = [str(value) for value in (kept[name] if name is not None else range(1, len(kept) + 1))]
+        numbers = range(1, len(kept) + 1)
+        names = [text or "no name" for text in identifier_list(numbers if name is None else kept[name])]
         shapes = np.asarray(shapely.force_2d(kept.geometry.to_crs(projected).to_numpy()), dtype=object)
         faults = [] if len(kept) else ["there is no zone, and so no cell"]
         wrong = np.flatnonzero(~np.isin(shapely.get_type_id(shapes), (3, 6)))

@@ -127,7 +127,8 @@ def _driving(city: City, duration_s: float) -> float:
     """Return the approximate share of the vehicles that is on the road at a moment."""
     if not city.has_roads:
         return 1.0
-    crossing_s = float(np.median(city.roads.links.length_m / city.roads.links.speed_mps))
+    with np.errstate(over="ignore"):  # where it takes for ever, all vehicles are on the road
+        crossing_s = float(np.median(city.roads.links.length_m / city.roads.links.speed_mps))
     return min(1.0, typical_links(len(city.roads.node_names)) * crossing_s / duration_s)
 
 

@@ -12,9 +12,10 @@ import io
 import json
 import re
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
@@ -28,7 +29,7 @@ from simulator.files.errors import InputError
 from simulator.files.messages import SHOWN_ROWS, numbers_in_words
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
 MOST_COLUMNS = 100_000
 LONGEST_NUMBER = 400
@@ -43,16 +44,26 @@ _DESCRIPTIVE = re.compile(
 """Names of columns that identify or locate a row and count nothing."""
 _VALUE, _OBJECT = 32, 120
 """Bytes of memory per value of a Parquet file, including intermediate copies: of a number, and of text or a list."""
-_SHOWN_COLUMNS = 50
+_SHOWN_COLUMNS = 20
 _SAMPLE_LINES, _SAMPLE_ROWS = 5, 1000
-NOTHING = ("", "na", "nan", "null", "none", "n/a", "#n/a", "#na", "<na>", "-nan", "\\n", "?")
+NOTHING = ("", "na", "nan", "null", "none", "n/a", "#n/a", "#na", "<na>", "-nan", "\\n", "?", "-")
 """Texts that mark a missing number, in lower case; in a column of identifiers they are names like any other."""
 _NOTHING_WRITTEN = {written for text in NOTHING for written in (text, text.upper(), text.title(), "NaN", "-NaN")}
 _COMMA_NUMBER = r"[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+)(?:,\d+)?(?:[eE][+-]?\d+)?"
 """Pattern of numbers in a table with decimal commas, whose points group digits."""
 _COMMA_OR_GROUP = r"[+-]?[1-9]\d{0,2},\d{3}"
 """Pattern of numbers whose comma may be decimal, or group thousands."""
-_UNREADABLE = (OSError, ValueError, LookupError, TypeError, OverflowError, pa.ArrowException)
+_UNREADABLE = (
+    OSError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    RuntimeError,
+    pa.ArrowException,
+)
+"""Errors of pandas and pyarrow for a file that cannot be read; they raise almost any where its metadata are damaged."""
 
 
 @dataclass(frozen=True)
@@ -187,8 +198,9 @@ class Table:
         try:
             if kind == "Parquet":
                 frame, names, mapped, unread = _read_parquet(path, columns)
-                for name in text or ():
-                    frame[mapped[name]] = frame[mapped[name]].map(_decoded, na_action="ignore")
+                for name in mapped if text is None else text:
+                    if frame[mapped[name]].dtype == "object":
+                        frame[mapped[name]] = frame[mapped[name]].map(_decoded, na_action="ignore")
             else:
                 how: dict[str, Any] = {"na_values": [""], "keep_default_na": False, "skip_blank_lines": not keep_blank}
                 how["skiprows"] = skip
@@ -207,6 +219,16 @@ class Table:
         number = np.arange(1, len(frame) + 1, dtype=np.int64)
         return cls(str(file), frame, mapped, names, number, renamed=renamed, unread=unread)
 
+    @classmethod
+    def from_frame(
+        cls, frame: pd.DataFrame, *, title: str, number: ArrayLike | None = None, unit: str = "row"
+    ) -> Table:
+        """Return the rows of a data frame, whose index is not used; `number` and `unit` are as in `Table`."""
+        names = [str(name) for name in frame.columns]
+        numbers = np.arange(1, len(frame) + 1) if number is None else np.asarray(number, dtype=np.int64)
+        frame = frame.set_axis(pd.Index(names, dtype="object"), axis=1).reset_index(drop=True)
+        return cls(title, frame, dict(zip(names, names, strict=True)), names, numbers, unit, renamed=False)
+
     def __len__(self) -> int:
         return len(self.frame)
 
@@ -222,28 +244,32 @@ class Table:
         """Return a mapped column as it was read, shape (rows,)."""
         return self.frame[self.columns[name]]
 
-    def values(self, name: str) -> list[Any]:
-        """Return a column as a list of scalars.
-
-        Returns
-        -------
-        list
-            One item per row: None where the file has no value, text for a value that is not a scalar (a list of
-            lanes).
-        """
-        return [_scalar(value) for value in self.column(name).to_list()]
-
     def texts(self, name: str) -> list[str | None]:
-        """Return a column as text without surrounding blanks; None where a value is missing or blank.
+        """Return a column as text without surrounding blanks, one item per row; None where it is missing or blank.
 
-        Returns
-        -------
-        list of str or None
-            One item per row; all None if the column is not mapped.
+        If the column is not mapped, all are None.
         """
         if not self.has(name):
             return [None] * len(self)
-        return [None if value is None else str(value).strip() or None for value in self.values(name)]
+        code, texts = _distinct_texts(self.column(name))
+        last_none = [*texts, None]
+        return [last_none[place] for place in code.tolist()]
+
+    def identifiers(self, name: str) -> list[str]:
+        """Return a column of identifiers, one item per row, by the function `identifiers`; "" where there is none.
+
+        If the column is not mapped, all are "".
+        """
+        return identifier_list(self.column(name)) if self.has(name) else [""] * len(self)
+
+    def unique_identifiers(self, name: str) -> list[str]:
+        """Return a mapped column of `identifiers`, and note rows without one, or with that of another row."""
+        names = self.identifiers(name)
+        column = pd.Series(names, dtype="object")
+        missing = (column == "").to_numpy(dtype=np.bool_)
+        self.refuse(name, missing, "an identifier")
+        self.refuse(name, column.duplicated(keep=False).to_numpy() & ~missing, "an identifier no other row has")
+        return names
 
     def numbers(self, name: str) -> NDArray[np.float64]:
         """Return a column as numbers, which may be infinite.
@@ -258,8 +284,6 @@ class Table:
         column = self.column(name)
         if column.dtype.kind in "bmM":  # truth values, durations and dates
             return np.full(len(self), np.nan)
-        if column.dtype == "object":
-            column = pd.Series(self.values(name), dtype="object")
         return numbers_in(column).to_numpy(dtype=np.float64, na_value=np.nan)
 
     def optional_numbers(self, name: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
@@ -267,10 +291,15 @@ class Table:
         numbers = self.numbers(name)
         wrong = ~np.isfinite(numbers)
         numbers = np.where(wrong, np.nan, numbers)
-        given = self.column(name)[wrong]
+        return numbers, self.stated(name, wrong)
+
+    def stated(self, name: str, rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return which of some rows, both bool, shape (rows,), hold a value in a mapped column, be it a wrong one."""
+        given = self.column(name)[rows]
         missing = given.isna() | given.astype("str").str.strip().str.lower().isin(NOTHING)
-        wrong[wrong] = ~missing.to_numpy(dtype=np.bool_)
-        return numbers, wrong
+        stated = rows.copy()
+        stated[rows] = ~missing.to_numpy(dtype=np.bool_)
+        return stated
 
     def checked_numbers(
         self,
@@ -334,8 +363,9 @@ class Table:
         """
         if not wrong.any():
             return []
-        value = _scalar(self.column(name).iloc[int(np.flatnonzero(wrong)[0])])
-        received = "NaN or nothing" if value is None else repr(str(value))
+        value = self.column(name).iloc[int(np.flatnonzero(wrong)[0])]
+        missing = pd.api.types.is_scalar(value) and pd.isna(value)
+        received = "NaN or nothing" if missing else repr(str(value)[:60])
         column = f" (column {self.columns[name]!r})" if self.renamed else ""
         return [f"{self.file}: {self.rows_in_words(wrong)}: {name}{column} must be {rule}, got {received}"]
 
@@ -372,7 +402,7 @@ class Table:
 
     def rows_in_words(self, chosen: NDArray[np.bool_]) -> str:
         """Return rows, at least one, by their numbers in the file, with at most the first 20."""
-        numbers = self.number[chosen]
+        numbers = np.unique(self.number[chosen])  # several rows may come from one line, or one path
         return numbers_in_words(numbers[:SHOWN_ROWS].tolist(), total=len(numbers), unit=self.unit)
 
 
@@ -394,7 +424,12 @@ def column_names(file: Path, *, format_: TextFormat = RECOGNIZED) -> list[str]:
         return []
 
 
-def find_columns(names: Sequence[str], spellings: Mapping[str, Sequence[str]]) -> dict[str, str]:
+def find_columns(
+    names: Sequence[str],
+    spellings: Mapping[str, Sequence[str | Collection[str]]],
+    *,
+    given: Mapping[str, str] = MappingProxyType({}),
+) -> dict[str, str]:
     """Find columns by their common names.
 
     Parameters
@@ -402,22 +437,37 @@ def find_columns(names: Sequence[str], spellings: Mapping[str, Sequence[str]]) -
     names
         Names of the columns of a file.
     spellings
-        Map from our name of each column to its names in files, the most likely first.
-
-    Both are compared as `comparable_name` writes them.
+        Map from our name of each column to its names in files, the most likely first; in place of one name, several
+        that are equally likely. All are compared as `comparable_name` writes them.
+    given
+        Map from our name to the file's, for columns that are known already.
 
     Returns
     -------
     dict
-        Map from our name to the file's, for the columns found; a column of the file is used once.
+        Map from our name to the file's, for the columns given and found; a column of the file is found once. Where
+        several columns have equally likely names, none is found.
     """
-    header = {comparable_name(name): name for name in reversed(names)}
-    columns: dict[str, str] = {}
-    for ours, common in spellings.items():
-        name = next((header[other] for other in map(comparable_name, common) if other in header), None)
-        if name is not None and name not in columns.values():
-            columns[ours] = name
+    header: dict[str, list[str]] = {}
+    for name in names:
+        header.setdefault(comparable_name(name), []).append(name)
+    columns = {**given}
+    for ours, likely in spellings.items():
+        for alike in () if ours in columns else likely:
+            equal = [alike] if isinstance(alike, str) else alike
+            having = (name for one in equal for name in header.get(comparable_name(one), ()))
+            free = [name for name in having if name not in columns.values()]
+            if free and (len(free) == 1 or isinstance(alike, str)):
+                columns[ours] = free[0]
+            if free:
+                break
     return columns
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the names of columns for a message: at most the first 20, and of each at most 60 characters."""
+    shown = ", ".join(repr(name[:60]) for name in names[:_SHOWN_COLUMNS])
+    return shown + (f" … ({len(names):,} in all)" if len(names) > _SHOWN_COLUMNS else "")
 
 
 def comparable_name(name: object) -> str:
@@ -425,11 +475,63 @@ def comparable_name(name: object) -> str:
     return re.sub(r"[\W_]+", "", str(name).lower())
 
 
+_STORED_AS_FLOAT = re.compile(r"-?\d+\.0")
+
+
+def identifiers(values: Iterable[Any]) -> pd.Categorical:
+    """Read identifiers, of vehicles, nodes, links, zones or places, as text without surrounding white space.
+
+    A column of whole numbers in which some are missing is often stored as floats. So where every value of a column is
+    such a float, as a number or as text, the identifiers are the whole numbers: 7 for 7.0. In any other column, text
+    is kept as it is, also 7.0 and 007. Therefore a table has the same identifiers in text and in Parquet, and values
+    that differ in more than white space are different identifiers.
+
+    Parameters
+    ----------
+    values
+        A column, or other values, such as attributes of nodes.
+
+    Returns
+    -------
+    pandas.Categorical
+        Text, with the categories in the order of the first value of each; NaN (code -1) where there is no identifier.
+    """
+    code, texts = _distinct_texts(values if isinstance(values, pd.Series) else pd.Series([*values], dtype="object"))
+    if all(_STORED_AS_FLOAT.fullmatch(text) for text in texts if text):
+        texts = [text and text.removesuffix(".0") for text in texts]
+    again, names = pd.factorize(np.array([*texts, None], dtype="object"))
+    return pd.Categorical.from_codes(again[code], pd.Index(names, dtype="object"))
+
+
+def identifier_list(values: Iterable[Any]) -> list[str]:
+    """Return `identifiers` one by one; "" where there is none."""
+    found = identifiers(values)
+    names = [*found.categories, ""]
+    return [names[place] for place in found.codes.tolist()]
+
+
+def _distinct_texts(column: pd.Series[Any]) -> tuple[NDArray[np.intp], list[str | None]]:
+    """Return distinct values as text without surrounding blanks, None if blank, and which each row has; -1 for none."""
+    try:
+        code, found = pd.factorize(column)
+    except TypeError:  # lists, which Parquet may hold
+        code, found = pd.factorize(column.map(str, na_action="ignore"))
+    return code, [str(_decoded(value)).strip() or None for value in found.tolist()]
+
+
+def recognized(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Return a column of text as numbers, if all of its values are numbers."""
+    try:
+        return pd.to_numeric(column)
+    except (ValueError, OverflowError):
+        return column
+
+
 def numbers_in(column: pd.Series) -> pd.Series:
     """Return a column's numbers: NaN where a value is not a number, infinity where it is too large for a double."""
     try:
         return pd.to_numeric(column, errors="coerce")
-    except OverflowError:
+    except (OverflowError, TypeError):  # whole numbers of any length, and lists
         return pd.to_numeric(column.astype("str").str.slice(0, LONGEST_NUMBER), errors="coerce")
 
 
@@ -532,7 +634,7 @@ def _read_text(
         frame[name] = column
     as_text = set(texts) if text is None else {mapped[name] for name in text}
     for name in texts:
-        frame[name] = frame[name] if name in as_text else _recognized(frame[name])
+        frame[name] = frame[name] if name in as_text else recognized(frame[name])
     return frame, names, mapped, unread
 
 
@@ -543,15 +645,7 @@ def _is_numeric(column: pd.Series[Any]) -> bool:
     given = column[column.notna() & ~column.isin(_NOTHING_WRITTEN)]
     pattern = rf"{_COMMA_NUMBER}|[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
     parts = (given.head(_SAMPLE_ROWS), given)  # most columns of text show in their first rows that they are
-    return len(given) > 0 and all(bool(part.str.strip().str.fullmatch(pattern).all()) for part in parts)
-
-
-def _recognized(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Return a column of text as numbers, if all of its values are numbers."""
-    try:
-        return pd.to_numeric(column)
-    except (ValueError, OverflowError):
-        return column
+    return len(given) > 0 and all(bool(part.astype("str").str.strip().str.fullmatch(pattern).all()) for part in parts)
 
 
 def _with_points(frame: pd.DataFrame, file: Path, decimal: str | None) -> dict[str, pd.Series[Any]]:
@@ -638,7 +732,6 @@ def _headings(columns: _Columns, names: Sequence[str], file: Path, separator: st
     if columns is None:
         return {name: name for name in names}
     mapped, faults = {}, []
-    listed = ", ".join(map(repr, names[:_SHOWN_COLUMNS])) + (" …" if len(names) > _SHOWN_COLUMNS else "")
     hint = f"; is it separated by {'commas' if separator == ',' else repr(separator)}?" if len(names) == 1 else ""
     for ours, column in columns.items():
         if isinstance(column, int):
@@ -647,7 +740,7 @@ def _headings(columns: _Columns, names: Sequence[str], file: Path, separator: st
             else:
                 mapped[ours] = names[column - 1]
         elif column not in names:
-            faults.append(f"{file}: no column {column!r} for {ours}; its columns are {listed}{hint}")
+            faults.append(f"{file}: no column {column!r} for {ours}; its columns are {listed(names)}{hint}")
         # If two columns have the same name, pandas renames the second to "name.1".
         elif names.count(column) > 1 or f"{column}.1" in names:
             faults.append(f"{file}: two columns are called {column!r}: which of them is {ours}?")
@@ -656,13 +749,6 @@ def _headings(columns: _Columns, names: Sequence[str], file: Path, separator: st
     if faults:
         raise InputError(faults)
     return mapped
-
-
-def _scalar(value: Any) -> Any:
-    """Return a scalar as it is, None for a missing one, and any other value as text."""
-    if not pd.api.types.is_scalar(value):
-        return str(value)
-    return None if pd.isna(value) else value
 
 
 def _decoded(value: Any) -> Any:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pandas as pd
 
 from simulator.files.compressed_io import JSON_TIMES, TABLE_TIMES, begin_of, opened, raw_lines
@@ -243,8 +242,7 @@ def table_of(
     for number, values in rows:
         (fitting if len(values) == len(names) else others).append((number, values))
     frame = pd.DataFrame([values for _, values in fitting], columns=list(names), dtype="str")
-    numbers = np.array([number for number, _ in fitting], dtype=np.int64)
-    table = Table(file, frame, {name: name for name in names}, list(names), numbers, unit, renamed=False)
+    table = Table.from_frame(frame, title=file, number=[number for number, _ in fitting], unit=unit)
     if others:
         got = others[0][1]
         fault = row_fault(

@@ -32,7 +32,12 @@ class Element(NamedTuple):
 
 
 def elements_of(
-    file: str | Path, *, root: str | None = None, times: float = XML_TIMES, texts: Collection[str] = ()
+    file: str | Path,
+    *,
+    root: str | None = None,
+    times: float = XML_TIMES,
+    texts: Collection[str] = (),
+    ends: bool = True,
 ) -> Iterator[Element]:
     """Iterate over an XML file, plain or compressed, with little more than one tag of it in memory.
 
@@ -50,6 +55,8 @@ def elements_of(
     texts
         Names, without the prefix of a namespace, of the elements whose text is yielded before their end, as the
         attribute of that name of an element called `TEXT`.
+    ends
+        Whether ends of elements are yielded.
 
     Yields
     ------
@@ -63,7 +70,7 @@ def elements_of(
         If the file cannot be read, is empty or not well-formed, begins with another element, declares a document type,
         nests more than `MOST_DEPTH` elements, or has more than `LONGEST_BYTES` without a tag.
     """
-    parsing = _Parsing(str(file), root, texts)
+    parsing = _Parsing(str(file), root, texts, ends=ends)
     silent = total = 0
     for chunk in chunks_of(Path(file), times=times):
         fault = parsing.parse(chunk)
@@ -96,8 +103,8 @@ def root_of(file: Path) -> str | None:
 class _Parsing:
     """A file being parsed: the elements of its last chunk are in `found`."""
 
-    def __init__(self, file: str, root: str | None, texts: Collection[str]) -> None:
-        self._file, self._root, self._texts = file, root, texts
+    def __init__(self, file: str, root: str | None, texts: Collection[str], *, ends: bool) -> None:
+        self._file, self._root, self._texts, self._with_ends = file, root, texts, ends
         self._depth = 0
         self._text: list[str] = []
         self.found: list[Element] = []
@@ -139,16 +146,17 @@ class _Parsing:
         if self._depth > MOST_DEPTH:
             raise self.fault(f"elements must be nested in at most {MOST_DEPTH} others")
         self.found.append(Element(name, attributes, self._parser.CurrentLineNumber))
-        if name.rpartition(":")[2] in self._texts:
+        if self._texts and name.rpartition(":")[2] in self._texts:
             self._text.clear()
             self._parser.CharacterDataHandler = self._text.append
 
     def _ends(self, name: str) -> None:
         self._depth -= 1
-        if (local_name := name.rpartition(":")[2]) in self._texts:
+        if self._texts and (local_name := name.rpartition(":")[2]) in self._texts:
             self._parser.CharacterDataHandler = None
             self.found.append(Element(TEXT, {local_name: "".join(self._text)}, self._parser.CurrentLineNumber))
-        self.found.append(Element(name, None, self._parser.CurrentLineNumber))
+        if self._with_ends:
+            self.found.append(Element(name, None, self._parser.CurrentLineNumber))
 
     def _refuses(self, *_: object) -> None:
         raise self.fault("must not declare a document type or entities (<!DOCTYPE): they are never expanded")

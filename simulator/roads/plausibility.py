@@ -74,8 +74,9 @@ def length_warnings(
     if not usable.any():
         return []
     length, straight = length_m[usable], straight_m[usable]
-    ratio = float(np.median(straight / length))
-    schematic = np.log(straight / length).std() > max(np.log(length).std(), _SMALL_SPREAD)
+    with np.errstate(over="ignore"):  # an infinite ratio is implausible, too
+        ratio = float(np.median(straight / length))
+    schematic = (np.log(straight) - np.log(length)).std() > max(np.log(length).std(), _SMALL_SPREAD)
     if 1 / (FACTOR if schematic else LONGEST) <= ratio <= 1 / SHORTEST:
         return []
     words = f"{ratio:,.3g} times" if ratio >= 1 else f"1/{1 / ratio:,.3g} of"

@@ -324,7 +324,7 @@ def known_crs(crs: object, name: str) -> pyproj.CRS:
         warnings.simplefilter("ignore")
         try:
             return pyproj.CRS.from_user_input(crs)
-        except CRSError as error:
+        except (CRSError, RecursionError) as error:  # JSON may nest deeply
             raise InputError([f"{name}: not a coordinate system pyproj knows: {crs!r} ({error})"]) from error
 
 
@@ -339,6 +339,40 @@ def transform(source: object, target: object, xy: NDArray[np.float64]) -> NDArra
     sent = xy if len(xy) != 1 else xy.repeat(2, axis=0)
     east, north = (values[: len(xy)] for values in transformer.transform(sent[:, 0], sent[:, 1]))
     return np.column_stack((east, north))
+
+
+def coordinates(
+    table: Table, axes: tuple[str, str], *, chosen: NDArray[np.bool_] | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Read both coordinates of each row of a table, and note the rows where they cannot be used.
+
+    Parameters
+    ----------
+    table
+        Any table with the columns `axes`.
+    axes
+        ``("lon", "lat")``, in degrees, or ``("x", "y")``.
+    chosen
+        The rows that are checked, bool, shape (rows,), in which coordinates may be missing. If None, all rows are
+        checked, and have coordinates.
+
+    Returns
+    -------
+    tuple of ndarray
+        float64, shape (rows,) each; NaN where a coordinate is missing or wrong.
+    """
+    used = np.ones(len(table), dtype=np.bool_) if chosen is None else chosen
+    (east, wrong_east), (north, wrong_north) = map(table.optional_numbers, axes)
+    for axis, values, wrong in ((axes[0], east, wrong_east), (axes[1], north, wrong_north)):
+        table.refuse(axis, used & (wrong if chosen is not None else np.isnan(values)), "a finite number")
+    if axes[0] == "lon":
+        far_east, far_north = np.abs(east) > 180, np.abs(north) > 90
+        swapped = used & far_north & (np.abs(north) <= 180) & (np.abs(east) <= 90)
+        hint = "; are lon and lat swapped?" if swapped.sum() * 2 > (used & far_north).sum() else ""
+        table.refuse("lon", used & far_east, f"degrees from -180 to 180{hint}")
+        table.refuse("lat", used & far_north, f"degrees from -90 to 90{hint}")
+        east[far_east | far_north] = north[far_east | far_north] = np.nan
+    return east, north
 
 
 def _faults(xy: NDArray[np.float64], crs: pyproj.CRS, nodes: Table) -> list[str]:

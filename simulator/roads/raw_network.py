@@ -14,8 +14,9 @@ import pandas as pd
 import pyproj
 import shapely
 
-from simulator.files.errors import InputError, positive_faults
+from simulator.files.errors import InputError, both, positive_faults
 from simulator.files.messages import Note, counted, numbers_in_words, warning
+from simulator.files.tables import Table
 from simulator.roads.class_defaults import class_defaults, filled_in_words
 from simulator.roads.connectivity import Loss, largest_part_for_trips, largest_strong_component, lost_zones
 from simulator.roads.movements import movement_table, renumbered, signal_table
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from simulator.files.tables import Table
 
 SHORTEST_M = 1.0
 """Length of a link that has neither a length nor a shape, and whose nodes have the same position."""
@@ -171,33 +171,30 @@ def check_tables(raw: object, reader: str) -> RawNetwork:
     """
     if not isinstance(raw, RawNetwork):
         raise InputError([f"{reader} must return a RawNetwork, got {type(raw).__name__}"])
-    faults = []
-    tables = {"nodes": (raw.nodes, ("node", "x", "y")), "links": (raw.links, ("from", "to"))}
-    for title, (frame, names) in tables.items():
-        missing = [name for name in names if name not in frame]
-        faults += [f"{reader}: {title}: must have a column {name!r}" for name in missing]
+    frames = {"nodes": (raw.nodes, ("node", "x", "y")), "links": (raw.links, ("from", "to"))}
+    faults = [
+        f"{reader}: {title}: must have a column {name!r}"
+        for title, (frame, names) in frames.items()
+        for name in names
+        if name not in frame
+    ]
     if faults:
         raise InputError(faults)
-    nodes, links = raw.nodes, raw.links
-
-    def expect(title: str, name: str, wrong: Any, rule: str) -> None:
-        for row, value in tables[title][0].loc[np.asarray(wrong), name].head(_MOST_FAULTS).items():
-            faults.append(f"{reader}: {title}: row {row}: {name} must be {rule}, got {value!r}")
-
-    expect("nodes", "node", nodes["node"].duplicated() | nodes["node"].isna(), "a key that no other node has")
+    nodes, links = (
+        Table.from_frame(frame, title=f"{reader}: {title}", number=range(len(frame)))
+        for title, (frame, _) in frames.items()
+    )
+    keys = nodes.column("node")
+    nodes.refuse("node", (keys.duplicated() | keys.isna()).to_numpy(), "a key that no other node has")
     for name in ("x", "y"):
-        numbers = pd.to_numeric(nodes[name], errors="coerce")
-        expect("nodes", name, ~np.isfinite(numbers.astype(float)), "a finite number")
-    for name in ("from", "to"):
-        rows = pd.to_numeric(links[name], errors="coerce")
-        expect("links", name, ~rows.isin(range(len(nodes))), f"a row of nodes, 0 … {len(nodes) - 1}")
-    expect("links", "to", links["from"] == links["to"], "another node than that of from")
-    for name in _LINK_NUMBERS & set(links):
-        numbers = pd.to_numeric(links[name], errors="coerce")
-        wrong = (numbers.isna() & links[name].notna()) | (numbers < 0) | np.isinf(numbers.astype(float))
-        expect("links", name, wrong, "a finite number, 0 or more, or NaN")
-    if faults:
-        raise InputError(faults)
+        nodes.checked_numbers(name)
+    start, end = (links.numbers(name) for name in ("from", "to"))
+    for name, rows in (("from", start), ("to", end)):
+        links.refuse(name, ~np.isin(rows, np.arange(len(nodes))), f"a row of nodes, 0 … {len(nodes) - 1}")
+    links.refuse("to", start == end, "another node than that of from")
+    for name in sorted(_LINK_NUMBERS & {*links.names}):
+        links.checked_numbers(name, at_least=0, optional=True)
+    both(nodes.check, links.check)
     return raw
 
 

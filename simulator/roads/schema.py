@@ -25,7 +25,7 @@ edge      ``link``            set on compilation: the link's id in
 
 No edge may lead from a node to itself: it could not be part of a route. Ends of a geometry need not lie on the nodes.
 
-Node identifiers: conversion to one type for all file formats, JSON values included.
+Names of nodes: conversion to one type for all file formats, JSON values included.
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 import numpy as np
-import pandas as pd
 import pyproj
 import shapely
 from pyproj.exceptions import CRSError
@@ -88,7 +87,7 @@ def crs_faults(crs: object) -> list[str]:
         return ["crs is missing: roads need a projected coordinate system in metres"]
     try:
         known = pyproj.CRS.from_user_input(crs)
-    except CRSError as error:
+    except (CRSError, RecursionError) as error:  # JSON may nest deeply
         return [f"crs is not a coordinate system pyproj knows: {crs!r} ({error})"]
     axes = known.axis_info[:2]
     if not known.is_projected or any(axis.unit_conversion_factor != 1.0 for axis in axes):
@@ -137,31 +136,6 @@ def edge_faults(edge: tuple[object, ...], data: dict[str, Any]) -> Iterator[str]
 
 
 _WHOLE = re.compile(r"0|-?[1-9]\d{0,999}")  # Python converts 4,300 digits and no more
-_WRITTEN_AS_FLOAT = re.compile(r"-?\d+\.0*|-?\d(\.\d+)?[eE]\+\d+")
-_LARGEST_EXACT = 2**53
-
-
-def node_ids(values: Iterable[object]) -> list[str | None]:
-    """Convert identifiers to text so that 7, 7.0, "7" and "7.0" are the same node, and "07" is another.
-
-    Parameters
-    ----------
-    values
-        Identifiers as read from a file: whole numbers, floats, text.
-
-    Returns
-    -------
-    list of str or None
-        One item per value; None where there is no identifier.
-    """
-    known: dict[object, str | None] = {}
-    written = []
-    for value in values:
-        key = (type(value), value)
-        if key not in known:
-            known[key] = _written(value)
-        written.append(known[key])
-    return written
 
 
 def node_keys(ids: Iterable[str]) -> list[Hashable]:
@@ -170,7 +144,7 @@ def node_keys(ids: Iterable[str]) -> list[Hashable]:
     Parameters
     ----------
     ids
-        Identifiers as :func:`node_ids` returns them.
+        Identifiers as text.
 
     Returns
     -------
@@ -181,18 +155,6 @@ def node_keys(ids: Iterable[str]) -> list[Hashable]:
     if all(_WHOLE.fullmatch(text) for text in texts):
         return [int(text) for text in texts]
     return [*texts]
-
-
-def _written(value: object) -> str | None:
-    """Convert one identifier to text; a float becomes a whole number only where floats are exact."""
-    if value is None or value is pd.NA or (isinstance(value, float) and np.isnan(value)):
-        return None
-    text = str(value).strip()
-    if isinstance(value, float | np.floating) or _WRITTEN_AS_FLOAT.fullmatch(text):
-        number = float(text)
-        if number.is_integer() and abs(number) < _LARGEST_EXACT:
-            return str(int(number))
-    return text or None
 
 
 def tupled(value: Any) -> Any:

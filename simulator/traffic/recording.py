@@ -57,8 +57,9 @@ class Tracks:
         lasts_s = np.append(np.diff(time_s), np.inf)
         metres = np.append(np.hypot(*np.diff(xy, axis=0).T), 0.0)
         going = np.zeros(len(time_s))
-        going[known] = metres[known] / lasts_s[known]
-        return cls(first, time_s, xy, known, speed_mps.astype(np.float32), going.astype(np.float32))
+        with np.errstate(over="ignore"):  # moments may differ by next to nothing
+            going[known] = metres[known] / lasts_s[known]
+            return cls(first, time_s, xy, known, speed_mps.astype(np.float32), going.astype(np.float32))
 
     @property
     def vehicles(self) -> int:
@@ -147,40 +148,22 @@ class Recording:
     def of_owners(
         cls,
         sites: Sites,
-        present_s: tuple[FloatArray, FloatArray] | None = None,
+        arrive_s: FloatArray,
+        leave_s: FloatArray,
         *,
         read: Sequence[Note] = (),
         epoch_s: float | None = None,
     ) -> "Recording":
-        """Record data owners, who do not move.
-
-        Parameters
-        ----------
-        sites
-            The sites of at least one owner.
-        present_s
-            (owners,) float64 each: from when on each owner is present, ascending, and when it leaves, seconds of the
-            run, infinity for owners that never leave; None if all are present throughout.
-        read, epoch_s
-            As the attributes.
-        """
-        site, count = sites.of_owner, len(sites.of_owner)
-        arrive_s, leave_s = (np.zeros(count), np.full(count, np.inf)) if present_s is None else present_s
-        alone, still = np.broadcast_to(False, count), np.broadcast_to(np.float32(0.0), count)  # noqa: FBT003
-        tracks = Tracks(np.arange(count + 1), arrive_s, sites.xy[site], alone, still, still)
+        """Record owners, who do not move, present from `arrive_s`, ascending, until `leave_s`, seconds, (owners,)."""
+        count = len(sites.of_owner)
+        nothing = np.full(count, np.nan)
+        tracks = Tracks.straight(
+            np.arange(count + 1), arrive_s, sites.xy[sites.of_owner], nothing, known=np.zeros(count, dtype=bool)
+        )
+        words = "the data owners of a table, at their places: none moves, so nothing depends on roads or speeds"
         # At the moment at which it leaves, an owner is gone.
         last_s = np.where(leave_s < np.inf, np.nextafter(leave_s, -np.inf), np.inf)
-        words = "the data owners of a table, at their places: none moves, so nothing depends on roads or speeds"
-        return cls(
-            sites.crs,
-            tracks,
-            last_s,
-            arrive_s,
-            Note("owners_stay", words),
-            read,
-            epoch_s=epoch_s,
-            sites=sites,
-        )
+        return cls(sites.crs, tracks, last_s, arrive_s, Note("owners_stay", words), read, epoch_s=epoch_s, sites=sites)
 
     @property
     def bounds(self) -> tuple[float, float, float, float]:

@@ -132,3 +132,8 @@ def test_a_geopackage_with_several_layers_needs_the_name_of_one(tmp_path):
     with pytest.raises(InputError, match=r"layer: city\.gpkg has no layer 'roads'; it has districts, parks"):
         Zones.read(path, name=None, layer="roads", crs=CRS)
     assert Zones.read(path, name=None, layer="parks", crs=CRS)[0].count == 2
+
+
+def test_names_stored_as_floats_because_one_is_missing_are_whole_numbers():
+    cells, _ = Zones.build(frame_of(SQUARES, id=[7.0, None, 9.0, 10.0]), name="id", crs=CRS)
+    assert cells.names == ["7", "no name", "9", "10"]

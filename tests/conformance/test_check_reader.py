@@ -101,9 +101,9 @@ def test_every_check_has_a_fault():
     [
         (NoRawNetwork, "read must return a RawNetwork, got tuple"),
         (NoPlaces, "read: nodes: must have a column 'x'"),
-        (NamesOfNodes, "read: links: row 0: to must be a row of nodes, 0 … 3, got 'b'"),
-        (UnknownNode, "read: links: row 3: to must be a row of nodes, 0 … 3, got 4"),
-        (EndlessSpeed, "read: links: row 0: speed must be a finite number, 0 or more, or NaN, got inf"),
+        (NamesOfNodes, "read: links: rows 0, 1, 2, 3: to must be a row of nodes, 0 … 3, got 'b'"),
+        (UnknownNode, "read: links: row 3: to must be a row of nodes, 0 … 3, got '4'"),
+        (EndlessSpeed, "rows 0, 1, 2, 3: speed must be a finite number, 0 or more, got 'inf'"),
     ],
 )
 def test_faults_name_table_row_column_rule_and_value(wrong, fault):

@@ -151,7 +151,7 @@ def test_mean_speed_campaign_on_a_trace(tmp_path):
 BROKEN = {
     "swapped": (
         {"cabs": "0,0,44.5,111.3\n"},
-        "cabs.csv: line 2: lat must be -90 … 90 degrees; longitude and latitude look",
+        "cabs.csv: line 2: lat (column 'lat') must be degrees from -90 to 90; are lon and lat",
     ),
     "elsewhere": ({"cabs": "0,0,44.5,11.3\n"}, "no fix is in the area of the roads"),
     "clock": (

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from simulator.files.errors import InputError
-from simulator.files.tables import Table, TextFormat, column_names
+from simulator.files.tables import Table, TextFormat, column_names, find_columns, identifiers
 
 
 @pytest.mark.parametrize("header", [True, False])
@@ -12,8 +12,8 @@ def test_a_numbered_column_of_text_loses_no_digit(tmp_path, header):
     file = tmp_path / "a.csv"
     file.write_text(("place,count,code\n" if header else "") + "007,08,3\n009,010,4\n", encoding="utf-8")
     table = Table.from_file(file, columns={"id": 1, "count": 2, "code": 3}, text=["id"], header=header)
-    assert table.values("id") == ["007", "009"]
-    assert table.values("count") == [8, 10]
+    assert table.texts("id") == ["007", "009"]
+    assert table.numbers("count").tolist() == [8, 10]
     assert table.integers("code").tolist() == [3, 4]
 
 
@@ -34,7 +34,7 @@ def test_separators_and_decimal_commas_are_recognized(tmp_path, text):
     assert column_names(file) == ["place", "count", "lon"]
     for as_text in (["count"], []):
         table = Table.from_file(file, columns=["place", "count", "lon"], text=as_text, identifiers=["place"])
-        assert table.values("place") == ["A", "NA"]
+        assert table.texts("place") == ["A", "NA"]
         assert table.checked_numbers("count").tolist() == [1234.5, 12]
         assert table.checked_numbers("lon").tolist() == [10.01, -0.5]
         table.check()
@@ -86,3 +86,68 @@ def test_given_decimal_comma_makes_points_group_thousands(tmp_path):
     file.write_text("self;count\nA;1.234\nB;5\n", encoding="utf-8")
     assert Table.from_file(file, text=["self"]).numbers("count").tolist() == [1.234, 5]
     assert Table.from_file(file, text=["self"], format_=TextFormat(decimal=",")).numbers("count").tolist() == [1234, 5]
+
+
+def test_the_likeliest_name_of_a_column_is_found_and_each_column_once():
+    spellings = {"from": ("origin", "from"), "to": ("dest", "from", "to")}
+    assert find_columns(["TO", "From_", "x"], spellings) == {"from": "From_", "to": "TO"}
+    assert find_columns(["from", "to"], spellings, given={"to": "from"}) == {"to": "from"}
+    assert find_columns(["origin", "from"], spellings) == {"from": "origin", "to": "from"}
+    assert find_columns(["Origin", "origin"], spellings) == {"from": "Origin"}
+
+
+def test_a_column_with_several_equally_likely_names_is_not_found():
+    spellings = {"vehicle": (("taxi", "cab"), ("id",))}
+    assert find_columns(["id", "taxi"], spellings) == {"vehicle": "taxi"}
+    assert find_columns(["id", "taxi", "cab"], spellings) == {}
+    assert find_columns(["id", "taxi", "cab"], spellings, given={"other": "cab"}) == {"other": "cab", "vehicle": "taxi"}
+
+
+def test_an_unread_column_of_integers_too_large_for_64_bits_holds_numbers(tmp_path):
+    file = tmp_path / "a.csv"
+    file.write_text(f"place,n,m\na,{10**30},{10**30}\nb,2,x\n", encoding="utf-8")
+    assert Table.from_file(file, columns=["place"], text=["place"]).unread == ["n"]
+
+
+@pytest.mark.parametrize(
+    ("values", "names"),
+    [
+        ([7, 12], ["7", "12"]),
+        ([7.0, None, -12.0], ["7", "", "-12"]),
+        (["7.0", None, "12.0"], ["7", "", "12"]),
+        ([7.0, 7.5], ["7.0", "7.5"]),
+        (["7.0", "7.1"], ["7.0", "7.1"]),
+        (["7", "7.0"], ["7", "7.0"]),
+        (["7.00", "8.0"], ["7.00", "8.0"]),
+        (["007", "1e3", "1.2e+03"], ["007", "1e3", "1.2e+03"]),
+        ([" A ", "A", "", " "], ["A", "A", "", ""]),
+        ([True, False], ["True", "False"]),
+        ([float(2**54), None], ["1.8014398509481984e+16", ""]),
+    ],
+)
+def test_identifiers_are_the_same_in_text_and_in_parquet(tmp_path, values, names):
+    frame = pd.DataFrame({"id": values, "n": 1})
+    found = identifiers(frame["id"])
+    assert [found.categories[code] if code >= 0 else "" for code in found.codes] == names
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    frame.to_parquet(tmp_path / "a.parquet", index=False)
+    for name in ("a.csv", "a.parquet"):
+        table = Table.from_file(tmp_path / name, columns=["id"], identifiers=["id"])
+        assert table.identifiers("id") == names
+        assert table.identifiers("other") == [""] * len(names)
+
+
+def test_identifiers_of_lists_are_their_text_and_of_bytes_what_they_encode():
+    assert [*identifiers([[1, 2], [1, 2], None])][:2] == ["[1, 2]"] * 2
+    assert [*identifiers([b"a7", (1, 2)])] == ["a7", "(1, 2)"]
+
+
+def test_rows_without_an_identifier_of_their_own_are_refused(tmp_path):
+    file = tmp_path / "a.csv"
+    file.write_text("id,n\n7,1\n7 ,1\n,1\n8,1\n", encoding="utf-8")
+    table = Table.from_file(file, columns=["id"], identifiers=["id"])
+    assert table.unique_identifiers("id") == ["7", "7", "", "8"]
+    assert [fault.removeprefix(f"{file}: ") for fault in table.broken] == [
+        "row 3: id must be an identifier, got NaN or nothing",
+        "rows 1, 2: id must be an identifier no other row has, got '7'",
+    ]

@@ -61,6 +61,7 @@ def test_truncated_gzip_and_missing_folder_are_refused(folder, tmp_path):
         ({"default_lanes": 0}, "lanes must be a finite number above 0"),
         ({"capacity_vph": float("nan")}, "capacity_vph must be a finite number above 0"),
         ({"crs": "nowhere"}, "crs: not a coordinate system"),
+        ({"crs": "[" * 100_000}, "crs: not a coordinate system"),
         ({"crs": "EPSG:3435"}, "must be within the area of use of"),
         ({"project_to": 4326}, "project_to: crs must be projected"),
     ],

@@ -1,6 +1,7 @@
 """Lengths in an edge table compared with the positions of its nodes."""
 
 import re
+import warnings
 from functools import partial
 
 import numpy as np
@@ -167,3 +168,10 @@ def test_coordinates_of_unknown_unit_are_refused_with_the_unit_that_fits(reader,
     links = roads.links
     straight_m = np.hypot(*(roads.node_xy[links.to_node] - roads.node_xy[links.from_node]).T)
     assert np.median(links.length_m / straight_m) == pytest.approx(1, abs=0.01)
+
+
+def test_lengths_beside_which_distances_are_infinite_are_doubted_without_a_warning_of_numpy():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        (note,) = length_warnings(np.array([1e-310, 1e-309]), np.array([900.0, 500.0]), file="f.csv", units=None)
+    assert "is, in the median, inf times its length" in note.text

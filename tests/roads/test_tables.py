@@ -12,7 +12,7 @@ from read_roads import read_tables
 
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
-from simulator.roads.schema import node_ids, node_keys
+from simulator.roads.schema import node_keys
 
 COLUMNS = {"node": "id", "lon": "lon", "lat": "lat", "from": "src", "to": "dst", "length_m": "len"}
 SPEEDS = {"speed_mps": "mps", "speed_mph": "mph", "speed_kph": "kph"}
@@ -230,33 +230,7 @@ def test_identifiers_match_across_column_types(write, node_type, edge_type):
     assert report.dropped == ()
 
 
-def test_identifiers_have_one_text_form():
-    values = [
-        7,
-        7.0,
-        "7",
-        " 7.0 ",
-        "07",
-        "7.5",
-        "1.2e+03",
-        "1e3",
-        float(2**60),
-        None,
-        float("nan"),
-        pd.NA,
-        "",
-        "A",
-    ]
-    assert node_ids(values) == [
-        *["7"] * 4,
-        "07",
-        "7.5",
-        "1200",
-        "1e3",
-        "1.152921504606847e+18",
-        *[None] * 4,
-        "A",
-    ]
+def test_nodes_are_numbered_if_all_of_their_identifiers_are_whole_numbers():
     assert node_keys(["0", "-3", "12"]) == [0, -3, 12]
     assert node_keys(["0", "07"]) == ["0", "07"]
 
@@ -276,8 +250,8 @@ def test_all_invalid_nodes_are_reported(write):
         "row 3: node (column 'id') must be an identifier, got NaN or nothing",
         "rows 1, 2: node (column 'id') must be an identifier no other row has, got '1.0'",
         "row 2: lon (column 'lon') must be a finite number, got NaN or nothing",
-        "row 3: lon (column 'lon') must be degrees from -180 to 180, got '181.0'",
         "row 1: lat (column 'lat') must be a finite number, got 'x'",
+        "row 3: lon (column 'lon') must be degrees from -180 to 180, got '181.0'",
         "row 3: lat (column 'lat') must be degrees from -90 to 90, got '-91.0'",
     ]
 

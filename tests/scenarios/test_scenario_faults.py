@@ -75,6 +75,7 @@ SPOILED = [
     ("campaigns.rush.every_s=59", "campaigns.rush.every_s", ["overlap", "60 s", "every_s = 59"]),
     ("campaigns.rush.start_s=99", "campaigns.rush.start_s", ["warmup_s = 100", "without queries", "99"]),
     ("campaigns.rush.queries=6", "campaigns.rush.queries", ["750 s", "duration_s = 600"]),
+    (f"campaigns.rush.queries={10**400}", "campaigns.rush.queries", ["duration_s = 600"]),
     ("campaigns.late.start_s=571", "campaigns.late.start_s", ["601 s", "duration_s = 600"]),
     ("campaigns.late.queries=2", "campaigns.late.every_s", ["is required", "queries = 2"]),
     ("campaigns.late.name='rush'", "campaigns[1].name", ["names must differ", "campaigns[0]"]),

@@ -11,7 +11,7 @@ import trace_files as files
 from simulator.files.errors import InputError
 from simulator.formats.recorded import read_trace
 
-NO_PLACE = "f.gpx: line 5: lon and lat must be numbers"
+NO_LON = "f.gpx: line 5: lon must be a finite number, got "
 HEADER = "vehicle,time,lon,lat\n"
 FINE = "a,0,11.3,44.5\n"
 
@@ -22,28 +22,28 @@ MALFORMED = {
     "swapped": (
         "t.csv",
         f"{HEADER}a,0,44.5,116.3\n",
-        "line 2: lat must be -90 … 90 degrees; longitude and latitude look swapped",
+        "line 2: lat must be degrees from -90 to 90; are lon and lat swapped., got '116.3'",
     ),
-    "far east": ("t.csv", f"{HEADER}{FINE}a,1,190,44.5\n", "line 3: lon must be -180 … 180 degrees, got 190"),
+    "far east": ("t.csv", f"{HEADER}{FINE}a,1,190,44.5\n", "line 3: lon must be degrees from -180 to 180, got '190.0'"),
     "no place": (
         "t.csv",
         f"{HEADER}{FINE}a,1,,44.5\na,2,x,44.5\n",
-        "lines 3, 4: lon and lat must be numbers, got nothing and '44.5'",
+        "lines 3, 4: lon must be a finite number, got NaN or nothing",
     ),
     "decimal comma": (
         "t.csv",
         "vehicle;time;lon;lat\na;0;11,3;44,5\na;1;11.35;44,5\n",
-        "line 2: lon and lat must be numbers, got '11,3'",
+        "line 2: lon must be a finite number, got '11,3'",
     ),
-    "infinite": ("t.csv", f"{HEADER}{FINE}a,1,inf,44.5\n", "line 3: lon and lat must be numbers"),
+    "infinite": ("t.csv", f"{HEADER}{FINE}a,1,inf,44.5\n", "line 3: lon must be a finite number, got 'inf'"),
     "no time": (
         "t.csv",
         f"{HEADER}{FINE}a,soon,11.3,44.5\n",
         "line 3: time must be a time: ISO 8601 text.*, got 'soon'",
     ),
     "far future": ("t.csv", f"{HEADER}{FINE}a,9e30,11.3,44.5\n", "line 3: time must be within the years to 9999"),
-    "no vehicle": ("t.csv", f"{HEADER}{FINE},1,11.3,44.5\n", "line 3: vehicle must have a name"),
-    "blank name": ("t.csv", f"{HEADER}{FINE}  ,1,11.3,44.5\n", "line 3: vehicle must have a name"),
+    "no vehicle": ("t.csv", f"{HEADER}{FINE},1,11.3,44.5\n", "line 3: vehicle must be the name of a vehicle"),
+    "blank name": ("t.csv", f"{HEADER}{FINE}  ,1,11.3,44.5\n", "line 3: vehicle must be the name of a vehicle"),
     "many": ("t.csv", HEADER + "a,0,999,1\n" * 50, r"lines 2, 3, .*, 21 … \(50 in all\): lon must be"),
     "too wide": ("t.csv", f"{HEADER}{FINE}a,1,11.3,44.5,9,9\n", "cannot be read as a table: .*line 3"),
     "delimiter": ("t.csv", "vehicle/time/lon/lat\na/0/1/1\n", "is it separated by something else"),
@@ -63,9 +63,13 @@ MALFORMED = {
     "no speed": (
         "t.csv",
         "vehicle,time,lon,lat,speed_mps\na,0,1,1,fast\n",
-        "line 2: speed must be a number, or nothing, got 'fast'",
+        "line 2: speed_mps must be a finite number, 0 or more, got 'fast'",
     ),
-    "negative speed": ("t.csv", "vehicle,time,lon,lat,speed_mps\na,0,1,1,-3\n", "line 2: speed must not be below 0"),
+    "negative speed": (
+        "t.csv",
+        "vehicle,time,lon,lat,speed_mps\na,0,1,1,-3\n",
+        "line 2: speed_mps must be a finite number, 0 or",
+    ),
     "clock": (
         "drive.txt",
         "1,2008-02-02 10:00:00,1,2\n1,2008-02-02 11:00:00,1,2\n1,2008-02-02 10:30:00,1,2\n",
@@ -88,17 +92,17 @@ MALFORMED = {
     "fcd number": (
         "f.xml",
         '<fcd-export><timestep time="0">\n<vehicle id="a" x="?" y="9"/></timestep></fcd-export>',
-        "f.xml: line 2: lon and lat must be numbers, got '[?]'",
+        "f.xml: line 2: lon .column 'vehicle_x'. must be a finite number, got '[?]'",
     ),
     "fcd without a vehicle": (
         "f.xml",
         '<fcd-export><timestep time="0">\n<vehicle x="1" y="9"/></timestep></fcd-export>',
-        "f.xml: line 2: vehicle must have a name",
+        "f.xml: line 2: vehicle .column 'vehicle_id'. must be the name of a vehicle",
     ),
     "fcd loose": (
         "f.xml",
         '<fcd-export>\n<vehicle id="a" x="1" y="9"/></fcd-export>',
-        "f.xml: line 2: time must be a time: .*, got nothing",
+        "f.xml: line 2: time .column 'timestep_time'. must be a time: .*, got NaN or nothing",
     ),
     "cut xml": ("f.xml", files.sumo_xml()[:300], "f.xml: line .*: not well-formed XML"),
     "bomb": (
@@ -126,6 +130,11 @@ MALFORMED = {
         '[{"path": [[1, 2]], "timestamps": [1, 2]}]',
         "f.json: path 1: must be a path .* as many timestamps",
     ),
+    "json places": (
+        "f.json",
+        '[{"path": [[1, 2], [1, 2]], "timestamps": [1, 2]}, {"path": [[1, 99], [1, 98]], "timestamps": [1, 2]}]',
+        "f.json: path 2: lat must be degrees from -90 to 90; are lon and lat swapped., got '99'",
+    ),
     "json clock": (
         "f.json",
         '[{"path": [[1, 2], [1, 2]], "timestamps": [2, 1]}]',
@@ -137,23 +146,31 @@ MALFORMED = {
         "f.json: path 1: must be a LineString whose points are .longitude, latitude, altitude, time",
     ),
     "no parquet": ("f.parquet", b"PAR1" + b"\xff" * 40 + b"PAR1", "f.parquet: cannot be read as Parquet"),
-    "geolife place": ("f.plt", files.geolife().replace("44.51", "x"), "f.plt: line 8: lon and lat must be numbers"),
+    "geolife place": (
+        "f.plt",
+        files.geolife().replace("44.51", "x"),
+        "f.plt: line 8: lat must be a finite number",
+    ),
     "geolife cut": ("f.plt", "Geolife trajectory\nWGS 84\n", "f.plt: it "),
     "porto places": (
         "t.csv",
         files.porto().replace("[-8.61, 41.14]", "-8.61"),
         r"t.csv: line 2: POLYLINE must be a list of places .longitude, latitude., got '\[-8.61\]'",
     ),
-    "porto range": ("t.csv", files.porto().replace("41.14", "141.14"), "t.csv: line 2: lat must be -90"),
+    "porto range": (
+        "t.csv",
+        files.porto().replace("41.14", "141.14"),
+        "t.csv: line 2: lat must be degrees from",
+    ),
     "taxi zones": (
         "t.csv",
         "tpep_pickup_datetime,tpep_dropoff_datetime,PULocationID,DOLocationID\n2019-01-01,2019-01-01,1,2\n",
         "t.csv: its trips are between taxi zones",
     ),
     "prose": ("readme.md", "# A folder of things\n", "its format cannot be recognised"),
-    "gpx east": ("f.gpx", files.gpx().replace('lon="11.31"', 'lon="east"'), NO_PLACE),
-    "gpx half a place": ("f.gpx", files.gpx().replace('lon="11.31"', ""), NO_PLACE),
-    "gpx blank place": ("f.gpx", files.gpx().replace('lat="44.51"', 'lat=""'), NO_PLACE),
+    "gpx east": ("f.gpx", files.gpx().replace('lon="11.31"', 'lon="east"'), f"{NO_LON}'east'"),
+    "gpx half a place": ("f.gpx", files.gpx().replace('lon="11.31"', ""), f"{NO_LON}NaN or nothing"),
+    "gpx blank place": ("f.gpx", files.gpx().replace('lat="44.51"', 'lat=""'), NO_LON.replace("lon", "lat")),
     "json digits": ("f.json", files.deck_json().replace("11.3", "9" * 5_000, 1), "f.json: must be JSON: .{1,300}$"),
     "cut gzip": (
         "t.csv.gz",

@@ -24,7 +24,9 @@ def at(engine, tick):
 
 
 def test_owners_without_times_are_always_present():
-    engine = Replay(Recording.of_owners(sites(1, 0, 1)), clock=Clock(1.0), duration_s=1e6)
+    engine = Replay(
+        Recording.of_owners(sites(1, 0, 1), np.zeros(3), np.full(3, np.inf)), clock=Clock(1.0), duration_s=1e6
+    )
     for tick in (0, 1000.5):
         places = at(engine, tick)
         assert places.state.tolist() == [State.ON_ROAD] * 3
@@ -40,7 +42,7 @@ def test_owners_without_times_are_always_present():
 
 def test_owners_arrive_and_leave_at_their_times():
     arrive, leave = np.array([-5.0, 0.0, 10.0, 20.0]), np.array([5.0, 10.0, 20.0, np.inf])
-    engine = Replay(Recording.of_owners(sites(0, 1, 1, 0), (arrive, leave)), clock=Clock(2.0), duration_s=1e6)
+    engine = Replay(Recording.of_owners(sites(0, 1, 1, 0), arrive, leave), clock=Clock(2.0), duration_s=1e6)
     on, gone = State.ON_ROAD, State.ARRIVED
     for tick, expected in (
         (0, [on, on]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tracemalloc
 import warnings
 from pathlib import Path
 
@@ -364,7 +365,34 @@ def test_row_numbers_are_refused_as_times():
 
 def test_invalid_crs_and_missing_files_are_refused():
     frame = pd.DataFrame({"vehicle": [1], "time": [3], "x": [1.0], "y": [2.0]})
-    with pytest.raises(InputError, match="crs must name a coordinate system, got 'EPSG:nope'"):
+    with pytest.raises(InputError, match="crs: not a coordinate system pyproj knows: 'EPSG:nope'"):
         Trace.from_frame(frame, crs="EPSG:nope")
     with pytest.raises(InputError, match="no files"):
         read_trace([])
+
+
+@pytest.mark.parametrize("batch", [1, 2, 7])
+def test_sumo_xml_is_read_alike_in_batches_of_any_size(tmp_path, monkeypatch, batch):
+    whole = read_trace(files.written(tmp_path, "f.xml", files.sumo_xml())).frame()
+    monkeypatch.setattr("simulator.formats.recorded.trace_documents._BATCH", batch)
+    assert_frame_equal(read_trace(tmp_path / "f.xml").frame(), whole)
+    files.written(tmp_path, "f.xml", files.sumo_xml().replace('speed="', 'speed="?', 1))
+    with pytest.raises(InputError, match=r"line \d+: speed_mps .* must be a finite number, 0 or more, got '\?"):
+        read_trace(tmp_path / "f.xml")
+
+
+def test_a_fix_of_sumo_xml_takes_less_than_300_bytes(tmp_path, monkeypatch):
+    monkeypatch.setattr("simulator.formats.recorded.trace_documents._BATCH", 1_000)
+    line = '<vehicle id="flow.{0}" x="11.{0:06}" y="44.5" angle="90.00" speed="13.25" lane="e_0"/>\n'
+    with (tmp_path / "f.xml").open("w", encoding="utf-8") as file:
+        file.write("<fcd-export>")
+        for moment in range(10):
+            file.write(f'<timestep time="{moment}">{"".join(map(line.format, range(2_000)))}</timestep>')
+        file.write("</fcd-export>")
+    read_trace(tmp_path / "f.xml")  # so that modules and caches are not counted
+    tracemalloc.start()
+    try:
+        fixes = len(read_trace(tmp_path / "f.xml"))
+        assert tracemalloc.get_traced_memory()[1] < 300 * fixes
+    finally:
+        tracemalloc.stop()

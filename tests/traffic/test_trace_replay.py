@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -212,3 +213,11 @@ def test_million_fixes_are_fast_and_their_memory_is_reported():
         engine.speeds()
     assert time.perf_counter() - since < 5.0
     assert engine.nbytes[1] == recording.tracks.nbytes + recording.leaves_s.nbytes >= vehicles * each * (8 + 16)
+
+
+def test_moments_that_differ_by_next_to_nothing_are_replayed_without_a_warning():
+    frame = pd.DataFrame({"vehicle": "a", "time": [0.0, 1e-310, 5.0], "lon": [11.3, 11.4, 11.4], "lat": 44.5})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        recording = recording_of(Trace.from_frame(frame), None, gap_s=60.0)
+    assert np.isinf(recording.tracks.going_mps).tolist() == [True, False, False]

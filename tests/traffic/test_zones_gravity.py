@@ -129,7 +129,7 @@ def test_disconnected_zones_are_refused():
 
 def test_zone_masses_are_read(tmp_path):
     file = tmp_path / "zones.csv"
-    file.write_text("Zone_ID,Productions,attraction\n7.0,3,4\nA,5,6\n")
+    file.write_text("Zone_ID,Productions,attraction\n7,3,4\nA,5,6\n")
     read = ZoneMasses.read(file)
     assert read.names == ["7", "A"]
     assert (read.production.tolist(), read.attraction.tolist()) == ([3.0, 5.0], [4.0, 6.0])
@@ -139,9 +139,12 @@ def test_zone_masses_are_read(tmp_path):
     ("text", "words"),
     [
         ("zone,production\n1,2\n", "no column 'attraction' for attraction"),
-        ("zone,production,attraction\n1,2,3\n1,2,3\n", "row 2: zone (column 'zone') must be a zone that no earlier"),
+        (
+            "zone,production,attraction\n1,2,3\n1,2,3\n",
+            "rows 1, 2: zone (column 'zone') must be an identifier no other",
+        ),
         ("zone,production,attraction\n1,-2,3\n", "row 1: production (column 'production') must be a finite number"),
-        ("zone,production,attraction\n,2,3\n", "row 1: zone (column 'zone') must be the identifier of a zone"),
+        ("zone,production,attraction\n,2,3\n", "row 1: zone (column 'zone') must be an identifier, got NaN or nothing"),
         ("zone,production,attraction\n1,0,3\n2,0,1\n", "the productions must sum to more than 0"),
         ("zone,production,attraction\n1,1e308,3\n2,1e308,1\n", "and to a finite number, got inf"),
     ],

@@ -1,6 +1,6 @@
 """Fixes (recorded positions) of one source, converted from a table whose columns are given or recognised by name."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,19 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import pyproj
-from pyproj.exceptions import CRSError
 
-from simulator.arrays import FloatArray
 from simulator.files.compressed_io import unpacked_name
 from simulator.files.errors import InputError
-from simulator.files.messages import SHOWN_ROWS, numbers_in_words
-from simulator.files.tables import RECOGNIZED, TextFormat, comparable_name, numbers_in
-from simulator.formats.recorded.times import LATEST_S, MIXED_ZONES, TIME_RULE, Times
-from simulator.roads.projection import WGS84, transform
+from simulator.files.tables import RECOGNIZED, Table, TextFormat, comparable_name, find_columns, identifiers, listed
+from simulator.formats.recorded.times import timed
+from simulator.roads.projection import WGS84, coordinates, transform
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from simulator.roads.sumo_frame import NetFrame
 
 METRES_PER_SECOND: Mapping[str, float] = {"speed_mps": 1.0, "speed_kph": 1 / 3.6, "speed_mph": 1609.344 / 3600}
@@ -51,10 +46,6 @@ _KNOWN: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "speed_mph": (("speedmph",),),
 }  # fmt: skip
 """Map from our name of a column to its common names, as `comparable_name` writes them, the most reliable first."""
-
-
-_NOTHING = ("", "na", "n/a", "nan", "null", "none", "-")
-"""Texts, in lower case, of a speed that was not recorded."""
 
 
 @dataclass(frozen=True)
@@ -136,105 +127,77 @@ class Source:
 
 
 def checked_fixes(
-    frame: pd.DataFrame, options: TraceOptions, *, source: str, place_word: str, vehicle: str = "", **about: Any
+    table: Table,
+    options: TraceOptions,
+    *,
+    vehicle: str = "",
+    ascending: bool = False,
+    notes: Sequence[str] = (),
+    unnamed: bool | None = None,
 ) -> Source:
     """Convert a table with one fix per row.
 
     Parameters
     ----------
-    frame
-        Table of fixes; its index numbers the lines or rows of the source.
+    table
+        Table of fixes; it numbers the lines, rows or paths of the source.
     options
         Options for reading the table.
-    source
-        The file's name.
-    place_word
-        What the index numbers: "line", "row" or "path".
     vehicle
         Name of the vehicle, if the table is of one vehicle.
-    about
-        `ascending`, `notes` and `unnamed` of the source.
+    ascending, notes, unnamed
+        As in `Source`; `unnamed` is by default whether the table is of one vehicle.
 
     Raises
     ------
     InputError
         If columns are missing or not recognised, or any value in them is invalid, with every broken rule.
     """
-    by_role, unused = _find_columns(frame.columns, options, source)
-    if frame.empty:
-        raise InputError([f"{source}: it holds no rows"])
-    axes = [frame[by_role[role]] for role in (("lon", "lat") if options.crs is None else ("x", "y"))]
-    lon, lat = map(numbers_of, axes)
-    if options.crs is not None:
-        lon, lat = transform(options.crs, WGS84, np.column_stack((lon, lat))).T
-    speed = next((role for role in METRES_PER_SECOND if role in by_role), None)
-    speed_mps = numbers_of(frame[by_role[speed]]) * METRES_PER_SECOND[speed] if speed else np.nan
+    if not len(table):
+        raise InputError([f"{table.file}: it holds no rows"])
+    columns, unused = _find_columns(table, options)
+    table = replace(table, columns=columns, renamed=any(ours != name for ours, name in columns.items()))
     one = options.one_vehicle_a_file
-    names = pd.Categorical([vehicle]).repeat(len(frame)) if one else _names_of(frame[by_role["vehicle"]])
-    columns = {"vehicle": names, "lon": lon, "lat": lat, "speed_mps": speed_mps, "piece": 0}
-    fixes = pd.DataFrame(columns, index=frame.index)
-    stamps = frame[by_role["time"]]
-    times = Times.from_column(stamps, unit_s=options.time_unit_s, written=options.time_format)
-    times, repeated = times.in_zone(options.time_zone, pd.factorize(fixes["vehicle"])[0].astype(np.int32))
-    fixes["time_s"] = times.seconds
-    given = frame[by_role[speed]] if speed else pd.Series(np.nan, index=frame.index)
-    if faults := [f"{source}: {fault}" for fault in _faults(fixes, times, stamps, axes, given, place_word)]:
-        raise InputError(faults)
-    about = {"unnamed": one, **about}
-    about["notes"] = (*about.get("notes", ()), *unused, *(f"{source}: {note}" for note in repeated))
-    return Source(source, fixes, times.calendar, times.naive, place_word, **about)
+    names = pd.Categorical([vehicle]).repeat(len(table)) if one else identifiers(table.column("vehicle"))
+    if not one:
+        table.refuse("vehicle", names.isna(), "the name of a vehicle")
+    lon, lat = coordinates(table, ("lon", "lat") if options.crs is None else ("x", "y"))
+    if options.crs is not None:
+        known = np.isfinite(lon) & np.isfinite(lat)
+        lon, lat = transform(options.crs, WGS84, np.column_stack((lon, lat))).T
+        table.refuse("x", known & ~(np.isfinite(lon) & np.isfinite(lat)), "with y, a place on earth")
+    speed = next((role for role in METRES_PER_SECOND if table.has(role)), "speed_mps")
+    speed_mps = table.checked_numbers(speed, at_least=0, optional=True) * METRES_PER_SECOND[speed]
+    times, repeated = timed(
+        table, options.time_zone, names.codes, unit_s=options.time_unit_s, written=options.time_format
+    )
+    table.check()
+    fixes = {"vehicle": names, "time_s": times.seconds, "lon": lon, "lat": lat, "speed_mps": speed_mps, "piece": 0}
+    return Source(
+        table.file,
+        pd.DataFrame(fixes, index=table.number),
+        times.calendar,
+        times.naive,
+        table.unit,
+        ascending,
+        (*notes, *unused, *(f"{table.file}: {note}" for note in repeated)),
+        one if unnamed is None else unnamed,
+    )
 
 
-def _faults(
-    fixes: pd.DataFrame,
-    times: Times,
-    stamps: "pd.Series[Any]",
-    axes: "Sequence[pd.Series[Any]]",
-    speeds: "pd.Series[Any]",
-    place_word: str,
-) -> Iterator[str]:
-    """Yield the faults of individual fixes: lines or rows, rule, and first value in the given columns."""
-    lon, lat, speed_mps, seconds = (fixes[name].to_numpy() for name in ("lon", "lat", "speed_mps", "time_s"))
-    high = np.abs(lat) > 90
-    swapped = high & (np.abs(lat) <= 180) & (np.abs(lon) <= 90)
-    hint = "; longitude and latitude look swapped" if high.any() and swapped.sum() * 2 > high.sum() else ""
-    for wrong, rule, columns in (
-        ((fixes["vehicle"] == "").to_numpy(), "vehicle must have a name", ()),
-        (~np.isfinite(seconds), f"time must be {TIME_RULE}", (stamps,)),
-        (times.without_zone, MIXED_ZONES, (stamps,)),
-        (np.abs(seconds) >= LATEST_S, "time must be within the years to 9999, in seconds since 1970", (seconds,)),
-        (~(np.isfinite(lon) & np.isfinite(lat)), "lon and lat must be numbers", axes),
-        (high, f"lat must be -90 … 90 degrees{hint}", (lat,)),
-        (np.abs(lon) > 180, "lon must be -180 … 180 degrees", (lon,)),
-        (speed_mps < 0, "speed must not be below 0", (speed_mps,)),
-        (_not_numbers(speeds, speed_mps), "speed must be a number, or nothing", (speeds,)),
-    ):
-        if wrong.any():
-            received = [_quoted(column[wrong]) for column in columns]
-            got = f", got {' and '.join(received)}" if received else ""
-            places = fixes.index[wrong]
-            rows = numbers_in_words(places[:SHOWN_ROWS].tolist(), total=len(places), unit=place_word)
-            yield f"{rows}: {rule}{got}"
-
-
-def _not_numbers(column: "pd.Series[Any]", numbers: FloatArray) -> "NDArray[np.bool_]":
-    """Return where a column states something that is no finite number."""
-    missing = column.isna() | column.astype(str).str.strip().str.lower().isin(_NOTHING)
-    return (~missing).to_numpy() & ~np.isfinite(numbers)
-
-
-def system_of(crs: object | None) -> pyproj.CRS | None:
-    """Return the coordinate system named by `crs`; None if `crs` is None.
+def in_degrees(points: Any, source: str) -> pd.DataFrame:
+    """Convert a GeoDataFrame of points to a table with `lon` and `lat` in place of its geometry.
 
     Raises
     ------
     InputError
-        If it names no coordinate system.
+        If it has other geometries than points, or its coordinate system is unknown.
     """
-    try:
-        return None if crs is None else pyproj.CRS.from_user_input(crs)
-    except CRSError as error:
-        raise InputError([f"crs must name a coordinate system, got {crs!r}: {error}"]) from None
+    places = points.geometry
+    if points.crs is None or not (places[~(places.isna() | places.is_empty)].geom_type == "Point").all():
+        raise InputError([f"{source}: its geometry must be points in a known coordinate system"])
+    degrees = places.to_crs(WGS84)
+    return pd.DataFrame(points.drop(columns=places.name)).assign(lon=degrees.x.to_numpy(), lat=degrees.y.to_numpy())
 
 
 def stem_of(file: Path) -> str:
@@ -242,23 +205,7 @@ def stem_of(file: Path) -> str:
     return Path(unpacked_name(file)).stem
 
 
-def numbers_of(column: "pd.Series[Any]") -> FloatArray:
-    """Return a column as numbers, NaN where there is no finite number."""
-    if column.dtype.kind not in "iuf":
-        column = numbers_in(column)
-    numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
-    return np.where(np.isfinite(numbers), numbers, np.nan)
-
-
-def _quoted(values: "pd.Series[Any] | FloatArray") -> str:
-    """Quote the first of some values as it is in the table, or a number computed from it."""
-    if isinstance(values, np.ndarray):
-        return f"{values[0]:.12g}"
-    first = values.iloc[0]
-    return "nothing" if pd.isna(first) else repr(str(first)[:60])
-
-
-def _find_columns(columns: "pd.Index[Any]", options: TraceOptions, source: str) -> tuple[dict[str, str], list[str]]:
+def _find_columns(table: Table, options: TraceOptions) -> tuple[dict[str, str], list[str]]:
     """Select columns as given by the user, and by their names otherwise; return them by role, and notes.
 
     Raises
@@ -266,30 +213,22 @@ def _find_columns(columns: "pd.Index[Any]", options: TraceOptions, source: str) 
     InputError
         With one message per column that does not exist or is not recognised.
     """
-    seen = [str(name) for name in columns]
-    faults = [
-        f"{source}: no column {column!r} for {role}; its columns are {_listed(seen)}"
-        for role, column in options.columns.items()
-        if column not in seen
-    ]
+    source, seen, given = table.file, table.names, options.columns
     places = ("x", "y") if options.crs is not None else ("lon", "lat")
     wanted = (*(() if options.one_vehicle_a_file else ("vehicle",)), "time", *places)
-    found = {role: column for role, column in options.columns.items() if role in _KNOWN}
-    for role in (*wanted, *METRES_PER_SECOND):
-        if role in found or (role in METRES_PER_SECOND and not found.keys().isdisjoint(METRES_PER_SECOND)):
-            continue
-        free = [name for name in seen if name not in found.values()]
-        named = ([name for name in free if comparable_name(name) in names] for names in _KNOWN[role])
-        candidates = next(filter(None, named), [])
-        if len(candidates) == 1:
-            found[role] = candidates[0]
-        elif role in wanted:
-            many = (
-                f"columns {_listed(candidates)} are all candidates"
-                if candidates
-                else "no column has a known name for it"
-            )
-            rule = f"{many}; its columns are {_listed(seen)}; name one in traffic.columns{_hint(role, seen)}"
+    speeds = () if given.keys() & METRES_PER_SECOND.keys() else METRES_PER_SECOND
+    found = find_columns(seen, {role: _KNOWN[role] for role in (*wanted, *speeds)}, given=given)
+    faults = [
+        f"{source}: no column {column!r} for {role}; its columns are {listed(seen)}"
+        for role, column in given.items()
+        if column not in seen
+    ]
+    for role in wanted:
+        if role not in found:
+            common = {name for likely in _KNOWN[role] for name in likely}
+            alike = [name for name in seen if comparable_name(name) in common and name not in found.values()]
+            why = f"columns {listed(alike)} are all candidates" if alike else "no column has a known name for it"
+            rule = f"{why}; its columns are {listed(seen)}; name one in traffic.columns{_hint(role, seen)}"
             faults.append(f"{source}: {role}: {rule}")
     if faults:
         raise InputError(faults)
@@ -306,16 +245,3 @@ def _hint(role: str, seen: Sequence[str]) -> str:
     if role in {"lon", "lat"} and {"x", "y"} <= set(map(comparable_name, seen)):
         return "; for places in metres give traffic.crs"
     return "; or is there one file per vehicle: one_vehicle_a_file = true?" if role == "vehicle" else ""
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(repr(name[:60]) for name in names[:20])
-    return shown + (f" … ({len(names)} in all)" if len(names) > 20 else "")
-
-
-def _names_of(column: "pd.Series[Any]") -> pd.Categorical:
-    """Return the name of the vehicle in each row, "" if there is none; a float 7.0 is vehicle 7."""
-    codes, found = pd.factorize(column, use_na_sentinel=True)
-    names = [str(int(name)) if isinstance(name, float) and name.is_integer() else str(name).strip() for name in found]
-    again, distinct = pd.factorize(np.array([*names, ""], dtype=object))
-    return pd.Categorical.from_codes(again[codes], pd.Index(distinct))

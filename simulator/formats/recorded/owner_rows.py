@@ -10,7 +10,7 @@ import pandas as pd
 from simulator.arrays import IntArray, Mask
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
-from simulator.files.tables import MOST_EXACT, FileFormat, Table, numbers_in
+from simulator.files.tables import FileFormat, Table, identifiers, numbers_in
 from simulator.traffic.trips import too_many
 
 _WHOLE = 1e-9
@@ -55,16 +55,6 @@ def read_rows(file: str | Path, *, columns: Mapping[str, str | int], format_: Fi
         conditions = ", ".join(f"{column} = {' or '.join(map(repr, to))}" for column, to in format_.where.items())
         raise InputError([f"{file}: of its {counted(len(table), 'row')}, none has {conditions}"])
     return table, chosen
-
-
-def texts_of(table: Table, name: str) -> "pd.Series[str]":
-    """Read a column as text without surrounding blanks; NA where a value is empty."""
-    column = table.column(name)
-    whole = pd.api.types.is_float_dtype(column) and column.dropna().between(-MOST_EXACT, MOST_EXACT).all()
-    if whole and (column.dropna() % 1 == 0).all():
-        column = column.astype("Int64")  # numeric names in a column with empty values
-    text: pd.Series[str] = column.astype("string").str.strip()
-    return text.mask(text == "")
 
 
 def _number(column: str, file: str) -> int:
@@ -112,7 +102,7 @@ def without_duplicates(table: Table, rows: pd.DataFrame, *, rule: str | None) ->
         return everything, []  # only the owners' places are known
     frame = pd.DataFrame({"site": rows["site"].array})
     for name in distinct_by:
-        frame[name] = (rows["arrive_s"] if name == "time" else texts_of(table, name)).array
+        frame[name] = rows["arrive_s"].array if name == "time" else identifiers(table.column(name))
     repeated = frame.duplicated(keep="first").to_numpy()
     if not repeated.any():
         return everything, []

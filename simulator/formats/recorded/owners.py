@@ -12,15 +12,14 @@ import pyproj
 from simulator.arrays import FloatArray, Mask
 from simulator.files.errors import InputError
 from simulator.files.messages import counted, notes_of
-from simulator.files.tables import FileFormat, Table
+from simulator.files.tables import FileFormat, Table, identifiers
 from simulator.formats.recorded.owner_rows import (
     owners_of,
     read_rows,
-    texts_of,
     without_duplicates,
 )
 from simulator.formats.recorded.places import place_rows
-from simulator.formats.recorded.times import CALENDAR_FROM_S, MIXED_ZONES, NAIVE, Times, moment_of
+from simulator.formats.recorded.times import CALENDAR_FROM_S, NAIVE, Times, moment_of, timed
 from simulator.roads import RoadNetwork
 from simulator.traffic.recording import Recording
 
@@ -122,12 +121,10 @@ def read_owners(file: str | Path, reading: OwnerOptions, *, crs: pyproj.CRS | No
     if not number.any():
         raise InputError([f"{file}: it holds no data owner: every count is 0"])
     each = rows.loc[rows.index.repeat(number)].sort_values("arrive_s", kind="stable")
-    present_s = None
-    if table.has("time"):
-        arrive_s = each["arrive_s"].to_numpy()
-        present_s = arrive_s, arrive_s + (np.inf if reading.dwell_s is None else reading.dwell_s)
+    arrive_s = np.nan_to_num(each["arrive_s"].to_numpy())
+    leave_s = arrive_s + (reading.dwell_s if table.has("time") and reading.dwell_s is not None else np.inf)
     sites = replace(sites, of_owner=each["site"].to_numpy())
-    return Recording.of_owners(sites, present_s, read=notes_of("rows", notes), epoch_s=epoch_s)
+    return Recording.of_owners(sites, arrive_s, leave_s, read=notes_of("rows", notes), epoch_s=epoch_s)
 
 
 def _arrivals(table: Table, reading: OwnerOptions) -> tuple[FloatArray, Mask, list[str], float | None]:
@@ -148,26 +145,19 @@ def _arrivals(table: Table, reading: OwnerOptions) -> tuple[FloatArray, Mask, li
     if not table.has("time"):
         return np.full(len(table), np.nan), np.ones(len(table), dtype=bool), [], None
     start, time_zone = reading.start, reading.time_zone
-    column = table.column("time")
-    times = Times.from_column(column, unit_s=reading.time_unit_s)
-    table.refuse("time", times.without_zone, f"like the others: {MIXED_ZONES}")
-    table.check()
     # No order of rows tells the two passes of a repeated hour apart: each row is on its own.
-    local, repeated = times.in_zone(time_zone, np.arange(len(table), dtype=np.int32))
-    rule = "a number, as the others are" if times.numbers else "a date and time, as ISO 8601 has them"
-    missing = column.isna() | (column.astype("string").str.strip() == "")
-    table.refuse("time", ~(np.isfinite(local.seconds) | missing.to_numpy(dtype=bool)), rule)
+    times, repeated = timed(table, time_zone, np.arange(len(table)), unit_s=reading.time_unit_s, optional=True)
     table.check()
-    at_s = local.seconds
+    at_s = times.seconds
     known = np.isfinite(at_s)
-    notes = [f"{table.file}: {note}" for note in ([NAIVE] if local.naive else repeated if times.naive else [])]
+    notes = [f"{table.file}: {note}" for note in ([NAIVE] if times.naive else repeated)]
     if not known.all():
         untimed = counted(int((~known).sum()), "row")
         notes.append(f"{table.file}: left out {untimed} without a time: {table.rows_in_words(~known)}")
     if not known.any():
         raise InputError([f"{table.file}: no row is left: none that counts has a time"])
     zero = float(at_s[known].min()) if start is None else _start(start, reading, numeric=times.numbers, file=table.file)
-    if local.naive and isinstance(start, str) and not Times.from_text(pd.Series([start])).naive:
+    if times.naive and isinstance(start, str) and not Times.from_text(pd.Series([start])).naive:
         raise InputError([f"{table.file}: its times name no time zone, so start must name none, got {start!r}"])
     with np.errstate(invalid="ignore"):
         at_s = at_s - zero
@@ -196,9 +186,9 @@ def _start(start: str | float, reading: OwnerOptions, *, numeric: bool, file: st
 
 def _last_of_each(table: Table, rows: pd.DataFrame, keep: Mask) -> Mask:
     """Select the row with the last time of each owner, and the last of rows with equal time; (rows,) bool."""
-    owner = texts_of(table, "owner")
-    table.refuse("owner", owner.isna().to_numpy(dtype=bool) & keep, "the name of an owner")
+    owner = identifiers(table.column("owner"))
+    table.refuse("owner", owner.isna() & keep, "the name of an owner")
     table.check()
-    moves = pd.DataFrame({"owner": owner.array, "time": rows["arrive_s"].array})[keep]
+    moves = pd.DataFrame({"owner": owner, "time": rows["arrive_s"].array})[keep]
     last = moves.sort_values("time", kind="stable").drop_duplicates("owner", keep="last").index
     return np.isin(np.arange(len(table)), last)

@@ -12,9 +12,9 @@ import pyproj
 from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
-from simulator.files.tables import FileFormat, Table
-from simulator.formats.recorded.owner_rows import read_rows, texts_of
-from simulator.roads.projection import WGS84, crs_about, transform, true_plane, utm_about
+from simulator.files.tables import FileFormat, Table, identifiers
+from simulator.formats.recorded.owner_rows import read_rows
+from simulator.roads.projection import WGS84, coordinates, crs_about, transform, true_plane, utm_about
 from simulator.traffic.recording import Sites
 
 SIDE_M = 1000.0
@@ -96,8 +96,9 @@ def place_rows(
     notes: list[str] = []
     axes = ("lon", "lat") if table.has("lon") else ("x", "y") if table.has("x") else ()
     keep = np.ones(len(table), dtype=bool)
-    east, north = _coordinates(table, chosen, axes) if axes else (np.zeros(0), np.zeros(0))
+    east, north = coordinates(table, axes, chosen=chosen) if axes else (np.zeros(0), np.zeros(0))
     if axes:
+        table.check()
         known = np.isfinite(east) & np.isfinite(north)
         _left_out(notes, table, chosen & ~known, f"without {axes[0]} and {axes[1]}")
         keep &= known
@@ -105,9 +106,9 @@ def place_rows(
         inside = (east >= window[0]) & (east <= window[2]) & (north >= window[1]) & (north <= window[3])
         _left_out(notes, table, chosen & keep & ~inside, "outside the window")
         keep &= inside
-    name = texts_of(table, "place") if table.has("place") else None
+    name = identifiers(table.column("place")) if table.has("place") else None
     if name is not None:
-        named = name.notna().to_numpy(dtype=bool)
+        named = name.notna()
         _left_out(notes, table, chosen & keep & ~named, "without a place")
         keep &= named
     if not (keep & chosen).any():
@@ -147,26 +148,8 @@ def _left_out(notes: list[str], table: Table, which: Mask, why: str) -> None:
         notes.append(f"{table.file}: left out {counted(int(which.sum()), 'row')} {why}: {table.rows_in_words(which)}")
 
 
-def _coordinates(table: Table, chosen: Mask, axes: tuple[str, str]) -> tuple[FloatArray, FloatArray]:
-    """Read both axes of every row, NaN where empty; values of the used rows must be valid."""
-    (east, odd_east), (north, odd_north) = (table.optional_numbers(axis) for axis in axes)
-    unit = "degrees" if axes[0] == "lon" else "metres"
-    for axis, odd in zip(axes, (odd_east, odd_north), strict=True):
-        table.refuse(axis, odd & chosen, f"a number of {unit}")
-    if axes[0] == "lon":
-        far_east, far_north = np.abs(east) > 180, np.abs(north) > 90
-        outside = far_north & chosen
-        far = (np.abs(north) > 180) | (np.abs(east) > 90)
-        hint = ": are lon and lat swapped?" if outside.any() and not far[chosen].any() else ""
-        table.refuse("lon", far_east & chosen, f"within -180 and 180{hint}")
-        table.refuse("lat", outside, f"within -90 and 90{hint}")
-        east[far_east | far_north], north[far_east | far_north] = np.nan, np.nan
-    table.check()
-    return east, north
-
-
 def _distinct(
-    name: "pd.Series[str] | None", east: FloatArray, north: FloatArray, keep: Mask
+    name: pd.Categorical | None, east: FloatArray, north: FloatArray, keep: Mask
 ) -> tuple[IntArray, IntArray, list[str] | None]:
     """Return the site of each row, numbered in natural order, and the first row and the name of each site."""
     rows = np.flatnonzero(keep)

@@ -12,9 +12,10 @@ from simulator.files.errors import InputError
 from simulator.files.tntp_text import finite_number
 from simulator.files.xml_elements import root_of
 from simulator.formats.recorded import trace_documents, trace_tables
-from simulator.formats.recorded.fixes import Source, TraceOptions, system_of
+from simulator.formats.recorded.fixes import Source, TraceOptions
 from simulator.formats.recorded.times import Times
 from simulator.formats.recorded.trace import Order, Trace
+from simulator.roads.projection import known_crs
 
 _BY_NAME: Mapping[str, str] = {
     ".parquet": "parquet",
@@ -132,7 +133,7 @@ def read_trace(
     """
     if format not in FORMATS:
         raise InputError([f"format must be one of {', '.join(FORMATS)}, got {format!r}"])
-    options = TraceOptions(crs=system_of(crs), **reading)
+    options = TraceOptions(crs=None if crs is None else known_crs(crs, "crs"), **reading)
     parts: list[Source] = []
     faults: list[str] = []
     owner: dict[str, Path] = {}

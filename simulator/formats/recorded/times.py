@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
+from simulator.arrays import FloatArray, IntArray, Mask
 from simulator.files.messages import counted
-from simulator.files.tables import numbers_in
+from simulator.files.tables import Table, numbers_in
 
 CALENDAR_FROM_S = 1e8
 """Numbers from this value on are seconds since 1970 (3 March 1973 and later); smaller numbers are relative."""
@@ -65,7 +65,7 @@ class Times:
         none = np.zeros(len(self.seconds), dtype=bool)
         return none if self.zoned is None or not self.zoned.any() else np.isfinite(self.seconds) & ~self.zoned
 
-    def in_zone(self, zone: str | None, vehicle: Int32Array) -> tuple["Times", list[str]]:
+    def in_zone(self, zone: str | None, vehicle: IntArray) -> tuple["Times", list[str]]:
         """Return times that name no time zone as those of the clocks of a zone, with its summer time.
 
         In the hour that the end of summer time repeats, the times of a vehicle are of the first pass until they go
@@ -77,7 +77,7 @@ class Times:
         zone
             Name of the zone; None leaves the times as they are.
         vehicle
-            (n,) int32: the vehicle of each time.
+            (n,) integers: the vehicle of each time.
 
         Returns
         -------
@@ -153,6 +153,43 @@ class Times:
         text = (column.astype("Int64") if whole else column).astype("string").str.strip()
         stamps = pd.to_datetime(text, format=written, utc=True, errors="coerce")
         return cls(_seconds(stamps), calendar=True, naive="%z" not in written.lower())
+
+
+def timed(
+    table: Table,
+    zone: str | None,
+    vehicle: IntArray,
+    *,
+    unit_s: float | None,
+    written: str | None = None,
+    optional: bool = False,
+) -> tuple[Times, list[str]]:
+    """Read the column `time` of a table, and note the rows without a valid time.
+
+    Parameters
+    ----------
+    table
+        Any table with the column.
+    zone, vehicle
+        As for `Times.in_zone`.
+    unit_s, written
+        As for `Times.from_column`.
+    optional
+        Whether times may be missing.
+
+    Returns
+    -------
+    tuple
+        The times, NaN where there is none, and notes.
+    """
+    column = table.column("time")
+    times = Times.from_column(column, unit_s=unit_s, written=written)
+    table.refuse("time", times.without_zone, f"like the others: {MIXED_ZONES}")
+    local, notes = times.in_zone(zone, vehicle)
+    unknown = ~np.isfinite(local.seconds)
+    table.refuse("time", table.stated("time", unknown) if optional else unknown, TIME_RULE)
+    table.refuse("time", np.abs(local.seconds) >= LATEST_S, "within the years to 9999, in seconds since 1970")
+    return local, notes
 
 
 def moment_of(text: str, zone: str | None = None) -> float | None:

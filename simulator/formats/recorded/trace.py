@@ -10,8 +10,10 @@ import pandas as pd
 from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
 from simulator.files.errors import InputError
 from simulator.files.messages import Note, counted, warning
-from simulator.formats.recorded.fixes import Source, TraceOptions, checked_fixes, system_of
+from simulator.files.tables import Table
+from simulator.formats.recorded.fixes import Source, TraceOptions, checked_fixes, in_degrees
 from simulator.formats.recorded.times import LOCAL, NAIVE, in_words
+from simulator.roads.projection import known_crs
 
 Order = Literal["auto", "ascending", "any"]
 
@@ -159,8 +161,8 @@ class Trace:
         source: str = "the table",
     ) -> "Trace":
         """Build a trace from a table with one fix per row; columns as in `read_trace`."""
-        options, rows = TraceOptions(columns or {}, system_of(crs)), frame.set_axis(range(1, len(frame) + 1))
-        return cls.from_sources([checked_fixes(rows, options, source=source, place_word="row")], order=order)
+        options = TraceOptions(columns or {}, None if crs is None else known_crs(crs, "crs"))
+        return cls.from_sources([checked_fixes(Table.from_frame(frame, title=source), options)], order=order)
 
     @classmethod
     def from_geodataframe(
@@ -192,24 +194,14 @@ class Trace:
         InputError
             If geometries are not points, the coordinate system is unknown, or a column is missing.
         """
-        source = "the GeoDataFrame"
-        if frame.crs is None:
-            raise InputError([f"{source}: its coordinate system (crs) must be known"])
-        empty = frame.geometry.isna() | frame.geometry.is_empty
-        if not (frame.geometry[~empty].geom_type == "Point").all():
-            raise InputError([f"{source}: its geometry must be points"])
-        wanted = {"vehicle": vehicle, "speed_mps": speed_mps, "time": time}
-        named = {role: column for role, column in wanted.items() if column is not None}
-        faults = [f"{source}: no column {column!r} for {role}" for role, column in named.items() if column not in frame]
-        if faults:
-            raise InputError(faults)
-        degrees = frame.geometry.to_crs("EPSG:4326")
-        plain = pd.DataFrame({role: frame[column].to_numpy() for role, column in named.items()})
+        source, plain = "the GeoDataFrame", in_degrees(frame, "the GeoDataFrame")
         if time is None and isinstance(frame.index, pd.RangeIndex):
             raise InputError([f"{source}: its index holds row numbers, not times: name the column of times as time"])
-        plain["time"] = frame.index if time is None else frame[time].reset_index(drop=True)
-        plain["lon"], plain["lat"] = degrees.x.to_numpy(), degrees.y.to_numpy()
-        return cls.from_frame(plain, columns={name: name for name in plain.columns}, order=order, source=source)
+        if time is None:
+            plain["time"] = frame.index
+        wanted = {"vehicle": vehicle, "time": "time" if time is None else time, "speed_mps": speed_mps}
+        columns = {role: str(column) for role, column in wanted.items() if column is not None}
+        return cls.from_frame(plain, columns=columns | {"lon": "lon", "lat": "lat"}, order=order, source=source)
 
     @classmethod
     def from_trajectories(cls, collection: Any, *, order: Order = "auto") -> "Trace":
@@ -317,7 +309,9 @@ def _copies(fixes: pd.DataFrame) -> dict[int, int]:
 def _at_null_island(lon: FloatArray, lat: FloatArray) -> Mask:
     """Return which places are the 0, 0 that receivers write without a position: there is no city nearby."""
     zero = (lon == 0.0) & (lat == 0.0)
-    far = 0.0 if zero.all() else max(abs(float(np.median(axis[~zero]))) for axis in (lon, lat))
+    if zero.all() or not zero.any():
+        return np.zeros(len(lon), dtype=bool)
+    far = max(abs(float(np.median(axis[~zero]))) for axis in (lon, lat))
     return zero if far > _NULL_ISLAND_DEGREES else np.zeros(len(lon), dtype=bool)
 
 

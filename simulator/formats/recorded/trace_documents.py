@@ -9,11 +9,13 @@ import pandas as pd
 from simulator.files.compressed_io import JSON_TIMES, opened
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
+from simulator.files.tables import Table, recognized
 from simulator.files.xml_elements import TEXT, elements_of
 from simulator.formats.recorded.fixes import Source, TraceOptions, checked_fixes, stem_of
 from simulator.formats.recorded.trace_tables import fixes_of_sumo
 
-_SUMO_COLUMNS = ("vehicle_id", "timestep_time", "vehicle_x", "vehicle_y", "vehicle_speed")
+_BATCH = 100_000
+_SUMO_COLUMNS = ("line", "vehicle_id", "timestep_time", "vehicle_x", "vehicle_y", "vehicle_speed")
 
 
 def read_sumo_fcd(file: Path, options: TraceOptions) -> Source:
@@ -26,23 +28,31 @@ def read_sumo_fcd(file: Path, options: TraceOptions) -> Source:
     InputError
         If the file is not such a document, or a value in it is invalid.
     """
-    rows: list[tuple[str | None, ...]] = []
-    lines: list[int] = []
+    parts: list[pd.DataFrame] = []
+    rows: list[tuple[Any, ...]] = []
     time, others = None, 0
-    for element in elements_of(file, root="fcd-export"):
-        name, attributes = element.local_name, element.attributes
-        if attributes is None:
-            continue
+    for element in elements_of(file, root="fcd-export", ends=False):
+        name, attributes = element.local_name, element.attributes or {}
         if name == "timestep":
             time = attributes.get("time")
         elif name == "vehicle":
-            rows.append((attributes.get("id"), time, *map(attributes.get, ("x", "y", "speed"))))
-            lines.append(element.line)
+            rows.append((element.line, attributes.get("id"), time, *map(attributes.get, ("x", "y", "speed"))))
         elif name in {"person", "container"}:
             others += 1
-    frame = pd.DataFrame(rows, columns=_SUMO_COLUMNS, index=lines, dtype="object")
+        if len(rows) == _BATCH:
+            parts.append(_columns(rows))
+            rows.clear()
+    frame = pd.concat([*parts, _columns(rows)] if rows or not parts else parts, ignore_index=True)
     notes = (f"{file}: left out {counted(others, 'place')} of persons and containers",) if others else ()
-    return fixes_of_sumo(frame, options, source=str(file), place_word="line", notes=notes)
+    table = Table.from_frame(frame, title=str(file), number=frame["line"].to_numpy(), unit="line")
+    return fixes_of_sumo(table, options, notes=notes)
+
+
+def _columns(rows: list[tuple[Any, ...]]) -> pd.DataFrame:
+    """Return rows of the columns `_SUMO_COLUMNS`; numbers take a tenth of the memory that their texts take."""
+    frame = pd.DataFrame(rows, columns=_SUMO_COLUMNS, dtype="object")
+    numbers = {name: recognized(frame[name]) for name in _SUMO_COLUMNS[2:]}
+    return frame.astype({"line": "int64", "vehicle_id": "str"}).assign(**numbers)
 
 
 def read_gpx(file: Path, options: TraceOptions) -> Source:
@@ -79,11 +89,12 @@ def read_gpx(file: Path, options: TraceOptions) -> Source:
         raise InputError([f"{file}: it holds no point of a track"])
     stem, several = stem_of(file), len({number for number, _, _ in points}) > 1
     columns = {"time": "time", "lon": "lon", "lat": "lat", "speed_mps": "speed"}
-    frame = pd.DataFrame(
-        {role: [point.get(name) for _, _, point in points] for role, name in columns.items()}, index=lines
-    ).assign(vehicle=[f"{stem}/{number}" if several else stem for number, _, _ in points])
+    frame = pd.DataFrame({role: [point.get(name) for _, _, point in points] for role, name in columns.items()}).assign(
+        vehicle=[f"{stem}/{number}" if several else stem for number, _, _ in points]
+    )
     own = TraceOptions(time_zone=options.time_zone)
-    made = checked_fixes(frame, own, source=str(file), place_word="line", ascending=True, unnamed=True)
+    table = Table.from_frame(frame, title=str(file), number=lines, unit="line")
+    made = checked_fixes(table, own, ascending=True, unnamed=True)
     return made.in_pieces([segment for _, segment, _ in points])
 
 
@@ -128,10 +139,11 @@ def read_json_paths(file: Path, options: TraceOptions) -> Source:
             raise InputError([f"{file}: path {number}: must be {form}"]) from None
     if not rows:
         raise InputError([f"{file}: it holds no point of a path"])
-    frame = pd.DataFrame(rows, columns=["path", "vehicle", "time", "lon", "lat"]).set_index("path")
+    frame = pd.DataFrame(rows, columns=["path", "vehicle", "time", "lon", "lat"])
+    table = Table.from_frame(frame, title=str(file), number=frame["path"].to_numpy(), unit="path")
     own = TraceOptions(time_unit_s=options.time_unit_s)
     unnamed = not kepler or all(_kepler(item)[0] is None for item in items)
-    made = checked_fixes(frame, own, source=str(file), place_word="path", ascending=True, unnamed=unnamed)
+    made = checked_fixes(table, own, ascending=True, unnamed=unnamed)
     return made.in_pieces(made.fixes.index)
 
 

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
-from simulator.files.tables import Table, TextFormat, check_parquet, column_names, comparable_name, find_columns
-from simulator.formats.recorded.fixes import Source, TraceOptions, checked_fixes, numbers_of, stem_of
+from simulator.files.tables import Table, TextFormat, column_names, comparable_name, find_columns
+from simulator.formats.recorded.fixes import Source, TraceOptions, checked_fixes, in_degrees, stem_of
 from simulator.roads.projection import WGS84, transform
 
 T_DRIVE = ("vehicle", "time", "lon", "lat")
@@ -40,8 +40,13 @@ def read_csv(file: Path, options: TraceOptions) -> Source:
     text = [name for name in names if _may_name_a_vehicle(name)]
     table = Table.from_file(file, format_=options.text, text=(), identifiers=text, keep_blank=True)
     # The header is the first line that is not blank; a quoted field that spans several lines counts as one line.
-    frame = table.frame.set_axis(table.number + 1).dropna(how="all")
-    return _fixes_of_table(frame, options, file, place_word="line")
+    return _fixes_of_table(_lines(table, before=1), options)
+
+
+def _lines(table: Table, *, before: int = 0) -> Table:
+    """Return the rows that are not blank, numbered by their lines; `before` lines precede the first row."""
+    table = replace(table, number=table.number + before, unit="line", renamed=False)
+    return table.kept(table.frame.notna().any(axis=1).to_numpy())
 
 
 def read_tdrive(file: Path, options: TraceOptions) -> Source:
@@ -69,12 +74,13 @@ def read_geolife(file: Path, options: TraceOptions) -> Source:
     table = Table.from_file(
         file, format_=text, header=GEOLIFE, text=("date", "clock"), keep_blank=True, skip=_HEAD_LINES
     )
-    frame = table.frame.set_axis(table.number + _HEAD_LINES).dropna(how="all")
-    frame["time"] = frame["date"] + " " + frame["clock"]
+    table = _lines(table, before=_HEAD_LINES)
+    frame = table.frame.assign(time=table.frame["date"] + " " + table.frame["clock"])
+    table = Table.from_frame(frame, title=str(file), number=table.number, unit=table.unit)
     folder = file.absolute().parent
     user = folder.parent.name if folder.name.lower() == "trajectory" else folder.name
     own = TraceOptions({"time": "time"}, one_vehicle_a_file=True, time_zone=options.time_zone or "UTC")
-    source = checked_fixes(frame, own, source=str(file), vehicle=user, place_word="line", unnamed=False)
+    source = checked_fixes(table, own, vehicle=user, unnamed=False)
     return source.in_pieces(int(source.fixes["time_s"].iloc[0]))
 
 
@@ -85,10 +91,7 @@ def _fixes_without_header(
     table = Table.from_file(
         file, format_=text, header=names, text=identifiers, identifiers=identifiers, keep_blank=True
     )
-    frame = table.frame.set_axis(table.number).dropna(how="all")
-    return checked_fixes(
-        frame, options, source=str(file), vehicle=stem_of(file).removeprefix("new_"), place_word="line"
-    )
+    return checked_fixes(_lines(table), options, vehicle=stem_of(file).removeprefix("new_"))
 
 
 def _may_name_a_vehicle(column: str) -> bool:
@@ -107,60 +110,43 @@ def read_parquet(file: Path, options: TraceOptions) -> Source:
     InputError
         If the file is not Parquet, or its columns are invalid.
     """
-    try:
-        stored = pq.ParquetFile(file)
-        check_parquet(stored, file)
-        frame = _points(file) if b"geo" in (stored.schema_arrow.metadata or {}) else pd.read_parquet(file)
-        for field in stored.schema_arrow:
-            if pa.types.is_nested(field.type):  # lists and structures are neither numbers, times nor names
-                frame = frame.drop(columns=field.name, errors="ignore")
-            elif field.name in frame and (pa.types.is_binary(field.type) or pa.types.is_large_binary(field.type)):
-                frame[field.name] = frame[field.name].str.decode("utf-8")
-    except FileNotFoundError:
-        raise InputError([f"{file}: no such file"]) from None
-    except InputError:
-        raise
-    # Of pyproj and of pandas, whose own facts in the file are damaged: RuntimeError, and AttributeError.
-    except (OSError, ValueError, TypeError, LookupError, RuntimeError, AttributeError, pa.ArrowException) as error:
-        why = " ".join(str(error).split())
-        raise InputError([f"{file}: cannot be read as Parquet: {why}"]) from None
-    if frame.index.names != [None]:
-        frame = frame.reset_index()
-    return _fixes_of_table(frame.set_axis(range(1, len(frame) + 1)), options, file, place_word="row")
+    table = replace(Table.from_file(file), renamed=False)
+    if b"geo" in (pq.read_schema(file).metadata or {}):
+        import geopandas as gpd  # noqa: PLC0415 - heavy, and most Parquet has no geometry
+
+        try:
+            frame = in_degrees(gpd.read_parquet(file), str(file))
+        except InputError:
+            raise
+        # Of pyproj and of pandas, whose own facts in the file are damaged: RuntimeError, and AttributeError.
+        except (OSError, ValueError, TypeError, LookupError, RuntimeError, AttributeError, pa.ArrowException) as error:
+            why = " ".join(str(error).split())
+            raise InputError([f"{file}: cannot be read as Parquet: {why}"]) from None
+        frame = frame if frame.index.names == [None] else frame.reset_index()
+        table = Table.from_frame(frame, title=str(file))
+    return _fixes_of_table(table, options)
 
 
-def _points(file: Path) -> pd.DataFrame:
-    import geopandas as gpd  # noqa: PLC0415 - heavy, and most Parquet has no geometry
-
-    frame = gpd.read_parquet(file)
-    points = frame.geometry
-    if frame.crs is None or not (points.geom_type == "Point").all():
-        raise ValueError("its geometry must be points in a known coordinate system")
-    degrees = points.to_crs("EPSG:4326")
-    return pd.DataFrame(frame.drop(columns=points.name)).assign(lon=degrees.x.to_numpy(), lat=degrees.y.to_numpy())
-
-
-def _fixes_of_table(frame: pd.DataFrame, options: TraceOptions, file: Path, *, place_word: str) -> Source:
-    """Convert a table whose index numbers its lines or rows: SUMO's floating-car data, taxi trips, or any other."""
-    names = set(frame.columns)
+def _fixes_of_table(table: Table, options: TraceOptions) -> Source:
+    """Convert a table: SUMO's floating-car data, taxi trips, or any other."""
+    names, vehicle = set(table.names), stem_of(Path(table.file))
     sumo = {"timestep_time", "vehicle_id"} <= names or (
         {"time", "id", "x", "y", "speed"} <= names and not names.isdisjoint({"lane", "edge"})
     )
-    of_file: dict[str, Any] = {"source": str(file), "place_word": place_word}
     if options.columns:
-        return checked_fixes(frame, options, vehicle=stem_of(file), **of_file)
+        return checked_fixes(table, options, vehicle=vehicle)
     if sumo:
-        return fixes_of_sumo(frame, options, **of_file)
-    plain = set(map(comparable_name, frame.columns))
+        return fixes_of_sumo(table, options)
+    plain = set(map(comparable_name, names))
     if {"polyline", "timestamp"} <= plain:
-        return _fixes_of_polylines(frame, options, **of_file)
-    ends = [find_columns(frame.columns.tolist(), end) for end in _TRIP_ENDS]
+        return _fixes_of_polylines(table, options)
+    ends = [find_columns(table.names, end) for end in _TRIP_ENDS]
     if all(len(end) == len(_TRIP_ENDS[0]) for end in ends):
-        return _fixes_of_taxi_trips(frame, ends, options, **of_file)
+        return _fixes_of_taxi_trips(table, ends, options)
     if plain >= _ZONES:
         rule = "its trips are between taxi zones (PULocationID, DOLocationID) and have no places"
-        raise InputError([f"{file}: {rule}: files up to June 2016 have them"])
-    return checked_fixes(frame, options, vehicle=stem_of(file), **of_file)
+        raise InputError([f"{table.file}: {rule}: files up to June 2016 have them"])
+    return checked_fixes(table, options, vehicle=vehicle)
 
 
 _TRIP_ENDS: tuple[Mapping[str, Sequence[str]], ...] = tuple(
@@ -176,9 +162,7 @@ _ZONES = {"pulocationid", "dolocationid"}
 """Columns of New York's taxi trips since July 2016."""
 
 
-def _fixes_of_taxi_trips(
-    frame: pd.DataFrame, ends: Sequence[Mapping[str, str]], options: TraceOptions, *, source: str, place_word: str
-) -> Source:
+def _fixes_of_taxi_trips(table: Table, ends: Sequence[Mapping[str, str]], options: TraceOptions) -> Source:
     """Convert pick-ups and drop-offs to fixes; the vehicle is the medallion, else the trip's id, else the row.
 
     Raises
@@ -187,8 +171,8 @@ def _fixes_of_taxi_trips(
         If values are invalid.
     """
     known = {"taxi": ["medallion", "taxi_id", "vehicle_id"], "trip": ["id", "trip_id"]}
-    names = find_columns(frame.columns.tolist(), known)
-    vehicle = frame.get(names.get("taxi", names.get("trip")), frame.index.map(f"{place_word} {{}}".format))
+    names, frame = find_columns(table.names, known), table.frame.set_axis(table.number)
+    vehicle = frame.get(names.get("taxi", names.get("trip")), frame.index.map(f"{table.unit} {{}}".format))
     halves = [
         pd.DataFrame({role: frame[column] for role, column in end.items()}, index=frame.index).assign(vehicle=vehicle)
         for end in ends
@@ -196,14 +180,15 @@ def _fixes_of_taxi_trips(
     # Both ends of a trip are adjacent, so that the order of a taxi's times is checked as in the file.
     both = pd.concat(halves).sort_index(kind="stable")
     own = replace(options, columns={}, crs=None, one_vehicle_a_file=False)
-    notes = () if "taxi" in names else (f"{source}: no column names the taxi, so every trip is a vehicle of its own",)
-    return checked_fixes(both, own, source=source, place_word=place_word, notes=notes)
+    file, no_taxi = table.file, "no column names the taxi, so every trip is a vehicle of its own"
+    notes = () if "taxi" in names else (f"{file}: {no_taxi}",)
+    return checked_fixes(Table.from_frame(both, title=file, number=both.index, unit=table.unit), own, notes=notes)
 
 
 _PORTO_STEP_S = 15
 
 
-def _fixes_of_polylines(frame: pd.DataFrame, options: TraceOptions, *, source: str, place_word: str) -> Source:
+def _fixes_of_polylines(table: Table, options: TraceOptions) -> Source:
     """Convert Porto's taxi trips: a row has the time of its first place, and a JSON list of places 15 s apart.
 
     A taxi's trips are separate pieces of its recording.
@@ -213,34 +198,33 @@ def _fixes_of_polylines(frame: pd.DataFrame, options: TraceOptions, *, source: s
     InputError
         If a list of places or another value is invalid.
     """
-    names = find_columns(
-        frame.columns.tolist(), {"vehicle": ["taxi_id", "trip_id"], "time": ["timestamp"], "path": ["polyline"]}
-    )
+    known = {"vehicle": ["taxi_id", "trip_id"], "time": ["timestamp"], "path": ["polyline"]}
+    table = replace(table, columns=find_columns(table.names, known))
+    if not table.has("vehicle"):
+        raise InputError([f"{table.file}: vehicle: TAXI_ID or TRIP_ID must be a column"])
     rows: list[tuple[Any, int, Any, Any]] = []
-    for row, written in frame[names["path"]].items():
+    for row, written in zip(table.number.tolist(), table.column("path"), strict=True):
         try:
             rows += [(row, place, lon, lat) for place, (lon, lat) in enumerate(json.loads(written))]
         except (TypeError, ValueError, RecursionError):
             rule = f"POLYLINE must be a list of places [longitude, latitude], got {str(written)[:60]!r}"
-            raise InputError([f"{source}: {place_word} {row}: {rule}"]) from None
+            raise InputError([f"{table.file}: {table.unit} {row}: {rule}"]) from None
     places = pd.DataFrame(rows, columns=["row", "place", "lon", "lat"]).set_index("row")
-    trips = frame.rename(columns={names[role]: role for role in ("vehicle", "time") if role in names})
-    if "vehicle" not in trips:
-        raise InputError([f"{source}: vehicle: TAXI_ID or TRIP_ID must be a column"])
-    start_s = numbers_of(trips["time"])
-    fixes = places.join(trips[["vehicle"]].assign(start=start_s))
-    fixes["time"] = fixes.pop("start") + _PORTO_STEP_S * fixes["place"]
-    fixes = fixes.iloc[np.lexsort((fixes["place"], fixes.index, fixes["time"] - _PORTO_STEP_S * fixes["place"]))]
-    empty = len(trips) - fixes.index.nunique()
-    notes = (f"{source}: left out {counted(empty, 'trip')} without a place",) if empty else ()
-    own = TraceOptions(time_unit_s=options.time_unit_s)
-    made = checked_fixes(fixes.drop(columns="place"), own, source=source, place_word=place_word, notes=notes)
+    trips = {"vehicle": table.column("vehicle").array, "start": table.numbers("time")}
+    fixes = places.join(pd.DataFrame(trips, index=table.number))
+    fixes["time"] = fixes["start"] + _PORTO_STEP_S * fixes["place"]
+    fixes = fixes.iloc[np.lexsort((fixes["place"], fixes.index, fixes["start"]))]
+    empty = len(table) - fixes.index.nunique()
+    notes = (f"{table.file}: left out {counted(empty, 'trip')} without a place",) if empty else ()
+    made = checked_fixes(
+        Table.from_frame(fixes, title=table.file, number=fixes.index, unit=table.unit),
+        TraceOptions(time_unit_s=options.time_unit_s),
+        notes=notes,
+    )
     return made.in_pieces(made.fixes.index)
 
 
-def fixes_of_sumo(
-    frame: pd.DataFrame, options: TraceOptions, *, source: str, place_word: str, notes: tuple[str, ...] = ()
-) -> Source:
+def fixes_of_sumo(table: Table, options: TraceOptions, *, notes: tuple[str, ...] = ()) -> Source:
     """Convert SUMO's table to fixes; x and y are longitude and latitude, or metres of the network in the options.
 
     A timestep without vehicles is a row without a vehicle; such rows, and rows of persons, are left out.
@@ -250,27 +234,26 @@ def fixes_of_sumo(
     InputError
         If columns or values are invalid.
     """
-    named = "vehicle_" if "vehicle_id" in frame.columns else ""
+    named = "vehicle_" if "vehicle_id" in table.names else ""
     columns = {role: f"{named}{column}" for role, column in (("vehicle", "id"), ("x", "x"), ("y", "y"))}
-    if f"{named}speed" in frame.columns:
+    if f"{named}speed" in table.names:
         columns["speed_mps"] = f"{named}speed"
-    columns["time"] = "timestep_time" if "timestep_time" in frame.columns else "time"
-    faults = [f"{source}: no column {name!r}" for name in columns.values() if name not in frame.columns]
-    if faults:
+    columns["time"] = "timestep_time" if "timestep_time" in table.names else "time"
+    if faults := [f"{table.file}: no column {name!r}" for name in columns.values() if name not in table.names]:
         raise InputError(faults)
-    x, y = (numbers_of(frame[columns[role]]) for role in "xy")
-    empty = frame[columns["vehicle"]].isna().to_numpy() & np.isnan(x) & np.isnan(y)
-    if empty.all():
-        raise InputError([f"{source}: it holds no vehicle"])
+    table = replace(table, columns=columns)
+    x, y = table.numbers("x"), table.numbers("y")
+    present = table.column("vehicle").notna().to_numpy() | ~np.isnan(x) | ~np.isnan(y)
+    if not present.any():
+        raise InputError([f"{table.file}: it holds no vehicle"])
     if options.crs is not None:
-        raise InputError([f"{source}: crs cannot be the system of x and y: {IN_NET_METRES}"])
-    metres = (np.abs(x[~empty]) > 180).any() and (np.abs(y[~empty]) > 90).any()
+        raise InputError([f"{table.file}: crs cannot be the system of x and y: {IN_NET_METRES}"])
+    metres = (np.abs(x[present]) > 180).any() and (np.abs(y[present]) > 90).any()
     if metres and options.net is None:
-        raise InputError([f"{source}: x and y look like metres: {IN_NET_METRES}"])
+        raise InputError([f"{table.file}: x and y look like metres: {IN_NET_METRES}"])
     if options.net is not None and (metres or options.net_stated):
-        place = transform(options.net.crs, WGS84, options.net.to_city(np.column_stack((x, y))))
-        frame = frame.assign(**{columns["x"]: place[:, 0], columns["y"]: place[:, 1]})
+        lon, lat = transform(options.net.crs, WGS84, options.net.to_city(np.column_stack((x, y)))).T
+        table = replace(table, frame=table.frame.assign(**{columns["x"]: lon, columns["y"]: lat}))
     columns["lon"], columns["lat"] = columns.pop("x"), columns.pop("y")
     own = TraceOptions(columns, time_unit_s=options.time_unit_s or 1.0)
-    recorded = frame[~empty]
-    return checked_fixes(recorded, own, source=source, place_word=place_word, ascending=True, notes=notes)
+    return checked_fixes(table.kept(present), own, ascending=True, notes=notes)

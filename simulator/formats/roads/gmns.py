@@ -20,10 +20,9 @@ from simulator.formats.roads.gmns_tables import (
     read_links,
     read_nodes,
 )
-from simulator.formats.roads.tables import unique_ids
 from simulator.roads.projection import crs_about, known_crs
 from simulator.roads.raw_network import Defaults, RawNetwork
-from simulator.roads.schema import crs_faults, node_ids
+from simulator.roads.schema import crs_faults
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,16 +58,16 @@ def read_shapes(table: Table, folder: Path) -> Shapes:
         file, rows and value.
     """
     values = _values(table)
-    ids = node_ids(table.texts("geometry_id"))
-    wanted = np.array([own is None and name is not None for own, name in zip(values, ids, strict=True)])
+    ids = table.identifiers("geometry_id")
+    wanted = np.array([own is None and name != "" for own, name in zip(values, ids, strict=True)])
     if not wanted.any():
         return _lines(table, values)
     file = find_table(folder, "geometry")
     if file is None:
         raise InputError([f"{table.file}: links name a geometry_id, and {folder} has no geometry table"])
     shapes = open_table(file, required=("geometry_id", "geometry"))
-    rows = {identifier: row for row, identifier in enumerate(unique_ids(shapes, "geometry_id"))}
-    at = np.array([rows.get(identifier or "", -1) for identifier in ids], dtype=np.int64)
+    rows = {identifier: row for row, identifier in enumerate(shapes.unique_identifiers("geometry_id"))}
+    at = np.array([rows.get(identifier, -1) for identifier in ids], dtype=np.int64)
     table.refuse("geometry_id", wanted & (at < 0), f"one of {file}")
     both(shapes.check, table.check)
     lines, in_parts = _lines(table, values)

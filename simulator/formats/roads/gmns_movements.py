@@ -10,9 +10,7 @@ import pandas as pd
 from simulator.files.messages import counted
 from simulator.files.tables import column_names
 from simulator.formats.roads.gmns_tables import OWN_PREFIX, find_table, forbids, open_table, own_values
-from simulator.formats.roads.tables import unique_ids
 from simulator.roads.movements import RIGHTS_OF_WAY, TURNS, are_places, movement_table, signal_table, unnamed_turns
-from simulator.roads.schema import node_ids
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,11 +79,11 @@ def read_movements(
     if file is None:
         return movement_table(), signal_table(), []
     table = open_table(file, required=_MOVEMENT, optional=(*_LANES, "type", "ctrl_type", "allowed_uses"))
-    ids = unique_ids(table, "mvmt_id")
+    ids = table.unique_identifiers("mvmt_id")
     labels = link_table.number.tolist()
-    link_ids = pd.Index(node_ids(link_table.texts("link_id")) if link_table.has("link_id") else [], dtype="object")
+    link_ids = pd.Index(link_table.identifiers("link_id") if link_table.has("link_id") else [], dtype="object")
     at = {
-        name: known.get_indexer(pd.Index(node_ids(table.values(name)), dtype="object"))
+        name: known.get_indexer(pd.Index(table.identifiers(name), dtype="object"))
         for name, known in (
             ("node_id", nodes),
             ("ib_link_id", link_ids),
@@ -116,7 +114,7 @@ def read_movements(
     table.check()
     of_movement, remarks = _read_windows(folder)
     lanes = dict(zip(links.index.tolist(), links["lanes"].tolist(), strict=True))
-    texts = (table.texts(name) for name in ("node_id", "type", "ctrl_type", "allowed_uses"))
+    texts = (table.identifiers("node_id"), *map(table.texts, ("type", "ctrl_type", "allowed_uses")))
     wanted = {mode.lower() for mode in modes}
     rows, signals = [], {}
     groups: dict[object, dict[_Windows, int]] = {}
@@ -188,11 +186,11 @@ def _read_windows(folder: Path) -> tuple[dict[str, tuple[str, _Windows]], list[s
             return {}, [f"{file}: signal timing was not read: it lacks {', '.join(sorted(lacking))}"]
         tables[name] = open_table(file, required=required, optional=optional)
     plan, phase, movement = tables.values()
-    plan_ids, phase_ids = unique_ids(plan, "timing_plan_id"), unique_ids(phase, "timing_phase_id")
-    of_plan = node_ids(phase.values("timing_plan_id"))
+    plan_ids, phase_ids = plan.unique_identifiers("timing_plan_id"), phase.unique_identifiers("timing_phase_id")
+    of_plan = phase.identifiers("timing_plan_id")
     unknown = np.array([name not in plan_ids for name in of_plan])
     phase.refuse("timing_plan_id", unknown, "in the signal_timing_plan table")
-    of_phase = node_ids(movement.values("timing_phase_id"))
+    of_phase = movement.identifiers("timing_phase_id")
     unknown = np.array([name not in phase_ids for name in of_phase])
     movement.refuse("timing_phase_id", unknown, "in the signal_timing_phase table")
     seconds = {
@@ -212,7 +210,7 @@ def _read_windows(folder: Path) -> tuple[dict[str, tuple[str, _Windows]], list[s
     frame["all_s"] = green_s + np.nan_to_num(seconds["clearance"])
     frame["varies"] = seconds["max_green"] > seconds["min_green"]
     frame["from_s"], frame["to_s"] = own_from_s, own_to_s
-    first = {controller or "": row for row, controller in reversed([*enumerate(plan.texts("controller_id"))])}
+    first = {controller: row for row, controller in reversed([*enumerate(plan.identifiers("controller_id"))])}
     windows: dict[str, tuple[str, tuple[float, float], tuple[float, float, bool]]] = {}
     for owner, row in first.items():
         phases = frame[frame["plan"] == plan_ids[row]]
@@ -228,9 +226,9 @@ def _read_windows(folder: Path) -> tuple[dict[str, tuple[str, _Windows]], list[s
     if others := len(plan) - len(first):
         remarks.append(f"{plan.file}: left out {counted(others, 'timing plan')}: the first of each controller is read")
     found: dict[str, tuple[str, _Windows]] = {}
-    names = zip(node_ids(movement.values("mvmt_id")), of_phase, movement.texts("protection"), strict=True)
+    names = zip(movement.identifiers("mvmt_id"), of_phase, movement.texts("protection"), strict=True)
     for movement_id, phase_id, protection in names:
-        if movement_id is None or phase_id not in windows or (protection or "").lower() == "rtor":
+        if not movement_id or phase_id not in windows or (protection or "").lower() == "rtor":
             continue
         controller, (begin_s, stop_s), of_plan_cycle = windows[phase_id]
         window = (begin_s, stop_s, (protection or "protected").lower() == "protected", *of_plan_cycle)

@@ -13,11 +13,10 @@ import pandas as pd
 
 from simulator.files.errors import InputError
 from simulator.files.tables import Table, column_names, find_columns
-from simulator.formats.roads.tables import unique_ids
 from simulator.roads.projection import WGS84
 from simulator.roads.raw_network import column_of
 from simulator.roads.read_report import DroppedRows, usable_rows
-from simulator.roads.schema import MOST_LANES, node_ids, node_keys, tupled
+from simulator.roads.schema import MOST_LANES, node_keys, tupled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -275,18 +274,18 @@ def read_nodes(table: Table) -> pd.DataFrame:
         If an identifier is missing or occurs twice, or a coordinate is not a finite number; it names file, rows and
         value.
     """
-    identifiers = unique_ids(table, "node_id")
+    identifiers = table.unique_identifiers("node_id")
     x, y = (table.checked_numbers(name) for name in ("x_coord", "y_coord"))
     own = own_values(table, _NODE_RESERVED)
     table.check()
     keys = node_keys(identifiers)
     if all("node" in values for values in own) and len({values["node"] for values in own}) == len(own):
         keys = [values["node"] for values in own]
-    zones = node_ids(table.texts("zone_id"))
-    numbered = iter(node_keys([zone for zone in zones if zone is not None]))
+    zones = table.identifiers("zone_id")
+    numbered = iter(node_keys([zone for zone in zones if zone]))
     for zone, values in zip(zones, own, strict=True):
         values.pop("node", None)
-        if zone is not None:
+        if zone:
             values.setdefault("zone", next(numbered))
     nodes = {"node": column_of(keys), "x": x, "y": y, "attributes": column_of(own)}
     return pd.DataFrame(nodes).set_axis(pd.Index(identifiers, dtype="object"))
@@ -330,11 +329,11 @@ def read_links(
         If a node is unknown, a ``link_id`` occurs twice, or a value is not allowed in its column, naming file, rows,
         rule and value; or if no link can be used.
     """
-    start, end = (nodes.get_indexer(pd.Index(node_ids(table.values(name)), dtype="object")) for name in LINK_ENDS)
+    start, end = (nodes.get_indexer(pd.Index(table.identifiers(name), dtype="object")) for name in LINK_ENDS)
     for name, rows in zip(LINK_ENDS, (start, end), strict=True):
         table.refuse(name, rows < 0, "in the node table")
     if table.has("link_id"):
-        unique_ids(table, "link_id")
+        table.unique_identifiers("link_id")
     directed = [None if text is None else text.lower() for text in table.texts("directed")]
     junk = np.array([text is not None and text not in _YES | _NO for text in directed])
     table.refuse("directed", junk, "true or false")

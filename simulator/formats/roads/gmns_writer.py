@@ -12,10 +12,11 @@ import pyproj
 import shapely
 
 from simulator.files.atomic_write import export_folder
+from simulator.files.tables import identifier_list
 from simulator.formats.roads.gmns_movements import movement_tables
 from simulator.formats.roads.gmns_tables import KEEP, OWN_PREFIX
 from simulator.formats.roads.layers import in_json, plain
-from simulator.roads.schema import node_ids, node_keys
+from simulator.roads.schema import node_keys
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -141,9 +142,8 @@ def _read_as_written(texts: Sequence[str], values: Sequence[object]) -> bool:
         _is_plain(text) for text in texts
     ):
         return False
-    read = node_ids(texts)
-    known = [text for text in read if text is not None]
-    return list(read) == list(texts) and node_keys(known) == list(values)
+    read = identifier_list(texts)
+    return read == list(texts) and node_keys(read) == list(values)
 
 
 def _is_plain(text: object) -> bool:

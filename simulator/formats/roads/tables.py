@@ -9,41 +9,17 @@ import pandas as pd
 
 from simulator.files.errors import InputError, both
 from simulator.files.tables import RECOGNIZED, Table, TextFormat
-from simulator.roads.projection import WGS84
+from simulator.roads.projection import WGS84, coordinates
 from simulator.roads.raw_network import Defaults, RawNetwork, column_of
 from simulator.roads.read_report import DroppedRows, usable_rows
-from simulator.roads.schema import node_ids, node_keys
+from simulator.roads.schema import node_keys
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from numpy.typing import NDArray
 
 MPS_PER_UNIT = {"speed_mps": 1.0, "speed_mph": 1609.344 / 3600, "speed_kph": 1000 / 3600}
-
-
-def unique_ids(table: Table, name: str) -> list[str]:
-    """Read a column of identifiers, and note rows without one, or with that of another row.
-
-    Parameters
-    ----------
-    table
-        The table.
-    name
-        Our name of the column.
-
-    Returns
-    -------
-    list of str
-        As :func:`~simulator.roads.schema.node_ids` returns them, and "" for a missing one.
-    """
-    ids = [identifier or "" for identifier in node_ids(table.values(name))]
-    column = pd.Series(ids, dtype="object")
-    missing = (column == "").to_numpy(dtype=np.bool_)
-    table.refuse(name, missing, "an identifier")
-    table.refuse(name, column.duplicated(keep=False).to_numpy() & ~missing, "an identifier no other row has")
-    return ids
 
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet")
@@ -112,9 +88,10 @@ def read_tables(
         lambda: _read(nodes, columns, NODE_COLUMNS, ids=["node"], text=text),
         lambda: _read(edges, columns, EDGE_COLUMNS, ids=["from", "to"], text=text),
     )
-    names = unique_ids(node_table, "node")
+    names = node_table.unique_identifiers("node")
     axes = ("lon", "lat") if "lon" in columns else ("x", "y")
-    x, y = _coordinates(node_table, axes)
+    x, y = coordinates(node_table, axes)
+    node_table.check()
     links, dropped = _links(edge_table, {name: row for row, name in enumerate(names)})
     return RawNetwork(
         nodes=pd.DataFrame({"node": column_of(node_keys(names)), "x": x, "y": y}),
@@ -131,28 +108,10 @@ def read_tables(
     )
 
 
-def _coordinates(table: Table, axes: tuple[str, str]) -> list[NDArray[np.float64]]:
-    """Read the two coordinates of a node table.
-
-    Raises
-    ------
-    InputError
-        If a coordinate is not finite or out of range; with the faults that were noted before.
-    """
-    coordinates = [table.numbers(name) for name in axes]
-    for name, values in zip(axes, coordinates, strict=True):
-        finite = np.isfinite(values)
-        table.refuse(name, ~finite, "a finite number")
-        limit = {"lon": 180.0, "lat": 90.0}.get(name, np.inf)
-        table.refuse(name, finite & (np.abs(values) > limit), f"degrees from {-limit:g} to {limit:g}")
-    table.check()
-    return coordinates
-
-
 def _links(table: Table, node_rows: Mapping[str, int]) -> tuple[pd.DataFrame, tuple[DroppedRows, ...]]:
     """Read the rows of an edge table that can be used, and return all others by reason."""
     start, end = (
-        np.array([node_rows.get(node or "", -1) for node in node_ids(table.values(name))], dtype=np.int64)
+        np.array([node_rows.get(node, -1) for node in table.identifiers(name)], dtype=np.int64)
         for name in ("from", "to")
     )
     links = pd.DataFrame({"from": start, "to": end}, index=table.number)

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from simulator.files.errors import InputError
+from simulator.files.tables import find_columns
 from simulator.files.tntp_text import (
     Line,
     fields_of,
@@ -190,12 +191,9 @@ def _after_metadata(file: str | Path) -> Iterator[Line]:
 
 def _header(file: str, number: int, fields: list[str]) -> list[str]:
     """Return the project's names of the columns in the order of the header."""
-    order = []
-    for name in fields:
-        known = [ours for ours, theirs in NAMES.items() if name.lower() in theirs]
-        order.append(known[0] if known else name)
-    absent = [ours for ours in NAMES if order.count(ours) != 1]
-    if absent:
+    found = find_columns(fields, {ours: (theirs,) for ours, theirs in NAMES.items()})
+    if absent := [ours for ours in NAMES if ours not in found]:
         rule = f"the header must name from, to, volume and cost once each; missing or repeated: {', '.join(absent)}"
         raise InputError([f"{file}: line {number}: {rule}; got {shown(' '.join(fields))}"])
-    return order
+    ours_of = {name: ours for ours, name in found.items()}
+    return [ours_of.get(name, name) for name in fields]

@@ -10,8 +10,8 @@ import pandas as pd
 
 from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
 from simulator.files.messages import counted
+from simulator.files.tables import identifier_list, identifiers
 from simulator.roads.network import RoadNetwork
-from simulator.roads.schema import node_ids
 from simulator.traffic.paths import ShortestPaths
 
 SHOWN = 20
@@ -136,8 +136,8 @@ class TripZones:
     @classmethod
     def of_zones(cls, network: RoadNetwork) -> "TripZones":
         """Return the zones of a network: nodes with the same attribute ``zone`` form one zone; there may be none."""
-        carried = node_ids([data.get("zone") for _, data in network.graph.nodes(data=True)])
-        zone, names = pd.factorize(pd.Series(carried, dtype="object"))
+        carried = identifiers(data.get("zone") for _, data in network.graph.nodes(data=True))
+        zone, names = carried.codes, carried.categories
         nodes = np.argsort(zone, kind="stable")[np.count_nonzero(zone < 0) :].astype(np.int32)
         sizes = np.bincount(zone[zone >= 0], minlength=len(names))
         return cls(names.tolist(), np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), nodes, "zone")
@@ -149,7 +149,7 @@ class TripZones:
         If names refer to zones, the name of a node that is not a zone stands for that node: some files use node numbers
         for the centroids at the edge of a region. See `borrowed`.
         """
-        zones, nodes = cls.of_zones(network), [name or "" for name in node_ids(network.node_names)]
+        zones, nodes = cls.of_zones(network), identifier_list(network.node_names)
         known = set(zones.names)
         if not known & set(names):
             each = np.arange(len(nodes) + 1, dtype=np.int64)

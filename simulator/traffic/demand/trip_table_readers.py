@@ -3,9 +3,9 @@
 import math
 import re
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,9 +13,17 @@ import pandas as pd
 from simulator.arrays import FloatArray
 from simulator.files.compressed_io import begin_of
 from simulator.files.errors import InputError
-from simulator.files.tables import NAMELESS, RECOGNIZED, Table, TextFormat, column_names, comparable_name, find_columns
+from simulator.files.tables import (
+    NAMELESS,
+    RECOGNIZED,
+    Table,
+    TextFormat,
+    column_names,
+    comparable_name,
+    find_columns,
+    identifiers,
+)
 from simulator.files.tntp_text import finite_number, lines_of, read_metadata, row_fault, shown
-from simulator.roads.schema import node_ids
 from simulator.traffic.demand.sumo_file import seconds
 from simulator.traffic.demand.trip_table import SHOWN, TripTable
 
@@ -72,10 +80,7 @@ def columns_of(file: Path, given: Mapping[str, str], *, text: TextFormat = RECOG
         occur both or not at all, and not together with ``departure_s``, unless they were given. A rate occurs with
         ``from_s`` and ``to_s`` and without ``trips``, unless it was given.
     """
-    recognized = find_columns(
-        column_names(file, format_=text), {name: known for name, known in NAMES.items() if name not in given}
-    )
-    found = {**given, **{name: column for name, column in recognized.items() if column not in given.values()}}
+    found = find_columns(column_names(file, format_=text), NAMES, given=given)
     windows = {"from_s", "to_s"}
     if ("departure_s" in found and not windows & given.keys()) or not windows <= found.keys() | given.keys():
         for name in windows - given.keys():
@@ -172,14 +177,13 @@ def table_of_frame(frame: pd.DataFrame, *, title: str) -> TripTable:
     if frame.empty:
         raise InputError([f"{title}: it holds no rows"])
     columns = {name: name for name in NAMES if name in frame.columns}
-    number = np.arange(1, len(frame) + 1, dtype=np.int64)
-    return _checked(Table(title, frame.reset_index(drop=True), columns, [*map(str, frame.columns)], number))
+    return _checked(replace(Table.from_frame(frame, title=title), columns=columns, renamed=True))
 
 
 def _checked(table: Table, ignored: Collection[str] = ()) -> TripTable:
-    code, values = pd.factorize(pd.concat([_objects(table, name) for name in _ENDS], ignore_index=True))
-    place_of, places = pd.factorize(pd.Series(node_ids(values.tolist()), dtype="object"))
-    origin, destination = np.append(place_of, -1)[code].astype(np.int32).reshape(2, -1)
+    ends = pd.api.types.union_categoricals([identifiers(table.column(name)) for name in _ENDS])
+    places = ends.categories
+    origin, destination = ends.codes.astype(np.int32).reshape(2, -1)
     for name, end in zip(_ENDS, (origin, destination), strict=True):
         table.refuse(name, end < 0, "the identifier of a zone or node")
     from_s, to_s = _times(table)
@@ -211,12 +215,6 @@ def _checked(table: Table, ignored: Collection[str] = ()) -> TripTable:
     return built
 
 
-def _objects(table: Table, name: str) -> "pd.Series[Any]":
-    """Return a column as Python objects; lists, which Parquet may hold, as their text."""
-    column = table.column(name)
-    return pd.Series(table.values(name), dtype="object") if column.dtype == "object" else column.astype("object")
-
-
 def _times(table: Table) -> tuple[FloatArray | None, FloatArray | None]:
     if table.has("departure_s"):
         leave = _seconds(table, "departure_s")
@@ -232,16 +230,15 @@ def _seconds(table: Table, name: str) -> FloatArray:
     """Read a column of times; NaN where there is no time."""
     read = table.numbers(name)
     if table.column(name).dtype.kind not in "iuf":
-        code, values = pd.factorize(_objects(table, name))
-        read = np.array([*map(_one_time, values), np.nan])[code]
+        written = identifiers(table.column(name))
+        read = np.array([*map(_one_time, written.categories), np.nan])[written.codes]
     fine = np.isfinite(read) & (read >= 0)
     table.refuse(name, ~fine, _TIME)
     return np.where(fine, read, np.nan)
 
 
-def _one_time(value: object) -> float:
-    text = str(value)
-    read = seconds(f"{text.strip()}:00" if _HOURS_AND_MINUTES.fullmatch(text) else text, as_sumo=False)
+def _one_time(text: str) -> float:
+    read = seconds(f"{text}:00" if _HOURS_AND_MINUTES.fullmatch(text) else text, as_sumo=False)
     return np.nan if read is None else read
 
 

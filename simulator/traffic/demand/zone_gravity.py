@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-import pandas as pd
 
 from simulator.arrays import FloatArray
 from simulator.files.available_memory import shortage
@@ -13,7 +12,6 @@ from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.files.tables import RECOGNIZED, Table, TextFormat, column_names, find_columns
 from simulator.roads.network import RoadNetwork
-from simulator.roads.schema import node_ids
 from simulator.traffic.demand.trip_table import TripTable, TripZones, capped
 from simulator.traffic.paths import ShortestPaths
 
@@ -61,11 +59,7 @@ class ZoneMasses:
         found = find_columns(column_names(path, format_=text), _NAMES)
         columns = {name: found.get(name, name) for name in _NAMES}
         table = Table.from_file(path, columns=columns, identifiers=("zone",), format_=text)
-        names = node_ids(table.values("zone"))
-        absent = np.array([name is None for name in names])
-        table.refuse("zone", absent, "the identifier of a zone")
-        twice = pd.Series(names, dtype="object").duplicated().to_numpy(dtype=np.bool_) & ~absent
-        table.refuse("zone", twice, "a zone that no earlier row has")
+        names = table.unique_identifiers("zone")
         masses = {name: table.checked_numbers(name, at_least=0) for name in ("production", "attraction")}
         for name, values in masses.items():
             with np.errstate(over="ignore"):
@@ -77,7 +71,7 @@ class ZoneMasses:
         if reason := shortage(_PAIR_NBYTES * len(table) ** 2, to=f"join each of {len(table):,} zones to each"):
             table.broken.append(f"{file}: {reason}")
         table.check()
-        return cls(str(file), [str(name) for name in names], masses["production"], masses["attraction"])
+        return cls(str(file), names, masses["production"], masses["attraction"])
 
 
 def gravity_table(
