@@ -121,6 +121,7 @@ class Fleet(QueueEngine):
             physics.windows,
             physics.foes,
             physics.turn_lanes,
+            physics.turn_reach,
             physics.vehicle_class,
             physics.pace,
             physics.length_m,

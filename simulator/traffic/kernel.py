@@ -27,6 +27,7 @@ from numba.extending import intrinsic
 
 from mechanisms.compiled import compiled
 from simulator.arrays import FloatArray, Int32Array, IntArray, LinkIds
+from simulator.traffic.lanes import ALL_LANES
 from simulator.traffic.physics import (
     CLEARING,
     FRACTION_BITS,
@@ -170,31 +171,43 @@ def _lanes_ahead(
     onto: Index,
     turns: np.uint64,
     bits: int,
+    of_class: Index,
     lanes: Records,
     links: Records,
     movements: Records,
     turn_lanes: Bitmap,
+    turn_reach: Bitmap,
 ) -> tuple[np.uint64, np.uint64]:
     """Return the lanes of link `onto` that allow the first of `turns`, and those that also lead on for two more."""
     low = np.uint64((1 << bits) - 1)
     link = links[onto]
     code = turns & low
-    allowed = turn_lanes[link.first_turn + (np.int64(0) if code == low else np.int64(code))]
-    if code == low:
+    place = link.first_turn + (np.int64(0) if code == low else np.int64(code))
+    allowed = turn_lanes[of_class, place]
+    # With one lane there is no choice, and where all lanes lead everywhere none is preferred.
+    if code == low or allowed & (allowed - _BIT) == _LOW or turn_reach[place] == ALL_LANES:
         return allowed, allowed
     turn = np.int64(code) - 1
-    if lanes[link.first_lane].first_movement < 0:
-        return allowed, allowed
     following = link.first_out + turn
-    goal = _lanes_after(following, turns >> np.uint64(bits), bits, lanes, links, movements, turn_lanes)
-    return allowed, _leading_to(goal, allowed, link, turn, lanes, movements)
+    goal = _lanes_after(
+        following, turns >> np.uint64(bits), bits, of_class, lanes, links, movements, turn_lanes, turn_reach
+    )
+    return allowed, _leading_to(goal, allowed, link, turn, lanes, movements, turn_reach)
 
 
 @compiled
 def _leading_to(
-    goal: np.uint64, allowed: np.uint64, link: Record, turn: Index, lanes: Records, movements: Records
+    goal: np.uint64,
+    allowed: np.uint64,
+    link: Record,
+    turn: Index,
+    lanes: Records,
+    movements: Records,
+    turn_reach: Bitmap,
 ) -> np.uint64:
     """Return the lanes among those `allowed` whose turn leads to a lane of `goal`; all of them, if none does."""
+    if turn_reach[link.first_turn + 1 + turn] & goal:
+        return allowed
     best = _LOW
     for k in range(link.lanes):
         bit = _BIT << np.uint64(k)
@@ -205,22 +218,29 @@ def _leading_to(
 
 @compiled
 def _lanes_after(
-    at: Index, turns: np.uint64, bits: int, lanes: Records, links: Records, movements: Records, turn_lanes: Bitmap
+    at: Index,
+    turns: np.uint64,
+    bits: int,
+    of_class: Index,
+    lanes: Records,
+    links: Records,
+    movements: Records,
+    turn_lanes: Bitmap,
+    turn_reach: Bitmap,
 ) -> np.uint64:
     """Return the lanes of link `at` that allow the next two turns; the next one, if none allows both."""
     low = np.uint64((1 << bits) - 1)
     link = links[at]
     code = turns & low
-    allowed: np.uint64 = turn_lanes[link.first_turn + (np.int64(0) if code == low else np.int64(code))]
-    if code == low:
+    place = link.first_turn + (np.int64(0) if code == low else np.int64(code))
+    allowed: np.uint64 = turn_lanes[of_class, place]
+    second = (turns >> np.uint64(bits)) & low
+    if code == low or second == _LOW or turn_reach[place] == ALL_LANES:
         return allowed
     turn = np.int64(code) - 1
-    second = (turns >> np.uint64(bits)) & low
-    if second == _LOW or lanes[link.first_lane].first_movement < 0:
-        return allowed
     following = links[link.first_out + turn].first_turn
-    goal = turn_lanes[following + (np.int64(0) if second == low else np.int64(second))]
-    return _leading_to(goal, allowed, link, turn, lanes, movements)
+    goal = turn_lanes[of_class, following + (np.int64(0) if second == low else np.int64(second))]
+    return _leading_to(goal, allowed, link, turn, lanes, movements, turn_reach)
 
 
 @compiled
@@ -351,8 +371,7 @@ def _foe_takes(
     for pair in range(movement.foe_first, movement.foe_last):
         foe = movements[foes[pair, 0]]
         lane = lanes[foe.lane]
-        state = held[foe.lane]
-        if lane.head < 0 or (state.vehicle == lane.head and state.full_pass >= pass_no - 1):
+        if lane.head < 0:
             continue
         other = vehicles[lane.head]
         code = other.turns & low_bits
@@ -360,6 +379,9 @@ def _foe_takes(
             continue
         theirs = max(other.entry + lane.free, lane.discharge)
         if theirs >= time + gap:
+            continue
+        state = held[foe.lane]
+        if state.vehicle == lane.head and state.full_pass >= pass_no - 1:
             continue
         right = PROTECTED
         if foe.window_first >= 0:
@@ -502,6 +524,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
     windows: Int32Array,
     foes: Int32Array,
     turn_lanes: Bitmap,
+    turn_reach: Bitmap,
     vehicle_class: npt.NDArray[np.uint8],
     pace: FloatArray,
     length_m: FloatArray,
@@ -527,7 +550,8 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
 
     Parameters
     ----------
-    lanes, held, links, trips, movements, windows, foes, turn_lanes, vehicle_class, pace, length_m
+    lanes, held, links, trips, movements, windows, foes, turn_lanes, turn_reach, vehicle_class, pace,
+    length_m
         As in `LinkPhysics` (trips: its entries), with the present state.
     exits
         (total storage,) int32: the last exit times of each lane.
@@ -632,9 +656,17 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                         if ahead.lanes == 1:
                             slot = _slot(lanes[target], exits)
                         else:
-                            mine = turn_lanes[vehicle_class[vehicle] if by_class else 0]
+                            of_class = np.int64(vehicle_class[vehicle]) if by_class else np.int64(0)
                             allowed, preferred = _lanes_ahead(
-                                onto, turns >> turn_shift, bits, lanes, links, movements, mine
+                                onto,
+                                turns >> turn_shift,
+                                bits,
+                                of_class,
+                                lanes,
+                                links,
+                                movements,
+                                turn_lanes,
+                                turn_reach,
                             )
                             target, slot = _choose(
                                 ahead, allowed, preferred, ready, crossing, at, lanes, exits, rules.other_lane
@@ -801,8 +833,10 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                     if link.lanes == 1:
                         slot = _slot(lanes[target], exits)
                     else:
-                        mine = turn_lanes[vehicle_class[vehicle] if by_class else 0]
-                        allowed, preferred = _lanes_ahead(at, mover.turns, bits, lanes, links, movements, mine)
+                        of_class = np.int64(vehicle_class[vehicle]) if by_class else np.int64(0)
+                        allowed, preferred = _lanes_ahead(
+                            at, mover.turns, bits, of_class, lanes, links, movements, turn_lanes, turn_reach
+                        )
                         target, slot = _choose(
                             link, allowed, preferred, ready, 0, len(lanes) + at, lanes, exits, rules.other_lane
                         )

@@ -140,6 +140,9 @@ class LinkPhysics:
     turn_lanes
         (classes, link and turn) uint64: lanes from which a turn is allowed, a bit each. The first of a link has the
         lanes on which a trip may end.
+    turn_reach
+        (link and turn,) uint64: the lanes of the next link to which a turn leads from each lane that allows it, a bit
+        each; all bits if these are all its lanes.
     vehicle_class, pace
         (vehicles,) uint8: the class of each vehicle, a row of `turn_lanes`; and (vehicles,) float64: the least time
         that it takes for a metre, in 1/1024 tick. They are empty if vehicles do not differ.
@@ -164,6 +167,7 @@ class LinkPhysics:
     windows: Int32Array
     foes: Int32Array
     turn_lanes: npt.NDArray[np.uint64]
+    turn_reach: npt.NDArray[np.uint64]
     vehicle_class: npt.NDArray[np.uint8]
     pace: FloatArray
     length_m: FloatArray
@@ -237,6 +241,7 @@ class LinkPhysics:
             np.array(builder.windows, dtype=np.int32).reshape(-1, 3),
             np.array(builder.foes, dtype=np.int32).reshape(-1, 2),
             builder.turn_lanes,
+            builder.turn_reach,
             *builder.vehicles(classes),
             links.length_m,
             builder.units(links.length_m / builder.speed_mps),
@@ -319,6 +324,7 @@ class _Builder:
         records["first_turn"] = np.concatenate([[0], np.cumsum(turns + 1)[:-1]])
         self.links, self._turns = records, turns
         self.turn_lanes = np.full((1, (turns + 1).sum()), ALL_LANES)
+        self.turn_reach = np.full(self.turn_lanes.shape[1], ALL_LANES)
 
     def add_movements(self, table: pd.DataFrame, signals: pd.DataFrame | None, *, start_s: float) -> None:
         """Make the movements of the links with a queue for each lane."""
@@ -343,6 +349,12 @@ class _Builder:
             at = int(lanes["first_movement"][lane]) + turn
             onto[at] |= 1 << row.to_lane
             rows_of[at].append(row)
+        for at, mask in onto.items():
+            lane = lanes[movements["lane"][at]]
+            turn = at - int(lane["first_movement"])
+            every = (1 << int(self.links["lanes"][lane["first_out"] + turn])) - 1
+            if mask & every != every:
+                self.turn_reach[self.links["first_turn"][lane["link"]] + 1 + turn] &= np.uint64(mask)
         groups = self._green_windows(signals)
         by_place: dict[tuple[int, int], set[int]] = defaultdict(set)
         for at, ways in rows_of.items():

@@ -217,7 +217,7 @@ def green_at(time: int, windows: Int32Array, first: int, last: int, cycle: int, 
 @compiled
 def accepted_gap(gap: int, waited: int, impatience: int) -> int:
     """Return the gap that a vehicle accepts after a wait: it shrinks in proportion to nothing at `impatience`."""
-    return gap - gap * min(max(waited, 0), impatience) // impatience
+    return gap if waited <= 0 else gap - gap * min(waited, impatience) // impatience
 
 
 @compiled
