@@ -14,6 +14,10 @@ settings.load_profile("crowdveil")
 # The readline that pytest imports sets it to 80 for the processes that it starts, and the commands wrap their output.
 os.environ.pop("COLUMNS", None)
 
+# Processes that tests start, pytest's workers among them, keep their compiled modules, beside the compiled kernels:
+# without them each would compile the source again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 
 @pytest.hookimpl(tryfirst=True)  # before pytest selects tests by their markers
 def pytest_collection_modifyitems(items):

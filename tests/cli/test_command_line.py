@@ -1,4 +1,4 @@
-"""The command line in a process of its own: exit code and output."""
+"""The command line, in a process of its own or in this one: exit code and output."""
 
 import hashlib
 import json
@@ -157,8 +157,8 @@ def test_invalid_scenario_gives_one_message_and_exit_code_2(user_folder, call_in
     assert not (user_folder / "runs").exists() or not list((user_folder / "runs").iterdir())
 
 
-def test_all_faults_are_reported_together(user_folder):
-    done = crowdveil(
+def test_all_faults_are_reported_together(user_folder, call_in_process):
+    done = call_in_process(
         "scenarios", "check", "mine.toml", "--set", "roads.spped=3", "--set", "traffic.vehicles=0", "--set",
         "campaigns.campaign.deadline_s=50", "--set", "mechanisms.sampling_privacy.sampling=2", cwd=user_folder,
     )  # fmt: skip
@@ -169,16 +169,16 @@ def test_all_faults_are_reported_together(user_folder):
 
 
 @pytest.mark.slow
-def test_check_finds_faults_that_need_the_built_components(user_folder):
+def test_check_finds_faults_that_need_the_built_components(user_folder, call_in_process):
     """A missing server is detected only after deployments and the mechanisms' rounds are known."""
     outage = ("--set", "channel.outages=[{server='server:2', from_s=1, to_s=2}]")
     for command in ("check", "run"):
         place = ("scenarios", "check") if command == "check" else ("run",)
-        done = crowdveil(*place, "mine.toml", *outage, cwd=user_folder)
+        done = call_in_process(*place, "mine.toml", *outage, cwd=user_folder)
         assert done.returncode == 2
         assert "channel.outages[0].server: there is none; there are server:1" in done.stderr
     shared = ("--set", "aggregation.kind=secret_shared")
-    assert crowdveil("scenarios", "check", "mine.toml", *outage, *shared, cwd=user_folder).returncode == 0
+    assert call_in_process("scenarios", "check", "mine.toml", *outage, *shared, cwd=user_folder).returncode == 0
 
 
 def test_one_cell_over_the_whole_city_gives_a_warning(user_folder):
@@ -196,8 +196,8 @@ def test_missing_data_message_gives_file_source_and_instructions(tmp_path):
         assert word in done.stderr
 
 
-def test_an_unknown_scenario_suggests_the_nearest():
-    done = crowdveil("run", "manhatan")
+def test_an_unknown_scenario_suggests_the_nearest(call):
+    done = call("run", "manhatan")
     assert done.returncode == 2
     assert "manhattan" in done.stderr
 
@@ -310,18 +310,18 @@ def test_unwritable_output_path_is_named(user_folder, call_in_process):
 
 
 @pytest.mark.slow
-def test_report_can_be_rebuilt(user_folder):
-    crowdveil("run", "mine.toml", "--quiet", "--out", "r", cwd=user_folder)
+def test_report_can_be_rebuilt(user_folder, call_in_process):
+    call_in_process("run", "mine.toml", "--quiet", "--out", "r", cwd=user_folder)
     (user_folder / "r" / "report.html").unlink()
-    done = crowdveil("report", "r", cwd=user_folder)
+    done = call_in_process("report", "r", cwd=user_folder)
     assert done.returncode == 0
     assert (user_folder / "r" / "report.html").is_file()
-    nothing = crowdveil("report", "nowhere", cwd=user_folder)
+    nothing = call_in_process("report", "nowhere", cwd=user_folder)
     assert nothing.returncode == 2
     assert "Traceback" not in nothing.stderr
 
 
-def test_a_plug_in_runs(user_folder):
+def test_a_plug_in_runs(user_folder, call_in_process):
     (user_folder / "my_privacy.py").write_text(
         "from mechanisms.local import RandomizedResponse\n"
         "class Shy(RandomizedResponse):\n"
@@ -329,11 +329,13 @@ def test_a_plug_in_runs(user_folder):
         "        super().__init__(cells=cells, first_coin=1 - shyness, second_coin=0.5)\n"
     )
     plug_in = "mechanisms=[{kind='my_privacy:Shy', shyness=0.4}]"
-    done = crowdveil("run", "mine.toml", "--set", plug_in, "--allow-plugins", "--quiet", "--out", "r", cwd=user_folder)
+    done = call_in_process(
+        "run", "mine.toml", "--set", plug_in, "--allow-plugins", "--quiet", "--out", "r", cwd=user_folder
+    )
     assert done.returncode == 0, done.stderr
     assert set(pd.read_parquet(user_folder / "r" / "estimates.parquet")["mechanism"]) == {"Shy"}
     without = ("--set", "mechanisms=[{kind='my_privacy:Shy'}]", "--allow-plugins")
-    refused = crowdveil("run", "mine.toml", *without, cwd=user_folder)
+    refused = call_in_process("run", "mine.toml", *without, cwd=user_folder)
     assert refused.returncode == 2
     assert "shyness" in refused.stderr
 
@@ -396,7 +398,6 @@ def test_plug_in_needs_only_the_protocol(user_folder):
     assert "must have sample_counts" in refused.stderr
 
 
-@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize(
     "command",
     [
@@ -410,18 +411,18 @@ def test_plug_in_needs_only_the_protocol(user_folder):
         ("reproduce",),
     ],
 )
-def test_help_everywhere(command):
-    done = crowdveil(*command, "--help")
+def test_help_everywhere(command, call):
+    done = call(*command, "--help")
     assert done.returncode == 0
     assert "Usage" in done.stdout
 
 
-def test_scenarios_list_show_schema():
-    listed = crowdveil("scenarios", "list").stdout
+def test_scenarios_list_show_schema(call):
+    listed = call("scenarios", "list").stdout
     for name in ("manhattan", "tiny", "highway", "grid20", "manhattan-osm"):
         assert name in listed
-    assert crowdveil("scenarios", "show", "tiny").stdout.startswith("#:schema schema.json\n# A handful of streets")
-    assert 'waiting = "silent"' in crowdveil("scenarios", "show", "tiny", "--resolved").stdout
+    assert call("scenarios", "show", "tiny").stdout.startswith("#:schema schema.json\n# A handful of streets")
+    assert 'waiting = "silent"' in call("scenarios", "show", "tiny", "--resolved").stdout
     schema = json.loads(crowdveil("scenarios", "schema").stdout)
     assert "campaigns" in schema["properties"]
-    assert crowdveil("scenarios", "check", "tiny").returncode == 0
+    assert call("scenarios", "check", "tiny").returncode == 0

@@ -12,15 +12,10 @@ ROLES = sorted(folder.name for folder in TEMPLATES.iterdir() if folder.is_dir())
 PARAMETERS = {"mechanism": ["--set", "epsilon=1", "--quick"]}
 
 
-def crowdveil(*arguments, cwd, module="simulator.cli"):
-    command = [sys.executable, "-m", module, *arguments]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
-
-
 @pytest.mark.parametrize("role", ROLES)
-def test_what_is_written_works_at_once(role, tmp_path):
+def test_what_is_written_works_at_once(role, call, tmp_path):
     name = f"my_{role}"
-    done = crowdveil("new", role, name, cwd=tmp_path)
+    done = call("new", role, name)
     assert done.returncode == 0, done.stderr
     assert sorted(file.name for file in tmp_path.iterdir()) == sorted(target.format(name) for target in FILES.values())
     class_ = f"My{role.capitalize()}"
@@ -30,18 +25,19 @@ def test_what_is_written_works_at_once(role, tmp_path):
     assert ast.get_docstring(tree)
     assert ast.get_docstring(written)
 
-    checked = crowdveil("check", f"{name}:{class_}", *PARAMETERS.get(role, []), cwd=tmp_path)
+    checked = call("check", f"{name}:{class_}", *PARAMETERS.get(role, []))
     assert checked.returncode == 0, checked.stdout + checked.stderr
-    tested = crowdveil("-q", "-p", "no:cacheprovider", f"test_{name}.py", module="pytest", cwd=tmp_path)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"test_{name}.py"]
+    tested = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert tested.returncode == 0, tested.stdout + tested.stderr
-    refused = crowdveil("run", f"{name}.toml", cwd=tmp_path)
+    refused = call("run", f"{name}.toml")
     assert refused.returncode == 2
     assert "--allow-plugins" in refused.stderr
-    ran = crowdveil("run", f"{name}.toml", "--allow-plugins", "--quiet", "--out", "r", cwd=tmp_path)
+    ran = call("run", f"{name}.toml", "--allow-plugins", "--quiet", "--out", "r")
     assert ran.returncode == 0, ran.stderr
 
     kept = {file: file.read_bytes() for file in tmp_path.glob("*my_*.*")}
-    again = crowdveil("new", role, name, cwd=tmp_path)
+    again = call("new", role, name)
     assert again.returncode == 2
     assert "exists already" in again.stderr
     assert {file: file.read_bytes() for file in tmp_path.glob("*my_*.*")} == kept
@@ -66,8 +62,8 @@ def test_every_role_has_every_file(role, source):
         (["attack"], ["NAME: is required"]),
     ],
 )
-def test_a_mistake_writes_nothing(arguments, words, tmp_path):
-    done = crowdveil("new", *arguments, cwd=tmp_path)
+def test_a_mistake_writes_nothing(arguments, words, call, tmp_path):
+    done = call("new", *arguments)
     assert done.returncode == 2
     for word in words:
         assert word in done.stderr
@@ -75,9 +71,9 @@ def test_a_mistake_writes_nothing(arguments, words, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_one_existing_file_is_enough_to_write_none(tmp_path):
+def test_one_existing_file_is_enough_to_write_none(call, tmp_path):
     (tmp_path / "test_mine.py").write_text("precious")
-    done = crowdveil("new", "attack", "mine", cwd=tmp_path)
+    done = call("new", "attack", "mine")
     assert done.returncode == 2
     assert "test_mine.py exists already" in done.stderr
     assert [file.name for file in tmp_path.iterdir()] == ["test_mine.py"]

@@ -41,13 +41,17 @@ FIRST = {
 SLOW = ("plan", "trusts", "least", "check", "bars", "evaluate")
 
 
-def printed(*arguments, columns, cwd):
-    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
-    environment |= {} if columns is None else {"COLUMNS": str(columns)}
-    command = [sys.executable, "-m", "crowdveil", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=cwd)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+@pytest.fixture
+def printed(call, monkeypatch):
+    """The output of a command in this process, at a width."""
+
+    def printed_(*arguments, columns):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        done = call(*arguments)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return printed_
 
 
 def words(text):
@@ -66,8 +70,8 @@ def check_narrow(narrow, wide):
 @pytest.mark.parametrize(
     "case", [pytest.param(case, marks=pytest.mark.slow) if case in SLOW else case for case in COMMANDS]
 )
-def test_no_word_is_broken_or_cut_off_at_80_columns(case, tmp_path):
-    narrow, wide = (printed(*COMMANDS[case], columns=columns, cwd=tmp_path) for columns in (NARROW, WIDE))
+def test_no_word_is_broken_or_cut_off_at_80_columns(case, printed):
+    narrow, wide = (printed(*COMMANDS[case], columns=columns) for columns in (NARROW, WIDE))
     check_narrow(narrow, wide)
     assert wide.startswith(FIRST.get(case, ""))
 
@@ -89,9 +93,12 @@ def test_summary_of_several_campaigns_at_80_columns(directory):
     check_narrow(summary(directory, NARROW), summary(directory, WIDE))
 
 
-def test_columns_counts_in_a_pipe_which_is_wide_without(tmp_path):
+def test_columns_counts_in_a_pipe_which_is_wide_without(printed, tmp_path):
     command = (*PLAN, "--epsilon", "1", "--mechanism", "oue", "--mechanism", "sampling_privacy")
-    narrow, wide, pipe = (printed(*command, columns=columns, cwd=tmp_path) for columns in (60, WIDE, None))
+    narrow, wide = (printed(*command, columns=columns) for columns in (60, WIDE))
+    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    started = [sys.executable, "-m", "crowdveil", *command]
+    pipe = subprocess.run(started, capture_output=True, text=True, check=True, env=environment, cwd=tmp_path).stdout
     longest = [max(map(len, text.splitlines())) for text in (narrow, wide, pipe)]
     assert longest[0] <= 60 < longest[1] <= WIDE < longest[2]
     assert words(pipe) == words(wide)
@@ -100,11 +107,11 @@ def test_columns_counts_in_a_pipe_which_is_wide_without(tmp_path):
     )
 
 
-def test_answer_of_a_plan_is_first(tmp_path):
-    lines = printed(*PLAN, "--epsilon", "1", "--mechanism", "oue", columns=WIDE, cwd=tmp_path).splitlines()
+def test_answer_of_a_plan_is_first(printed):
+    lines = printed(*PLAN, "--epsilon", "1", "--mechanism", "oue", columns=WIDE).splitlines()
     assert re.match(r"Best: oue \(epsilon = 1.0\d+\), with an error of \d+(\.\d+)? vehicles in a cell of 400", lines[0])
     assert lines[2] == "[[mechanisms]]"
     assert lines.index("[[mechanisms]]") < next(i for i, line in enumerate(lines) if line.startswith("┏"))
     both = (*PLAN, "--epsilon", "1", "--error", "30", "--view", "released", "--mechanism", "oue")
-    least = printed(*both, "--find", "crowd", columns=WIDE, cwd=tmp_path)
+    least = printed(*both, "--find", "crowd", columns=WIDE)
     assert least.startswith(("Least crowd: ", "No mechanism meets both."))
