@@ -1,6 +1,7 @@
 """`crowdveil new`: for every role, the written files check, test and run at once."""
 
 import ast
+import runpy
 import subprocess
 import sys
 
@@ -13,7 +14,7 @@ PARAMETERS = {"mechanism": ["--set", "epsilon=1", "--quick"]}
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_what_is_written_works_at_once(role, call, tmp_path):
+def test_what_is_written_works_at_once(role, call, monkeypatch, tmp_path):
     name = f"my_{role}"
     done = call("new", role, name)
     assert done.returncode == 0, done.stderr
@@ -21,18 +22,21 @@ def test_what_is_written_works_at_once(role, call, tmp_path):
     class_ = f"My{role.capitalize()}"
     assert f"crowdveil check {name}:{class_}" in done.stdout
     tree = ast.parse((tmp_path / f"{name}.py").read_text(encoding="utf-8"))
-    (written,) = (node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == class_)
+    (defined,) = (node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == class_)
     assert ast.get_docstring(tree)
-    assert ast.get_docstring(written)
+    assert ast.get_docstring(defined)
 
     checked = call("check", f"{name}:{class_}", *PARAMETERS.get(role, []))
     assert checked.returncode == 0, checked.stdout + checked.stderr
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"test_{name}.py"]
-    tested = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert tested.returncode == 0, tested.stdout + tested.stderr
     refused = call("run", f"{name}.toml")
     assert refused.returncode == 2
     assert "--allow-plugins" in refused.stderr
+    monkeypatch.syspath_prepend(tmp_path)
+    written = runpy.run_path(str(tmp_path / f"test_{name}.py"))
+    tests = [function for key, function in written.items() if key.startswith("test_")]
+    assert len(tests) == 2
+    for test in tests:
+        test()
     ran = call("run", f"{name}.toml", "--allow-plugins", "--quiet", "--out", "r")
     assert ran.returncode == 0, ran.stderr
 
@@ -41,6 +45,14 @@ def test_what_is_written_works_at_once(role, call, tmp_path):
     assert again.returncode == 2
     assert "exists already" in again.stderr
     assert {file: file.read_bytes() for file in tmp_path.glob("*my_*.*")} == kept
+
+
+def test_pytest_finds_what_is_written(call, tmp_path):
+    assert call("new", "attack", "found").returncode == 0
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_found.py"]
+    tested = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert tested.returncode == 0, tested.stdout + tested.stderr
+    assert "2 passed" in tested.stdout
 
 
 @pytest.mark.parametrize("source", FILES)

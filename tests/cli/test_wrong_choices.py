@@ -1,9 +1,5 @@
 """Messages about wrong names and values: one line, with the rule, the value, its unit and the name that was meant."""
 
-import os
-import subprocess
-import sys
-
 import pytest
 
 from scenarios.field_types import unit_of
@@ -160,10 +156,10 @@ COMPLETED = {
 
 
 @pytest.mark.parametrize("line", COMPLETED)
-def test_shell_completes_names(line, tmp_path):
+def test_shell_completes_names(line, call, monkeypatch):
     words = {"COMP_WORDS": f"crowdveil {line}", "COMP_CWORD": str(len(line.split()))}
-    environment = {**os.environ, **words, "_CROWDVEIL_COMPLETE": "complete_bash"}
-    command = [sys.executable, "-m", "crowdveil"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=tmp_path)
+    for name, value in {**words, "_CROWDVEIL_COMPLETE": "complete_bash"}.items():
+        monkeypatch.setenv(name, value)
+    done = call()
     assert done.stderr == ""
     assert done.stdout.split() == COMPLETED[line]

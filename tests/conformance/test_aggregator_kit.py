@@ -290,7 +290,6 @@ def test_sound_aggregators_pass(sound):
         (Global, "global_random"),
         (Missing, "runs"),
         (Boasts, "intervals"),
-        (Boasts, "errors"),
         (StatesHalf, "errors"),
         (StatesDouble, "errors"),
         (TheoryHalf, "errors"),
@@ -300,6 +299,9 @@ def test_sound_aggregators_pass(sound):
         (Lossy, "unbiased"),
     ],
 )
-def test_broken_aggregators_fail(broken, check):
+def test_broken_aggregators_fail(broken, check, monkeypatch):
+    if check not in ("errors", "intervals"):  # most of the time is spent on stated errors
+        monkeypatch.setattr("simulator.plug_in_checks.aggregators.NOISY", 2)
     report = check_aggregator(broken, seed=1)
-    assert not report[check].passed, str(report)
+    for name in (check, "errors") if check == "intervals" else (check,):
+        assert not report[name].passed, str(report)

@@ -131,7 +131,7 @@ print(json.dumps([before, peak_memory_nbytes()]))
     ("name", "overrides"),
     [
         ("grid20", ["traffic.vehicles=1500000"]),
-        ("manhattan", ["traffic.vehicles=700000"]),
+        pytest.param("manhattan", ["traffic.vehicles=700000"], marks=pytest.mark.thorough),
         ("tiny", ["cells.size_m=3"]),
         ("rivals", ["cells.size_m=60"]),
     ],

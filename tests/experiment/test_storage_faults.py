@@ -21,6 +21,7 @@ def test_fifty_faults_lose_no_run():
 
 
 @pytest.mark.slow
+@pytest.mark.thorough  # fifty are among the fast tests
 def test_thousand_faults_give_the_documented_table():
     table = table_of(1000)
     assert "| **all** | 1,000 | 336 | 1,000 | 0 | 0 | 0 |" in table

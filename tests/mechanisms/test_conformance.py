@@ -61,7 +61,9 @@ def test_thorough_check_of_sampling_privacy():
 
 
 @pytest.mark.fast_cases(1)
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize(
+    "seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.thorough) for seed in range(4, 10))]
+)
 @pytest.mark.parametrize("name", ["sampling, unequal blanks", "randomized response"])
 def test_no_false_alarm_in_ten_seeds(name, seed):
     check_mechanism(GOOD[name], seed=seed, quick=True)
