@@ -1,7 +1,8 @@
-"""Sioux Falls as UXsim has it, driven by UXsim and by the fleet engine with reactive drivers.
+"""Drivers who choose their routes: published equilibria, and Sioux Falls as UXsim has it.
 
-Its links, demand and result (34,690 trips, 1,744 s a trip, 373 s of delay) are those of UXsim's examples: the files
-``siouxfalls_nodes.csv``, ``siouxfalls_links.csv`` and ``siouxfalls_demand.csv`` of its folder ``dat``.
+The links, the demand and the result of the latter (34,690 trips, 1,744 s a trip, 373 s of delay) are those of UXsim's
+examples: the files ``siouxfalls_nodes.csv``, ``siouxfalls_links.csv`` and ``siouxfalls_demand.csv`` of its folder
+``dat``.
 """
 
 import importlib
@@ -16,6 +17,7 @@ import numpy as np
 import pandas as pd
 import simpy
 
+from simulator import run as run_scenario
 from simulator.roads import RoadNetwork
 from simulator.traffic.clock import Clock
 from simulator.traffic.fleet import Fleet
@@ -106,6 +108,19 @@ def by_fleet(folder: Path, *, every_s: float, share: float) -> Row:
     fastest_s = float(np.add.reduceat(free, offsets[:-1]).mean())
     name = f"crowdveil, {share:.0%} of drivers re-route every {every_s:.0f} s"
     return name, totals.arrived, totals.mean_trip_s, totals.mean_trip_s - fastest_s, f"{took_s:.2f} s"
+
+
+def equilibria(data: Path) -> list[str]:
+    """Return the table of link volumes beside published user equilibria; empty where their files are not there."""
+    if not (data / "tntp").is_dir():
+        return []
+    lines = ["| scenario | correlation of volumes | relative gap | trips |", "|---|---|---|---|"]
+    for name in ("sioux-falls", "anaheim"):
+        print(f"equilibrium of {name}", file=sys.stderr)
+        check = run_scenario(name).facts["flow_check"]
+        found = check["run"]
+        lines.append(f"| `{name}` | {found['correlation']:.3f} | {found['gap']:.1%} | {check['vehicles']:,} |")
+    return lines
 
 
 def sioux_falls(folder: Path) -> list[str]:
