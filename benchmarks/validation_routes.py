@@ -81,8 +81,8 @@ def by_fleet(folder: Path, *, every_s: float, share: float) -> Row:
     origins, ends, departures = [], [], []
     place = {name: i for i, name in enumerate(roads.node_names)}
     for row in pd.read_csv(folder / "siouxfalls_demand.csv").itertuples(index=False):
-        # As UXsim does: a vehicle departs when the flow has added up to one.
-        number = int((row.end_t - row.start_t) * row.q)
+        # UXsim's platoons depart when the flow has added up to one; here their vehicles leave one by one until then.
+        number = PLATOON * int((row.end_t - row.start_t) * row.q / PLATOON)
         times = row.start_t + (np.arange(number) + 1) / row.q if number else np.zeros(0)
         departures += times[times < END_S].tolist()
         origins += [place[int(row.orig)]] * int((times < END_S).sum())

@@ -187,9 +187,10 @@ def beside_sumo(data: Path, names: Sequence[str]) -> list[str]:
                 ("1", {"seed": "1"}),
                 ("another seed", {"seed": "2"}),
                 ("mesoscopic", {"seed": "1", "mesosim": "true"}),
+                ("mesoscopic, junction control", {"seed": "1", "mesosim": "true", "meso-junction-control": "true"}),
             ):
                 print(f"{name}: SUMO, {label}", file=sys.stderr)
-                runs[label] = simulate(folder, case, out / label.replace(" ", ""), **options)
+                runs[label] = simulate(folder, case, out / label.replace(" ", "").replace(",", ""), **options)
             city, engine = build(folder, case, out / "1")
         micro, trip_s, micro_took_s = runs.pop("1")
         for label, (seen, mean_s, took_s) in runs.items():
