@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, ClassVar
 
@@ -212,7 +212,13 @@ MOST_CLAIMED, MOST_CERTAIN = 10**7, 10**5
 SHOWN_EPSILON = 1.0
 
 
-def plan(target: Target, mechanisms: Sequence[str] = (), *, claims: bool = True) -> Planning:
+def plan(
+    target: Target,
+    mechanisms: Sequence[str] = (),
+    *,
+    claims: bool = True,
+    progress: Callable[[float], object] = lambda _: None,
+) -> Planning:
     """Return, for every mechanism, the parameters that meet a target with the least error, or why none do.
 
     For an error target, return the parameters of least ε at the target's δ.
@@ -224,6 +230,8 @@ def plan(target: Target, mechanisms: Sequence[str] = (), *, claims: bool = True)
         Names of families, or kinds of mechanisms; all by default.
     claims : bool
         Whether to compute the claims about all views too, and the least ε of the target's view.
+    progress : callable
+        Is called after each mechanism with the share of all that it is.
 
     Raises
     ------
@@ -231,10 +239,14 @@ def plan(target: Target, mechanisms: Sequence[str] = (), *, claims: bool = True)
         If a name is neither a family nor a kind.
     """
     families = families_named(tuple(mechanisms))
+    plans = []
     with warnings.catch_warnings():
         # A search tries parameters that the papers advise against.
         warnings.simplefilter("ignore", ParameterWarning)
-        return Planning(target, tuple(_plan(family, target, claims=claims) for family in families))
+        for family in families:
+            plans.append(_plan(family, target, claims=claims))
+            progress(1 / len(families))
+    return Planning(target, tuple(plans))
 
 
 def _plan(family: Family, target: Target, *, claims: bool) -> Plan:

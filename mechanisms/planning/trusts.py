@@ -84,21 +84,30 @@ class TrustCost(PlanRecord):
     without_crowd: Plan | None
 
 
-def compare_trusts(target: Target) -> list[TrustCost]:
+def compare_trusts(target: Target, *, progress: Callable[[float], object] = lambda _: None) -> list[TrustCost]:
     """Return what a target costs under each trust; the target's own view and k are not used.
 
     Parameters
     ----------
     target : Target
         Its adjacency, batch and crowd hold for every trust.
+    progress : callable
+        Is called after each plan with the share of all that it is.
     """
     costs = []
+    total = sum(len(names) for trust in TRUSTS for names in trust.views.values())
     for trust in TRUSTS:
         plans: dict[str, Plan] = {}
         without: dict[str, Plan] = {}
         for view, names in trust.views.items():
             crowd = target.crowd if view != "linked_reports" and target.honest else None
-            made = plan(replace(target, view=view, k=None, crowd=crowd), names, claims=False)
+            part = len(names) / total
+            made = plan(
+                replace(target, view=view, k=None, crowd=crowd),
+                names,
+                claims=False,
+                progress=lambda share, part=part: progress(part * share),  # type: ignore[misc]  # bound now
+            )
             if made.best is not None:
                 plans[view] = made.best
             if made.best_without_crowd is not None:
@@ -132,7 +141,14 @@ class LeastNumber(PlanRecord):
     std_error: float
 
 
-def find_least(target: Target, *, error: float, number: Number, mechanisms: Sequence[str] = ()) -> list[LeastNumber]:
+def find_least(
+    target: Target,
+    *,
+    error: float,
+    number: Number,
+    mechanisms: Sequence[str] = (),
+    progress: Callable[[float], object] = lambda _: None,
+) -> list[LeastNumber]:
     """Return the least batch, crowd in the cell or number of honest servers that meets privacy and error.
 
     Parameters
@@ -145,6 +161,8 @@ def find_least(target: Target, *, error: float, number: Number, mechanisms: Sequ
     number : {"batch", "crowd", "honest"}
     mechanisms : sequence of str
         Names of families or kinds; by default all but those whose search takes long.
+    progress : callable
+        Is called after each mechanism with the share of all that it is.
 
     Raises
     ------
@@ -175,6 +193,7 @@ def find_least(target: Target, *, error: float, number: Number, mechanisms: Sequ
             error,
         )
         least_numbers.append(LeastNumber(family.name, least, reached))
+        progress(1 / len(named))
     return least_numbers
 
 

@@ -5,7 +5,8 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import MISSING, fields
 from functools import partial
 from inspect import Parameter, Signature, signature
@@ -165,6 +166,16 @@ def find_own_modules() -> None:
     """Let modules in the working directory be imported: a user's own are there."""
     if (here := str(Path.cwd())) not in sys.path:
         sys.path.insert(0, here)
+
+
+@contextmanager
+def meter(name: str, total: float) -> Iterator[Callable[[float], None]]:
+    """Show on standard error, if it is a terminal, how much is done and the time left; yield what adds to it."""
+    from rich.console import Console  # noqa: PLC0415 - imported only when needed
+    from rich.progress import Progress  # noqa: PLC0415 - imported only when needed
+
+    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
+        yield partial(progress.advance, progress.add_task(name, total=total))
 
 
 def print_rows(rows: Iterable[tuple[str, str]]) -> None:

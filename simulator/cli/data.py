@@ -1,10 +1,7 @@
 """`crowdveil data`: lists, checks and fetches data sets."""
 
-import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +9,7 @@ import typer
 
 from simulator.cli import completions
 from simulator.cli.commands import Group
-from simulator.cli.common import Json, print_json, print_rows
+from simulator.cli.common import Json, meter, print_json, print_rows
 from simulator.datasets.check import FileCheck, check_data_set, check_file
 from simulator.datasets.fetch import UnreachableError, fetch_file, server_of
 from simulator.datasets.manifest import DataFile, DataSet, data_root, folder_of, read_manifest
@@ -132,7 +129,7 @@ def _fetch(data_set: DataSet, files: Sequence[DataFile], root: Path, *, overwrit
             by_hand += [] if check.state == "ok" or file.url is not None else [str(check)]
         else:
             try:
-                with _meter(f"{data_set.folder}/{file.name}", file.bytes) as add:
+                with meter(f"{data_set.folder}/{file.name}", file.bytes) as add:
                     check = fetch_file(data_set, file, folder, overwrite=overwrite, progress=add)
             except InputError as error:
                 faults += error.faults
@@ -144,16 +141,6 @@ def _fetch(data_set: DataSet, files: Sequence[DataFile], root: Path, *, overwrit
         what = "; ".join(by_hand) or f"{data_set.folder}: its files cannot be checked, since no checksums are known"
         faults.append(f"{what}. To get it: {data_set.how_to_obtain} (owner: {data_set.owner_page})")
     return faults
-
-
-@contextmanager
-def _meter(name: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Show on standard error, if it is a terminal, how much of a file has come; yield what adds bytes that came."""
-    from rich.console import Console  # noqa: PLC0415 - imported only when needed
-    from rich.progress import Progress  # noqa: PLC0415 - imported only when needed
-
-    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
-        yield partial(progress.advance, progress.add_task(name, total=total))
 
 
 def describe_data_set(data_set: DataSet) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from rich.text import Text
 from mechanisms.planning import RELEASED, LeastNumber, Plan, PlannedClaim, Planning, Target, TrustCost
 from scenarios.field_types import number as exact
 from simulator.cli import completions
-from simulator.cli.common import print_json, target_options
+from simulator.cli.common import meter, print_json, target_options
 from simulator.reporting.terminal_summary import wide_console
 from simulator.results.formatting import claimed, counted, listed, number, related, whole
 
@@ -55,20 +55,25 @@ def plan(
     if trusts:
         if mechanism:
             raise ParameterError("mechanism", "cannot be combined with --trusts", listed(mechanism))
-        costs = planning.compare_trusts(target)
+        with meter("planning", 1.0) as progress:
+            costs = planning.compare_trusts(target, progress=progress)
         if json:
             print_json([cost.to_dict() for cost in costs], allow_nan=False)
         else:
             print_trusts(target, costs)
         return
     if find and allowed is not None:
-        numbers = planning.find_least(target, error=allowed, number=find, mechanisms=mechanism or ())
+        with meter("planning", 1.0) as progress:
+            numbers = planning.find_least(
+                target, error=allowed, number=find, mechanisms=mechanism or (), progress=progress
+            )
         if json:
             print_json([result.to_dict() for result in numbers], allow_nan=False)
         else:
             print_least(target, find, allowed, numbers)
         return
-    plans = planning.plan(target, mechanism or ())
+    with meter("planning", 1.0) as progress:
+        plans = planning.plan(target, mechanism or (), progress=progress)
     if json:
         print_json(plans.to_dict(), allow_nan=False)
     else:

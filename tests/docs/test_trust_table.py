@@ -31,7 +31,10 @@ def digits(value, printed):
 
 @pytest.mark.parametrize(("column", "adjacency"), [(0, "move"), (1, "enter_leave")])
 def test_table_of_trusts(column, adjacency):
-    costs = compare_trusts(Target(**SIZE, adjacency=adjacency))
+    shares = []
+    costs = compare_trusts(Target(**SIZE, adjacency=adjacency), progress=shares.append)
+    assert sum(shares) == pytest.approx(1.0)
+    assert len(shares) > 20
     # The commands under the table are for the same target.
     words = COMMANDS[column].split()
     given = dict(itertools.pairwise(words))

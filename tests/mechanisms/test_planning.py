@@ -146,7 +146,10 @@ def test_simulated_release_error_equals_the_planned_error(family):
 @pytest.mark.parametrize("name", ["released", "shuffled", "released_counts"])
 def test_plans_for_aggregate_views_meet_their_proved_bounds(name):
     target = Target(cells=4, population=5000, view=name, epsilon=0.8, delta=1e-5)
-    made = [one for one in plan(target, QUICK).plans if one.meets]
+    shares = []
+    plans = plan(target, QUICK, progress=shares.append).plans
+    assert shares == [1 / len(plans)] * len(plans)
+    made = [one for one in plans if one.meets]
     assert len(made) > 10
     for one in made:
         if one.release is not None:
