@@ -21,7 +21,7 @@ from simulator.experiment.build.constructors import (
     same_keys,
     text_format,
 )
-from simulator.experiment.build.engine import read_recorded
+from simulator.experiment.build.engine import read_recorded, traffic_faults
 from simulator.experiment.build.sumo_traffic import sumo_classes
 from simulator.experiment.memory_estimate import check_memory
 from simulator.experiment.study_area import City, Ground, refuse_elsewhere
@@ -53,8 +53,10 @@ def build_roads(scenario: Scenario) -> Built:
     """
     section = scenario.roads
     if isinstance(section, SumoRoads) and section.vehicle_class is None:
-        with faults_of_files(scenario, "traffic"):
+        try:
             section = section.model_copy(update={"vehicle_class": sumo_classes(scenario)})
+        except InputError as error:
+            raise ScenarioError(scenario.name, traffic_faults(scenario, error)) from error
     with faults_of_files(scenario, "roads"):
         if not isinstance(section, OwnRoads):
             built: Built = constructor_of("roads", section.source)(section)
