@@ -300,7 +300,12 @@ def test_paths_and_priorities_of_real_networks_equal_the_file(path):
         expected[key] = (sum(value[0] for value in values), min(value[1] for value in values), place, yields)
     names = {data["link"]: data["sumo_edge"] for *_, data in roads.graph.edges(data=True)}
     found = {
-        (names[row.from_link], names[row.to_link], row.from_lane, row.to_lane): tuple(row)[-4:]
+        (names[row.from_link], names[row.to_link], row.from_lane, row.to_lane): (
+            row.length_m,
+            row.speed_mps,
+            row.place,
+            row.yields_to,
+        )
         for row in roads.movements[roads.movements["allowed"]].itertuples()
     }
     assert len(found) > 200
