@@ -87,7 +87,18 @@ def reports(tmp_path_factory):
     return directory
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in FOLDER.glob("*.toml") if path.stem != "template"))
+LIKE_OTHERS = ("all-day", "anaheim", "beijing-taxis", "grid20", "manhattan-osm", "refined", "server-noise")
+"""Scenarios whose reports have the sections of others."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(path.stem, marks=pytest.mark.thorough) if path.stem in LIKE_OTHERS else path.stem
+        for path in sorted(FOLDER.glob("*.toml"))
+        if path.stem != "template"
+    ],
+)
 def test_reports_are_accessible_and_nothing_is_cut(reports, open_page, name):
     path = reports(name) / "report.html"
     views = [(width, scheme) for width in (390, 1280, 1920) for scheme in ("light", "dark")]
