@@ -231,7 +231,7 @@ def plan(
     claims : bool
         Whether to compute the claims about all views too, and the least ε of the target's view.
     progress : callable
-        Is called after each mechanism with the share of all that it is.
+        Is called after each mechanism with its share of the work; the shares add up to 1.
 
     Raises
     ------

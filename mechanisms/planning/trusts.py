@@ -92,7 +92,7 @@ def compare_trusts(target: Target, *, progress: Callable[[float], object] = lamb
     target : Target
         Its adjacency, batch and crowd hold for every trust.
     progress : callable
-        Is called after each plan with the share of all that it is.
+        Is called after each plan with its share of the work; the shares add up to 1.
     """
     costs = []
     total = sum(len(names) for trust in TRUSTS for names in trust.views.values())
@@ -162,7 +162,7 @@ def find_least(
     mechanisms : sequence of str
         Names of families or kinds; by default all but those whose search takes long.
     progress : callable
-        Is called after each mechanism with the share of all that it is.
+        Is called after each mechanism with its share of the work; the shares add up to 1.
 
     Raises
     ------

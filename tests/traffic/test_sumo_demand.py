@@ -17,7 +17,7 @@ from zoned_roads import ring, roads_of
 
 from simulator.files.errors import InputError
 from simulator.traffic.clock import Clock
-from simulator.traffic.demand.sumo_file import seconds
+from simulator.traffic.demand.sumo_attributes import seconds
 from simulator.traffic.demand.sumo_routes import read_sumo_routes
 from simulator.traffic.lanes import LinkPhysics
 

@@ -17,7 +17,7 @@ from simulator.files.xml_elements import elements_of
 from simulator.roads.movements import movement_table
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
-from simulator.traffic.demand.sumo_types import classes_in
+from simulator.traffic.demand.sumo_attributes import classes_in
 from simulator.traffic.engine import State
 from simulator.traffic.physics import SUMO_DRIVING
 from simulator.traffic.trips import VehicleClasses

@@ -39,12 +39,11 @@ _PROTECTED = {"G": True, "O": True, "g": False, "o": False, "s": False}
 """States of a phase in which vehicles may drive, and whether without yielding."""
 IGNORING = "ignoring"
 """SUMO's class of vehicles that may use every lane; here, every lane that some road vehicle may use."""
-_NOT_ON_ROADS = {"pedestrian", "wheelchair", "tram", "rail", "rail_urban", "rail_electric", "rail_fast", "subway"} | {
-    "cable_car",
-    "ship",
-    "aircraft",
-    "drone",
-}
+_NOT_ON_ROADS = {
+    "pedestrian", "wheelchair", "tram", "rail", "rail_urban", "rail_electric", "rail_fast", "subway", "cable_car",
+    "ship", "aircraft", "drone",
+}  # fmt: skip
+"""SUMO's classes of those who do not drive on roads."""
 _UNREGULATED = ("unregulated", "traffic_light_unregulated")
 """Types of junctions at which SUMO lets no vehicle yield, and for which it writes no priorities."""
 

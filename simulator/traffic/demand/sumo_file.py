@@ -1,7 +1,6 @@
 """Reader of SUMO route files: vehicles and trips with their edges and departures, and the elements that SUMO draws."""
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -12,7 +11,7 @@ from xml.sax.saxutils import quoteattr
 from simulator.files.errors import InputError
 from simulator.files.tntp_text import finite_number
 from simulator.files.xml_elements import elements_of
-from simulator.traffic.demand.sumo_types import VehicleType, VehicleTypes
+from simulator.traffic.demand.sumo_attributes import VehicleType, VehicleTypes, read_number, seconds
 from simulator.traffic.trips import MOST_VEHICLES, too_many
 
 
@@ -41,24 +40,9 @@ class Course:
         return tuple(self.written.split()) if isinstance(self.written, str) else self.written
 
 
-_CLOCK = re.compile(r"(?:(\d+):)?(\d{1,2}):([0-5]\d):([0-5]\d(?:\.\d+)?)")
-_SUMOS_CLOCK = re.compile(r"(?:(\d+):)?(\d+):(\d+):(\d+(?:\.\d+)?)")
-"""Pattern of SUMO's own clock times: SUMO accepts 7:0:0, and 90 minutes."""
 _HOUR_S = 3600.0
 _NEVER_MORE = 1e-12
 """Probability that a random flow has more vehicles than the maximum assumed for it."""
-
-
-def seconds(text: str, *, as_sumo: bool = True) -> float | None:
-    """Read seconds, "HH:MM:SS" or "D:HH:MM:SS"; return None for any other text.
-
-    As in SUMO, parts may have fewer digits and be larger than on a clock, unless `as_sumo` is false.
-    """
-    clock = (_SUMOS_CLOCK if as_sumo else _CLOCK).fullmatch(text.strip())
-    if clock:
-        days, hours, minutes, rest = (float(part or 0) for part in clock.groups())
-        return ((days * 24 + hours) * 60 + minutes) * 60 + rest
-    return finite_number(text)
 
 
 def most_of_flow(attributes: Mapping[str, str], *, begin_s: float, end_s: float, step_s: float, where: str) -> int:
@@ -130,24 +114,6 @@ def _most_by_period_text(text: str, stretch_s: float, where: str) -> float:
         # One more for a vehicle that departs as the flow begins; scipy has no quantiles for extremely large means.
         return mean if mean > MOST_VEHICLES else float(stats.poisson.isf(_NEVER_MORE, mean)) + 1
     return _most_by_period(value, stretch_s)
-
-
-def read_number(attributes: Mapping[str, str], key: str, default: float, where: str, *, whole: bool = False) -> float:
-    """Read a number, 0 or more, of an element's attributes; "begin" and "end" may be clock times.
-
-    Raises
-    ------
-    InputError
-        If the attribute is anything else.
-    """
-    if key not in attributes:
-        return default
-    value = seconds(attributes[key]) if key in {"begin", "end"} else finite_number(attributes[key])
-    if value is None or value < 0:
-        raise InputError([f"{where}: {key} must be a number, 0 or more, got {attributes[key]!r}"])
-    if whole and not value.is_integer():
-        raise InputError([f"{where}: {key} must be whole, got {attributes[key]!r}"])
-    return value
 
 
 _ROOTS = ("routes", "additional", "add", "routes-alternatives")

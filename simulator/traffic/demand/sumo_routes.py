@@ -13,8 +13,8 @@ from simulator.files.errors import InputError, ProgramError, RejectionError
 from simulator.files.messages import counted
 from simulator.roads.network import RoadNetwork
 from simulator.traffic.clock import Clock
+from simulator.traffic.demand.sumo_attributes import VehicleType
 from simulator.traffic.demand.sumo_file import Course, SumoFile
-from simulator.traffic.demand.sumo_types import VehicleType
 from simulator.traffic.demand.trip_sampling import whole_vehicles
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.routes import Routes

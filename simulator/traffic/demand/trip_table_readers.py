@@ -24,7 +24,7 @@ from simulator.files.tables import (
     identifiers,
 )
 from simulator.files.tntp_text import finite_number, lines_of, read_metadata, row_fault, shown
-from simulator.traffic.demand.sumo_file import seconds
+from simulator.traffic.demand.sumo_attributes import seconds
 from simulator.traffic.demand.trip_table import SHOWN, TripTable
 
 NAMES: Mapping[str, tuple[str, ...]] = {

@@ -16,7 +16,8 @@ from simulator.files.errors import InputError, ProgramError, RejectionError
 from simulator.files.extras import record_extra
 from simulator.files.tntp_text import finite_number
 from simulator.files.xml_elements import Element, elements_of
-from simulator.traffic.demand.sumo_file import most_of_flow, read_number, seconds
+from simulator.traffic.demand.sumo_attributes import read_number, seconds
+from simulator.traffic.demand.sumo_file import most_of_flow
 from simulator.traffic.trips import too_many
 
 LONGEST_ERROR_TEXT = 600

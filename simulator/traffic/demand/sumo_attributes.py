@@ -1,5 +1,6 @@
-"""Types of vehicles in SUMO's files: vehicle class, size and highest speed."""
+"""Attributes in SUMO's files: numbers and times, and types of vehicles with their class, size and highest speed."""
 
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -7,6 +8,41 @@ from typing import NamedTuple
 from simulator.files.errors import InputError
 from simulator.files.tntp_text import finite_number
 from simulator.files.xml_elements import elements_of
+
+_CLOCK = re.compile(r"(?:(\d+):)?(\d{1,2}):([0-5]\d):([0-5]\d(?:\.\d+)?)")
+_SUMOS_CLOCK = re.compile(r"(?:(\d+):)?(\d+):(\d+):(\d+(?:\.\d+)?)")
+"""Pattern of SUMO's own clock times: SUMO accepts 7:0:0, and 90 minutes."""
+
+
+def seconds(text: str, *, as_sumo: bool = True) -> float | None:
+    """Read seconds, "HH:MM:SS" or "D:HH:MM:SS"; return None for any other text.
+
+    As in SUMO, parts may have fewer digits and be larger than on a clock, unless `as_sumo` is false.
+    """
+    clock = (_SUMOS_CLOCK if as_sumo else _CLOCK).fullmatch(text.strip())
+    if clock:
+        days, hours, minutes, rest = (float(part or 0) for part in clock.groups())
+        return ((days * 24 + hours) * 60 + minutes) * 60 + rest
+    return finite_number(text)
+
+
+def read_number(attributes: Mapping[str, str], key: str, default: float, where: str, *, whole: bool = False) -> float:
+    """Read a number, 0 or more, of an element's attributes; "begin" and "end" may be clock times.
+
+    Raises
+    ------
+    InputError
+        If the attribute is anything else.
+    """
+    if key not in attributes:
+        return default
+    value = seconds(attributes[key]) if key in {"begin", "end"} else finite_number(attributes[key])
+    if value is None or value < 0:
+        raise InputError([f"{where}: {key} must be a number, 0 or more, got {attributes[key]!r}"])
+    if whole and not value.is_integer():
+        raise InputError([f"{where}: {key} must be whole, got {attributes[key]!r}"])
+    return value
+
 
 _CAR = "passenger"
 _DEFAULTS = {
@@ -50,12 +86,12 @@ class VehicleType(NamedTuple):
         """
         vehicle_class = attributes.get("vClass", _CAR)
         length_m, gap_m, speed_kmh = _DEFAULTS.get(vehicle_class, _DEFAULTS[_CAR])
-        space_m = _number(attributes, "length", length_m, where) + _number(attributes, "minGap", gap_m, where)
+        space_m = read_number(attributes, "length", length_m, where) + read_number(attributes, "minGap", gap_m, where)
         if space_m < _LEAST_SPACE_M:
             rule = f"length and minGap must be {_LEAST_SPACE_M} m or more together"
             raise InputError([f"{where}: {rule}, got {space_m:g} m"])
         stated = [key for key in ("maxSpeed", "desiredMaxSpeed") if key in attributes]
-        speed_mps = min((_number(attributes, key, 0.0, where) for key in stated), default=speed_kmh / 3.6)
+        speed_mps = min((read_number(attributes, key, 0.0, where) for key in stated), default=speed_kmh / 3.6)
         if speed_mps <= 0:
             raise InputError([f"{where}: maxSpeed must be above 0, got {speed_mps:g}"])
         return cls(vehicle_class, space_m, speed_mps)
@@ -88,7 +124,7 @@ class VehicleTypes:
         elif name == "vType":
             self._types[key] = VehicleType.read(attributes, where)
             if self._open:
-                self._mixed[self._open].append((key, _number(attributes, "probability", 1.0, where)))
+                self._mixed[self._open].append((key, read_number(attributes, "probability", 1.0, where)))
 
     def end(self, name: str) -> None:
         """Note that an element has ended."""
@@ -120,12 +156,3 @@ def classes_in(files: Iterable[str | Path]) -> list[str]:
             if name in _DRIVEN:
                 used.add(attributes.get("type", ""))
     return sorted({kind.vehicle_class for name in used for kind in types.of(name)[0]})
-
-
-def _number(attributes: Mapping[str, str], key: str, default: float, where: str) -> float:
-    if key not in attributes:
-        return default
-    value = finite_number(attributes[key])
-    if value is None or value < 0:
-        raise InputError([f"{where}: {key} must be a number, 0 or more, got {attributes[key]!r}"])
-    return value
