@@ -126,6 +126,15 @@ def test_types_of_a_distribution_are_drawn(net):
     assert abs(slow[5.0] - 100) < 44
 
 
+@pytest.mark.parametrize(("weights", "speeds"), [("0 0", {5.0, 55.56}), ("-1 2", {5.0}), ("1", {5.0, 55.56})])
+def test_weights_of_a_distribution_may_be_odd(net, weights, speeds):
+    odd = f'<vTypeDistribution id="odd" vTypes="car slow" probabilities="{weights}"/>'
+    trips = "".join(f'<trip id="{i}" type="odd" depart="{i}" from="xa" to="cy"/>' for i in range(60))
+    _, engine = built(net, odd + trips)
+    found = np.round(1024 / engine._physics.pace + SUMO_DRIVING.slack_mps, 2)
+    assert set(found.tolist()) == speeds
+
+
 def test_classes_are_those_of_the_vehicles(tmp_path):
     path = tmp_path / "r.rou.xml"
     for vehicles, classes in (

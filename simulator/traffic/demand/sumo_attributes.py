@@ -116,7 +116,7 @@ class VehicleTypes:
         key = attributes.get("id", "")
         if name == "vTypeDistribution":
             self._open = key
-            weights = [finite_number(text) or 0.0 for text in attributes.get("probabilities", "").split()]
+            weights = [max(finite_number(text) or 0.0, 0.0) for text in attributes.get("probabilities", "").split()]
             self._mixed[key] = [
                 (part, weights[place] if place < len(weights) else 1.0)
                 for place, part in enumerate(attributes.get("vTypes", "").split())

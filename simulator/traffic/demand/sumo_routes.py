@@ -288,7 +288,8 @@ def _classes(held: SumoFile, ids: Sequence[str], only: str | None, rng: np.rando
     for place, name in enumerate(ids):
         by_type.setdefault(held.types_of(name), []).append(place)
     for (parts, weights), places in by_type.items():
-        share = np.array(weights) / (sum(weights) or 1.0)
+        share = np.array(weights if any(weights) else np.ones(len(weights)))
+        share /= share.sum()
         numbers = np.array([kinds.setdefault(part, len(kinds)) for part in parts])
         of[places] = numbers[0] if len(parts) == 1 else numbers[rng.choice(len(parts), len(places), p=share)]
         space_m += len(places) * float(share @ [part.space_m for part in parts])
