@@ -2,10 +2,12 @@
 
 import math
 from collections.abc import Collection, Iterable
-from typing import Any
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:  # scenarios are checked without numpy
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class ParameterWarning(UserWarning):
@@ -41,17 +43,18 @@ class ParameterError(ValueError):
 
 def check_integer(field: str, value: object, *, at_least: int, at_most: int | None = None) -> int:
     """Return `value` as an int within its bounds; reject a bool or a float."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+    if isinstance(value, bool) or not isinstance(value, Integral):
         raise ParameterError(field, "must be an integer", value)
-    if value < at_least or (at_most is not None and value > at_most):
+    number = int(value)
+    if number < at_least or (at_most is not None and number > at_most):
         bounds = f"at least {at_least}" if at_most is None else f"in {at_least}..{at_most}"
         raise ParameterError(field, f"must be {bounds}", value)
-    return int(value)
+    return number
 
 
 def check_probability(field: str, value: object, *, above_zero: bool = False) -> float:
     """Return `value` as a float in [0, 1], or in (0, 1] with `above_zero`; reject NaN."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+    if isinstance(value, bool) or not isinstance(value, Real):
         raise ParameterError(field, "must be a number", value)
     value = float(value)
     if above_zero and not 0.0 < value <= 1.0:
@@ -75,7 +78,7 @@ def check_chance(field: str, value: object, *, above_zero: bool = False) -> floa
 
 def to_number(value: object) -> float:
     """Return a number as a float; NaN for anything else."""
-    return float(value) if isinstance(value, int | float | np.number) and not isinstance(value, bool) else math.nan
+    return float(value) if not isinstance(value, bool) and isinstance(value, Real) else math.nan
 
 
 def check_epsilon(value: object) -> float:
@@ -90,14 +93,21 @@ def check_epsilon(value: object) -> float:
 LEAST, GREATEST = 1e-6, 50.0
 
 
-def check_budget(field: str, value: object) -> float:
-    """Return the ε of a mechanism as a float in 1e-6…50; reject 0, NaN and infinity."""
+def check_number(field: str, value: object, *, at_least: float | None = None, at_most: float | None = None) -> float:
+    """Return `value` as a float within its bounds; reject NaN."""
     number = to_number(value)
     if math.isnan(number):
         raise ParameterError(field, "must be a number", value)
-    if not LEAST <= number <= GREATEST:
-        raise ParameterError(field, f"must be in {LEAST:g}..{GREATEST:g}", value)
+    low, high = -math.inf if at_least is None else at_least, math.inf if at_most is None else at_most
+    if not low <= number <= high:
+        bounds = f"at least {low:g}" if at_most is None else f"in {low:g}..{high:g}"
+        raise ParameterError(field, f"must be {bounds}", value)
     return number
+
+
+def check_budget(field: str, value: object) -> float:
+    """Return the ε of a mechanism as a float in 1e-6…50; reject 0, NaN and infinity."""
+    return check_number(field, value, at_least=LEAST, at_most=GREATEST)
 
 
 def check_choice(field: str, value: str, choices: Collection[str]) -> None:
@@ -108,8 +118,10 @@ def check_choice(field: str, value: str, choices: Collection[str]) -> None:
 
 def check_counts(
     field: str, value: object, shape: tuple[int, ...] | None = None, *, signed: bool = True
-) -> NDArray[np.int64]:
+) -> "NDArray[np.int64]":
     """Return `value` as an int64 array of exactly this shape; reject floats and, unless `signed`, negative numbers."""
+    import numpy as np  # noqa: PLC0415 - as above
+
     array = np.asarray(value)
     if array.dtype.kind not in "iu":
         raise ParameterError(field, "must hold integers", str(array.dtype))
@@ -120,14 +132,14 @@ def check_counts(
     return array.astype(np.int64, copy=False)
 
 
-def check_true_counts(value: object, cells: int) -> NDArray[np.int64]:
+def check_true_counts(value: object, cells: int) -> "NDArray[np.int64]":
     """Return the true counts of devices outside ([0]) and in each cell ([1..V]), (cells + 1,) int64, none negative."""
     return check_counts("true_counts", value, (cells + 1,), signed=False)
 
 
 def check_per_round(field: str, value: Iterable[Any], rounds: int) -> tuple[int, ...]:
     """Return one number of devices per round as a tuple of ints ≥ 0."""
-    array = check_counts(field, value if isinstance(value, np.ndarray) else list(value), (rounds,))
+    array = check_counts(field, value if hasattr(value, "dtype") else list(value), (rounds,))
     if array.min() < 0:
         raise ParameterError(field, "must not be negative", array.tolist())
     return tuple(array.tolist())

@@ -112,7 +112,7 @@ def _values(value: dict[str, Any], anchors: Mapping[str, str]) -> str:
     if kind == "array":
         items = value.get("items") or value["prefixItems"][0]
         return f"list, each {_values(items, anchors)}"
-    bounds = [f"{comparison} {value[key]:g}" for key, comparison in _BOUNDS.items() if key in value]
+    bounds = [f"{comparison} {value[key]:.12g}" for key, comparison in _BOUNDS.items() if key in value]
     return " ".join([_TYPES.get(str(kind), "value"), *bounds])
 
 

@@ -7,6 +7,8 @@ import importlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from mechanisms.declared import MECHANISMS, Declared
+
 
 class Kind(NamedTuple):
     """One kind of a role.
@@ -49,8 +51,9 @@ def _kind(role_model: str, name: str, title: str, constructor: str, *capabilitie
     return Kind(name, title, f"scenarios.{role_model}", constructor, frozenset(capabilities))
 
 
-def _mechanism(name: str, title: str, class_: str, *capabilities: str, constructor: str = "") -> Kind:
-    return _kind(f"mechanisms:{class_}Section", name, title, constructor or f"mechanisms.local:{class_}", *capabilities)
+def _mechanism(declared: Declared) -> Kind:
+    model = f"scenarios.mechanisms:{declared.class_name}Section"
+    return Kind(declared.kind, declared.title, model, declared.build, declared.capabilities)
 
 
 def _roads(name: str, title: str, class_: str, reader: str = "") -> Kind:
@@ -95,35 +98,7 @@ def _attack(name: str, title: str, class_: str, constructor: str, *capabilities:
 
 
 _ROLES: Mapping[str, tuple[Kind, ...]] = {
-    # "exact": the server has the true counts; "sampled": published differences are counts of sampled devices;
-    # "divisible": one round with a parameter epsilon, so that a campaign can divide a budget over its queries.
-    "mechanism": (
-        _mechanism("no_privacy", "Exact reports", "NoPrivacy", "exact"),
-        _mechanism(
-            "sampling_privacy",
-            "Sampling Privacy",
-            "SamplingPrivacy",
-            "sampled",
-            constructor=f"{_BUILD}mechanisms:build_sampling_privacy",
-        ),
-        _mechanism("randomized_response", "Randomized response", "RandomizedResponse"),
-        _mechanism("warner", "Warner’s randomized response", "Warner"),
-        _mechanism("k_randomized_response", "k-ary randomized response", "KRandomizedResponse", "divisible"),
-        _mechanism("sue", "Symmetric unary encoding", "SymmetricUnary", "divisible"),
-        _mechanism("oue", "Optimised unary encoding", "OptimisedUnary", "divisible"),
-        _mechanism("the", "Thresholded histogram encoding", "ThresholdHistogram", "divisible"),
-        _mechanism("olh", "Optimal local hashing", "LocalHashing", "divisible"),
-        _mechanism("subset_selection", "Subset selection", "SubsetSelection", "divisible"),
-        _mechanism("hadamard_response", "Hadamard response", "HadamardResponse", "divisible"),
-        _mechanism("longitudinal_unary", "Memoised unary encoding", "LongitudinalUnary"),
-        _mechanism("distributed_laplace", "Distributed Laplace", "DistributedLaplace"),
-        _mechanism("sampling_and_noise", "Sampling and noise", "SamplingAndNoise"),
-        _mechanism("sampled_response", "Sampled randomized response", "SampledResponse"),
-        _mechanism("anonymized_local", "Anonymized Local Privacy", "AnonymizedLocal"),
-        _mechanism("anonymized_first_attempt", "Anonymized Local Privacy, first attempt", "AnonymizedFirstAttempt"),
-        _mechanism("anonymized_cancelling", "Anonymized Local Privacy, cancelling", "AnonymizedCancelling"),
-        _mechanism("anonymized_deniable", "Anonymized Local Privacy, deniable", "AnonymizedDeniable"),
-    ),
+    "mechanism": tuple(_mechanism(declared) for declared in MECHANISMS),  # with their capabilities
     "roads": (
         _roads("grid", "generated grid", "GridSection"),
         _roads("tables", "tables of nodes and edges", "Tables", "tables:read_tables"),
@@ -261,4 +236,4 @@ def import_dotted(dotted: str) -> Any:
 
 def mechanism_classes() -> dict[str, str]:
     """Return the class in `mechanisms.local` of each kind of mechanism, by the name of the kind."""
-    return {kind.name: kind.model.partition(":")[2].removesuffix("Section") for kind in kinds_of("mechanism")}
+    return {declared.kind: declared.class_name for declared in MECHANISMS}

@@ -3,6 +3,7 @@
 import ast
 import inspect
 import itertools
+import sys
 import textwrap
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -18,7 +19,7 @@ from scenarios.errors import Fault, RuleViolation, ScenarioError, write_path
 from scenarios.field_types import number
 from scenarios.general import Claims, Fcd, Heading, Population, ReportSection, Sensing
 from scenarios.kinds import find_kind, is_capable
-from scenarios.mechanisms import Mechanism, SamplingPrivacySection
+from scenarios.mechanisms import Mechanism, has_silent_blank
 from scenarios.overrides import Overrides, apply_overrides, plain
 from scenarios.plug_ins import is_given
 from scenarios.references import WITH_FILES, Permissions, files_of, is_outside
@@ -27,7 +28,7 @@ from scenarios.release import NoRelease, Release, ReleaseRules, released_by
 from scenarios.roads import Roads
 from scenarios.rules import broken_between_sections
 from scenarios.run_clock import RunClock, clock_of
-from scenarios.section import Section, known_of
+from scenarios.section import NamedByKind, Section, known_of
 from scenarios.simulated_traffic import Traffic
 
 _LISTS = ("campaigns", "mechanisms", "refinements", "attacks")
@@ -362,7 +363,7 @@ class Scenario(Section):
         warnings = [
             f"mechanisms.{mechanism.name}.{text}"
             for mechanism in self.mechanisms
-            if isinstance(mechanism, SamplingPrivacySection)
+            if mechanism.kind == "sampling_privacy"
             for text in _warnings_of(mechanism)
         ]
         return [*warnings, *self.release_warnings()]
@@ -401,11 +402,11 @@ def _order(at: tuple[str | int, ...], sections: list[str]) -> tuple[int, int]:
     return section, at[1] if len(at) > 1 and isinstance(at[1], int) else -1
 
 
-def _warnings_of(mechanism: SamplingPrivacySection) -> list[str]:
-    warnings = []
-    if mechanism.sampling >= 0.5:
-        warnings.append(f"sampling is {number(mechanism.sampling)}: the papers require less than one half (SP 3.1)")
-    if mechanism.silent_blank:
+def _warnings_of(sampling_privacy: NamedByKind) -> list[str]:
+    warnings, sampling = [], sampling_privacy.parameters["sampling"]
+    if sampling >= 0.5:
+        warnings.append(f"sampling is {number(sampling)}: the papers require less than one half (SP 3.1)")
+    if has_silent_blank(sampling_privacy):
         warnings.append("blank_zero is 0: an output of 0 in round one then reveals that a device is sampled")
     return warnings
 
@@ -439,9 +440,14 @@ def _field_docstrings(model: type[Section]) -> dict[str, str]:
     """Return the docstrings below the fields of a model and of the models that it extends."""
     texts: dict[str, str] = {}
     for base in reversed(model.__mro__):
-        if base is not Section and issubclass(base, Section):
+        if base is not Section and issubclass(base, Section) and not _is_declared(base):
             statements = ast.parse(textwrap.dedent(inspect.getsource(base))).body
             for field, text in itertools.pairwise(node for outer in statements for node in ast.iter_child_nodes(outer)):
                 if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
                     texts[ast.unparse(field.target)] = inspect.cleandoc(ast.literal_eval(text.value))
     return texts
+
+
+def _is_declared(model: type[Section]) -> bool:
+    """Return whether a model is made from a declaration, with descriptions of its fields, and stands in no source."""
+    return model.__name__ not in vars(sys.modules[model.__module__])

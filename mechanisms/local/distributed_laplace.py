@@ -3,20 +3,21 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array, vstack
 from scipy.special import expit, logit
 
+from mechanisms.declared import Declared, declaration
 from mechanisms.local.common.base import BaseMechanism
 from mechanisms.local.common.binary_query import BATCH_BYTES, BATCH_DEVICES
 from mechanisms.local.common.estimators import proportion_variance
 from mechanisms.local.common.intervals import LEVEL, CountLaw, QuadraticVariance
 from mechanisms.local.common.response_counts import ResponseCounts, check_where, estimate_between, estimate_nothing
 from mechanisms.local.mechanism import Counts, Estimate, NoMemory, Truth, Vectors, Where
-from mechanisms.parameter import ParameterError, check_budget, check_integer, check_true_counts
+from mechanisms.parameter import ParameterError, check_integer, check_true_counts
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.integer_noise import PartialNoise
 from mechanisms.privacy.laplace_noise import noise_claim
@@ -124,11 +125,10 @@ class DistributedLaplace(BaseMechanism):
     cells: int
     epsilon: float
     devices: int
+    declared: ClassVar[Declared] = declaration("distributed_laplace")
 
     def __post_init__(self) -> None:
-        check_integer("cells", self.cells, at_least=1)
-        check_budget("epsilon", self.epsilon)
-        check_integer("devices", self.devices, at_least=1)
+        self.declared.check(self)
 
     @property
     def sensitivity(self) -> int:

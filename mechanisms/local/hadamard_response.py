@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from mechanisms.compiled import compiled
+from mechanisms.declared import Declared, declaration
 from mechanisms.local.common.base import CategoricalReports
 from mechanisms.local.common.frequency_oracle import FrequencyOracle
 from mechanisms.local.mechanism import Counts, NoMemory, Truth
@@ -128,6 +129,7 @@ class HadamardResponse(CategoricalReports, FrequencyOracle):
         If a parameter is out of range or NaN.
     """
 
+    declared: ClassVar[Declared] = declaration("hadamard_response")
     batch: ClassVar[int] = 2**20  # coins and reports take about 9 MB
 
     def __post_init__(self) -> None:

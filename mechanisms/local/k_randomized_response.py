@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mechanisms.declared import Declared, declaration
 from mechanisms.local.common.base import CategoricalReports
 from mechanisms.local.common.categorical_sampling import answer_second, draw_categorical
 from mechanisms.local.common.frequency_oracle import FrequencyOracle
@@ -40,6 +41,7 @@ class KRandomizedResponse(CategoricalReports, FrequencyOracle):
         If a parameter is out of range or NaN.
     """
 
+    declared: ClassVar[Declared] = declaration("k_randomized_response")
     batch: ClassVar[int] = 2**20  # coins and reports take 8 MB
 
     @property

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.compiled import compiled
+from mechanisms.declared import MOST_BUCKETS, Declared, declaration
 from mechanisms.local.common.categorical_sampling import draw_categorical
 from mechanisms.local.common.frequency_oracle import FrequencyOracle
 from mechanisms.local.common.response_counts import check_values, check_where
@@ -107,9 +108,6 @@ def fill_support(
             vectors[i, x] = np.int64(np.int32((mixed * buckets) >> half) == values[i])
 
 
-MOST_BUCKETS = 2**31 - 1
-
-
 @dataclass(frozen=True, eq=False)
 class HashedReports:
     """Reports of one round: each device's hash function, and the bucket it reports.
@@ -178,6 +176,7 @@ class LocalHashing(FrequencyOracle):
     """
 
     buckets: int | None = None
+    declared: ClassVar[Declared] = declaration("olh")
     sample_law: ClassVar[str] = "exact per-cell marginals"
     # Coins and report of a device are two 64-bit words and a 32-bit value each, 40 MB together.
     batch: ClassVar[int] = 2**20
@@ -186,9 +185,8 @@ class LocalHashing(FrequencyOracle):
         """Check the parameters and fill in the buckets."""
         super().__post_init__()
         check_integer("cells", self.cells, at_least=1, at_most=2**31 - 2)
-        best = min(round(math.exp(self.epsilon)) + 1, MOST_BUCKETS)
-        buckets = best if self.buckets is None else self.buckets
-        object.__setattr__(self, "buckets", check_integer("buckets", buckets, at_least=2, at_most=MOST_BUCKETS))
+        if self.buckets is None:
+            object.__setattr__(self, "buckets", min(round(math.exp(self.epsilon)) + 1, MOST_BUCKETS))
 
     @property
     def truthful(self) -> float:

@@ -2,16 +2,17 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mechanisms.declared import Declared, declaration
 from mechanisms.local.common.binary_query import batch_of_rows
 from mechanisms.local.common.packed_bits import BitReports, set_bits_where, toss_rows, words_of
 from mechanisms.local.mechanism import Truth
 from mechanisms.local.unary_encoding import BitProbabilities, OptimisedUnary, SymmetricUnary, UnaryEncoding
-from mechanisms.parameter import ParameterError, check_budget, check_choice, check_integer
+from mechanisms.parameter import ParameterError, check_integer
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.memoised_bits import MemoisedBits, moving_claim, staying_claim
 from mechanisms.privacy.report_claims import released_reports_claim
@@ -99,12 +100,10 @@ class LongitudinalUnary(UnaryEncoding):
     epsilon_permanent: float
     epsilon_first: float
     permanent: PermanentStep = "optimised"
+    declared: ClassVar[Declared] = declaration("longitudinal_unary")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_budget("epsilon_permanent", self.epsilon_permanent)
-        check_budget("epsilon_first", self.epsilon_first)
-        check_choice("permanent", self.permanent, ENCODINGS)
         if not self.epsilon_first < self.epsilon_permanent:
             rule = f"must be below epsilon_permanent = {self.epsilon_permanent:g}"
             raise ParameterError("epsilon_first", rule, self.epsilon_first)

@@ -7,12 +7,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mechanisms.declared import Declared, declaration
 from mechanisms.local.common.base import CategoricalReports
 from mechanisms.local.common.estimators import estimate_proportion, proportion_variance
 from mechanisms.local.common.intervals import QuadraticVariance
 from mechanisms.local.common.response_counts import ResponseCounts, check_round, check_truth
 from mechanisms.local.mechanism import Counts, Estimate, NoMemory, Truth
-from mechanisms.parameter import check_integer, check_true_counts
+from mechanisms.parameter import check_true_counts
 from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
 from mechanisms.privacy.view import ReleasedCounts, Report, Shuffled
 
@@ -35,8 +36,10 @@ class NoPrivacy(CategoricalReports):
     cells: int
     batch: ClassVar[int] = 2**20
 
+    declared: ClassVar[Declared] = declaration("no_privacy")
+
     def __post_init__(self) -> None:
-        check_integer("cells", self.cells, at_least=1)
+        self.declared.check(self)
 
     @property
     def tally_shape(self) -> tuple[int]:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
+from mechanisms.declared import Declared, declaration
 from mechanisms.local.common.binary_query import Answers, BinaryQuery
 from mechanisms.local.common.binary_query_mechanism import (
     YES,
@@ -46,12 +47,8 @@ class RandomizedResponse(UnaryEncoding):
 
     first_coin: float
     second_coin: float
+    declared: ClassVar[Declared] = declaration("randomized_response")
     source: ClassVar[str] = "SP sec 3.3 with π_s = 1; eq 30 leaves out the answer No and the second cell"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_chance("first_coin", self.first_coin, above_zero=True)
-        check_chance("second_coin", self.second_coin)
 
     @property
     def bit(self) -> BitProbabilities:

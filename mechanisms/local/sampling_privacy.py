@@ -8,13 +8,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mechanisms.declared import Declared, declaration
 from mechanisms.local.common.base import CategoricalReports
 from mechanisms.local.common.categorical_sampling import alias_table, answer_second, draw_categorical, redraw
 from mechanisms.local.common.estimators import TwoRounds
 from mechanisms.local.common.intervals import QuadraticVariance
 from mechanisms.local.common.response_counts import ResponseCounts
 from mechanisms.local.mechanism import Counts, Estimate, NoMemory, Truth
-from mechanisms.parameter import ParameterError, ParameterWarning, check_chance, check_integer, check_true_counts
+from mechanisms.parameter import ParameterError, ParameterWarning, check_chance, check_true_counts
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.released import released_counts_claim, released_differences_claim
 from mechanisms.privacy.sampling_privacy_claims import (
@@ -184,6 +185,7 @@ class SamplingPrivacy(CategoricalReports):
 
     rounds: ClassVar[int] = 2
     truth_round: ClassVar[int] = 2
+    declared: ClassVar[Declared] = declaration("sampling_privacy")
     batch: ClassVar[int] = 2**20
 
     def __init__(
@@ -195,11 +197,10 @@ class SamplingPrivacy(CategoricalReports):
         blank: ArrayLike | None = None,
         refresh: float = 0.0,
     ) -> None:
-        self.cells = check_integer("cells", cells, at_least=1)
-        self.sampling = check_chance("sampling", sampling, above_zero=True)
+        self.cells, self.sampling, self.refresh = cells, sampling, refresh
+        self.declared.check(self)
         self.blanks = resolve_blanks(cells=self.cells, sampling=self.sampling, blank_zero=blank_zero, blank=blank)
         self.blanks.flags.writeable = False
-        self.refresh = check_chance("refresh", refresh)
         warn(self.warnings(), stacklevel=2)
 
     def __repr__(self) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.compiled import compiled
+from mechanisms.declared import Declared, declaration
 from mechanisms.local.common.binary_query import batch_of_rows
 from mechanisms.local.common.frequency_oracle import FrequencyOracle
 from mechanisms.local.common.packed_bits import BitReports, toss_rows, words_of
@@ -156,6 +157,7 @@ class SubsetSelection(FrequencyOracle):
 
     size: int | None = None
     sample_law: ClassVar[str] = "exact per-cell marginals"
+    declared: ClassVar[Declared] = declaration("subset_selection")
 
     def __post_init__(self) -> None:
         """Check the parameters and fill in the size."""

@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from mechanisms.declared import Declared, declaration
 from mechanisms.local.common.base import BinaryReports, with_no
 from mechanisms.local.common.binary_query import batch_of_rows
 from mechanisms.local.common.frequency_oracle import BudgetedProtocol, PureProtocol
 from mechanisms.local.common.packed_bits import BitReports, set_bits, toss_rows, words_of
 from mechanisms.local.mechanism import Coins, Counts, Memory, Truth
-from mechanisms.parameter import ParameterError, check_true_counts
+from mechanisms.parameter import check_true_counts
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.published_sums import sums_claim
 from mechanisms.privacy.report_claims import binary_answer_claim
@@ -151,6 +152,7 @@ class SymmetricUnary(UnaryEncoding, BudgetedProtocol):
     """
 
     source: ClassVar[str] = "Wang et al. 2017 sec 4.3, SUE"
+    declared: ClassVar[Declared] = declaration("sue")
 
     @property
     def bit(self) -> BitProbabilities:
@@ -180,6 +182,7 @@ class OptimisedUnary(UnaryEncoding, BudgetedProtocol):
     """
 
     source: ClassVar[str] = "Wang et al. 2017 sec 4.3, OUE"
+    declared: ClassVar[Declared] = declaration("oue")
 
     @property
     def bit(self) -> BitProbabilities:
@@ -211,16 +214,13 @@ class ThresholdHistogram(UnaryEncoding, BudgetedProtocol):
     """
 
     threshold: float | None = None
+    declared: ClassVar[Declared] = declaration("the")
 
     def __post_init__(self) -> None:
         """Check the parameters and fill in the threshold."""
         super().__post_init__()
-        threshold = best_threshold(self.epsilon) if self.threshold is None else self.threshold
-        if isinstance(threshold, bool) or not isinstance(threshold, int | float | np.number):
-            raise ParameterError("threshold", "must be a number", threshold)
-        if not 0.0 <= threshold <= 1.0:
-            raise ParameterError("threshold", "must be in 0..1", threshold)
-        object.__setattr__(self, "threshold", float(threshold))
+        if self.threshold is None:
+            object.__setattr__(self, "threshold", best_threshold(self.epsilon))
 
     @property
     def bit(self) -> BitProbabilities:

@@ -6,12 +6,13 @@ from typing import Any
 
 from scipy.special import expit
 
+from mechanisms.declared import MOST_BUCKETS
 from mechanisms.local.anonymized_local import AnonymizedLocal
 from mechanisms.local.anonymized_rounds import AnonymizedCancelling, AnonymizedDeniable, AnonymizedFirstAttempt
 from mechanisms.local.distributed_laplace import DistributedLaplace
 from mechanisms.local.hadamard_response import HadamardResponse
 from mechanisms.local.k_randomized_response import KRandomizedResponse
-from mechanisms.local.local_hashing import MOST_BUCKETS, LocalHashing
+from mechanisms.local.local_hashing import LocalHashing
 from mechanisms.local.longitudinal_unary import LongitudinalUnary, PermanentStep
 from mechanisms.local.randomized_response import RandomizedResponse, SampledResponse, SamplingAndNoise, Warner
 from mechanisms.local.subset_selection import SubsetSelection

@@ -2,16 +2,18 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mechanisms.declared import Declared, budget
 from mechanisms.local.common.base import BaseMechanism
 from mechanisms.local.common.estimators import estimate_proportion, proportion_variance
 from mechanisms.local.common.intervals import QuadraticVariance
 from mechanisms.local.common.response_counts import ResponseCounts
 from mechanisms.local.mechanism import Counts, Estimate
-from mechanisms.parameter import check_budget, check_integer, check_true_counts
+from mechanisms.parameter import check_true_counts
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.report_claims import (
     mirror_claim,
@@ -38,8 +40,10 @@ class PureProtocol(BaseMechanism):
 
     cells: int
 
+    declared: ClassVar[Declared] = Declared()
+
     def __post_init__(self) -> None:
-        check_integer("cells", self.cells, at_least=1)
+        self.declared.check(self)
 
     @property
     @abstractmethod
@@ -117,10 +121,7 @@ class BudgetedProtocol(PureProtocol):
     """
 
     epsilon: float
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_budget("epsilon", self.epsilon)
+    declared: ClassVar[Declared] = Declared(parameters=(budget("epsilon", "ε of one report."),))
 
 
 @dataclass(frozen=True, kw_only=True)
