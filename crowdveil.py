@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import scenarios
     from mechanisms.conformance import ConformanceError, ConformanceReport, check_mechanism
+    from mechanisms.declared import Declared, Parameter
     from mechanisms.inference.likelihood import best_guess, log_likelihood
     from mechanisms.inference.report_law import NoLikelihoodError
     from mechanisms.local import Estimate, LocalMechanism, NoMemory, NotEstimableError
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "mechanisms.conformance": ("ConformanceError", "ConformanceReport", "check_mechanism"),
+    "mechanisms.declared": ("Declared", "Parameter"),
     "mechanisms.inference.likelihood": ("best_guess", "log_likelihood"),
     "mechanisms.inference.report_law": ("NoLikelihoodError",),
     "mechanisms.local": ("Estimate", "LocalMechanism", "NoMemory", "NotEstimableError"),

@@ -1,12 +1,13 @@
 """Planned families of one-round mechanisms and of *Anonymized Local Privacy*, and the table of all families."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from scipy.special import expit
 
-from mechanisms.declared import MOST_BUCKETS
+from mechanisms.declared import MOST_BUCKETS, REQUIRED, Declared
 from mechanisms.local.anonymized_local import AnonymizedLocal
 from mechanisms.local.anonymized_rounds import AnonymizedCancelling, AnonymizedDeniable, AnonymizedFirstAttempt
 from mechanisms.local.distributed_laplace import DistributedLaplace
@@ -281,13 +282,46 @@ FAMILIES: tuple[Family, ...] = (*SAMPLING, *BINARY_RANDOMIZERS, *FREQUENCY_ORACL
 """All families, in the order of a plan."""
 
 
+def own_family(kind: str, make: Callable[..., Any]) -> Family:
+    """Return the family of a user's own mechanism, which its class declares (`mechanisms.declared`).
+
+    Parameters
+    ----------
+    kind : str
+        Its kind in a scenario file, ``package.module:Class``.
+    make : callable
+        The class; its parameters other than the dial have their defaults.
+
+    Raises
+    ------
+    ParameterError
+        If the class declares no parameter that a planner sets, or another one has no default.
+    """
+    own: Declared = getattr(make, "declared", Declared())
+    dial = own.dial
+    if dial is None or dial.dial is None:
+        raise ParameterError("mechanism", "must declare a parameter with a dial to be planned", kind)
+    others = [parameter.name for parameter in own.parameters if parameter.default is REQUIRED and parameter != dial]
+    if others:
+        raise ParameterError("mechanism", f"must have a default for {', '.join(others)} to be planned", kind)
+    low, high = (COIN.low, COIN.high) if dial.least is None or dial.most is None else (dial.least, dial.most)
+
+    def candidate(target: Target, _: Shape, value: float) -> Candidate:
+        return _candidate(make, target, **{dial.name: value})
+
+    searched = Dial(low, high, dial.dial)
+    return Family(kind.rpartition(":")[2], searched, f"the parameter {dial.name}", (candidate,), kind=kind)
+
+
 def family_names() -> tuple[str, ...]:
     """Return the names of all families, in order."""
     return tuple(family.name for family in FAMILIES)
 
 
-def families_named(names: tuple[str, ...] = ()) -> tuple[Family, ...]:
-    """Return the families of these names; all if no name is given.
+def families_named(
+    names: tuple[str, ...] = (), own: Mapping[str, Callable[..., Any]] = MappingProxyType({})
+) -> tuple[Family, ...]:
+    """Return the families of these names, and then of a user's own classes; all built-in ones if none is given.
 
     A name that is no family's selects all families of that kind.
 
@@ -296,12 +330,13 @@ def families_named(names: tuple[str, ...] = ()) -> tuple[Family, ...]:
     ParameterError
         If a name is neither a family nor a kind.
     """
+    added = tuple(own_family(kind, make) for kind, make in own.items())
     if not names:
-        return FAMILIES
+        return added or FAMILIES
     chosen: set[str] = set()
     for name in names:
         of_kind = {family.name for family in FAMILIES if family.kind == name}
         if name not in family_names() and not of_kind:
             raise ParameterError("mechanism", f"must be one of {', '.join(family_names())}", name, family_names())
         chosen |= {name} if name in family_names() else of_kind
-    return tuple(family for family in FAMILIES if family.name in chosen)
+    return (*(family for family in FAMILIES if family.name in chosen), *added)

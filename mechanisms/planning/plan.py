@@ -4,6 +4,7 @@ import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import tomli_w
@@ -216,6 +217,7 @@ def plan(
     target: Target,
     mechanisms: Sequence[str] = (),
     *,
+    own: Mapping[str, Callable[..., Any]] = MappingProxyType({}),
     claims: bool = True,
     progress: Callable[[float], object] = lambda _: None,
 ) -> Planning:
@@ -228,6 +230,9 @@ def plan(
     target : Target
     mechanisms : sequence of str
         Names of families, or kinds of mechanisms; all by default.
+    own : mapping of str to class, optional
+        A user's own mechanisms by their kind, ``package.module:Class``; each declares a parameter with a dial
+        (`mechanisms.declared`).
     claims : bool
         Whether to compute the claims about all views too, and the least ε of the target's view.
     progress : callable
@@ -236,9 +241,9 @@ def plan(
     Raises
     ------
     ParameterError
-        If a name is neither a family nor a kind.
+        If a name is neither a family nor a kind, or a class of the user's declares nothing to be set.
     """
-    families = families_named(tuple(mechanisms))
+    families = families_named(tuple(mechanisms), own)
     plans = []
     with warnings.catch_warnings():
         # A search tries parameters that the papers advise against.

@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 
 import scenarios
+from mechanisms.declared import Declared
 from mechanisms.planning import Plan, plan
 from mechanisms.planning.families import family_names
-from scenarios import Fault, Scenario, ScenarioError
+from scenarios import Fault, Scenario, ScenarioError, plug_ins
 from scenarios.suggestions import suggestion
 from simulator.experiment.run import setting_sha256
 from simulator.files.errors import InputError
@@ -73,8 +74,9 @@ class Evaluation:
         Names of shipped scenarios, or files: their roads, traffic, cells, population and channel, and the times of
         their first campaign that counts vehicles.
     mechanisms
-        Names of the planner's families, which are set for the goal; files with ``[[mechanisms]]``, and users' classes
-        ``package.module:Class``, which are taken as they are.
+        Names of the planner's families, and users' classes ``package.module:Class`` that declare a parameter with a
+        dial (`mechanisms.declared`), which are set for the goal; files with ``[[mechanisms]]`` and other classes, which
+        are taken as they are.
     directory
         Where results are kept.
     replicates
@@ -134,6 +136,7 @@ class Evaluation:
             return Setting({"data": name, "group": group}, made)
 
         self._check_own(setting, bases)
+        own = self._planned_classes()
         probes = [setting(name, "probe", {"mechanisms": [{"kind": _BASELINE}]}) for name in bases]
         probe_design = Design("data sets without privacy", probes, self.replicates)
         probe = Sweep(probe_design, StudyDirectory(self.directory / _PROBE), keep="probe", **self.running)
@@ -142,7 +145,7 @@ class Evaluation:
         settings = []
         for name, size in sizes.items():
             target = self.goal.target(size)
-            made = plan(target, self._families, claims=False).plans if self._families else ()
+            made = plan(target, self._families, own=own, claims=False).plans if self._families or own else ()
             self.plans |= {(name, planned.name): planned for planned in made}
             for group, tables in _groups([planned for planned in made if planned.meets], self._fixed, self.goal):
                 try:
@@ -164,6 +167,14 @@ class Evaluation:
             setting_sha256(made.scenario)  # refuses a class that may not be imported or lacks methods
             return
 
+    def _planned_classes(self) -> dict[str, Any]:
+        """Return the users' classes that declare what a planner sets, by kind; they are no longer taken as they are."""
+        named = [section for section in self._fixed if section["kind"] in self.mechanisms]
+        own = {section["kind"]: plug_ins.load("mechanism", section["kind"]) for section in named}
+        planned = {kind: class_ for kind, class_ in own.items() if getattr(class_, "declared", Declared()).dial}
+        self._fixed = [section for section in self._fixed if section["kind"] not in planned]
+        return planned
+
     def tables(self) -> dict[str, pd.DataFrame]:
         """Return the tables of the finished evaluation.
 
@@ -178,7 +189,8 @@ class Evaluation:
         scores = of_all_vehicles(scores) if is_partial(scores) else scores
         failures = study.read_table("failures")
         rows: list[dict[str, Any]] = []
-        names = [*dict.fromkeys([*self._families, *(section["name"] for section in self._fixed)])]
+        planned = [name for _, name in self.plans]
+        names = [*dict.fromkeys([*self._families, *planned, *(section["name"] for section in self._fixed)])]
         for data in self.data:
             for name in names:
                 chosen = [_of(table, data, name) for table in (scores, claims, rounds, deciles)]

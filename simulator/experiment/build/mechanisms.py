@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from mechanisms.declared import Declared
 from mechanisms.local import (
     AdaptiveBudget,
     BinarySamplingPrivacy,
@@ -181,6 +182,8 @@ def _divided(section: NamedByKind, cells: int, epsilon: float) -> Any:
 def _build(section: NamedByKind, cells: int) -> LocalMechanism:
     if isinstance(section, PlugInSection):
         made = build_own_kind("mechanism", section.kind, section.parameters, cells=cells)
+        if isinstance(declared := getattr(made, "declared", None), Declared):
+            declared.check(made)
         mechanism: LocalMechanism = PlugIn(made, cells=cells)
     else:
         mechanism = constructor_of("mechanism", section.kind)(cells=cells, **section.parameters)

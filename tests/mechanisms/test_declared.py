@@ -1,0 +1,149 @@
+"""Every mechanism is declared once: files, classes, the page of keys and the planner agree with the declaration."""
+
+import importlib
+import math
+import subprocess
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from mechanisms.declared import MECHANISMS, REQUIRED, Declared, Parameter
+from mechanisms.local import KRandomizedResponse
+from mechanisms.parameter import ParameterError
+from mechanisms.planning import Target, plan
+from scenarios.kinds import find_kind, import_dotted
+from scenarios.scenario import schema
+
+KINDS = [declared.kind for declared in MECHANISMS]
+VALID = {
+    "sampling_privacy": {"sampling": 0.3},
+    "warner": {"truthful": 0.7},
+    "longitudinal_unary": {"epsilon_permanent": 2.0, "epsilon_first": 1.0},
+    "distributed_laplace": {"epsilon": 1.0, "devices": 100},
+    "sampling_and_noise": {"sampling": 0.5, "sampling_no": 0.2},
+    "sampled_response": {"sampling": 0.5, "first_coin": 0.5, "second_coin": 0.5},
+    "anonymized_local": {
+        "sampling_yes_one": 0.5,
+        "sampling_yes_two": 0.2,
+        "sampling_no": 0.4,
+        "first_coin": 0.9,
+        "second_coin": 0.3,
+        "third_coin": 0.2,
+    },
+    "anonymized_first_attempt": {"base": 0.5, "shift_yes": 0.2, "shift_no": 0.1},
+    "anonymized_cancelling": {"shift": 0.2},
+    "anonymized_deniable": {
+        "shift": 0.5,
+        "yes_second": 0.4,
+        "yes_third": 0.4,
+        "no_second": 0.2,
+        "no_third": 0.3,
+        "onward": 0.5,
+    },
+}
+INVALID = {
+    "probability": (-0.1, 1.1, 1e-30, math.nan),
+    "number": (-1.0, 1e9, math.nan),
+    "integer": (0, -3),
+    "choice": ("none of these",),
+    "probabilities": ((0.1, 0.2), (0.1, 0.2, 1.7)),
+    "blanks": (1.5,),
+}
+
+
+def faults(section):
+    try:
+        import_dotted(find_kind("mechanism", section["kind"]).model).model_validate(section)
+    except ValidationError as error:
+        return [str(fault["loc"]) for fault in error.errors()]
+    return []
+
+
+def built(declared, **parameters):
+    module, _, name = declared.build.partition(":")
+    return getattr(importlib.import_module(module), name)(cells=3, **parameters)
+
+
+def defaults(declared):
+    given = VALID.get(declared.kind, {"epsilon": 1.0} if "divisible" in declared.capabilities else {})
+    own = {each.name: each.default for each in declared.parameters if each.default not in (REQUIRED, None)}
+    return {**own, **given}
+
+
+@pytest.mark.parametrize("declared", MECHANISMS, ids=KINDS)
+def test_a_file_and_the_class_refuse_the_same_values(declared):
+    section = {"kind": declared.kind, **VALID.get(declared.kind, defaults(declared))}
+    assert faults(section) == []
+    built(declared, **defaults(declared))
+    for parameter in declared.parameters:
+        for value in INVALID[parameter.type]:
+            with pytest.raises(ParameterError) as refused:
+                built(declared, **{**defaults(declared), parameter.name: value})
+            assert refused.value.field == parameter.name
+            found = faults({**section, parameter.name: value})
+            assert any(parameter.name in fault for fault in found), (parameter.name, value, found)
+
+
+@pytest.mark.parametrize("declared", MECHANISMS, ids=KINDS)
+def test_the_json_schema_has_the_bounds_and_the_meaning(declared):
+    described = schema()["$defs"][f"{declared.class_name}Section"]
+    assert described["description"] == declared.about
+    assert {*described["properties"]} == {"kind", "name", *(each.name for each in declared.parameters)}
+    required = {each.name for each in declared.parameters if each.default is REQUIRED}
+    assert {*described["required"]} == {"kind", *required}
+    for parameter in declared.parameters:
+        key = described["properties"][parameter.name]
+        assert key["description"] == parameter.about
+        plain = next((each for each in key.get("anyOf", ()) if each != {"type": "null"}), key)
+        if parameter.type in {"number", "integer"}:
+            assert (plain.get("minimum"), plain.get("maximum")) == (parameter.least, parameter.most)
+
+
+def test_declarations_need_no_numpy():
+    code = "import mechanisms.declared, sys; print('numpy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Own(KRandomizedResponse):
+    """A user's mechanism whose dial is not its ε: openness in (0, 1) gives ε = ln(1 + 100·openness)."""
+
+    epsilon: float = 1.0
+    openness: float = 0.5
+    declared = Declared(parameters=(Parameter(name="openness", about="How open a device is.", dial="logit"),))
+
+    def __post_init__(self):
+        super().__post_init__()
+        object.__setattr__(self, "epsilon", math.log1p(100.0 * self.openness))
+
+
+def test_a_users_mechanism_is_planned_by_the_dial_that_it_declares():
+    target = Target(cells=20, population=100_000, epsilon=1.0, view="report")
+    built_in, own = plan(target, ["k_randomized_response"], own={"my_module:Own": Own}).plans
+    assert (own.name, own.kind, own.meets) == ("Own", "my_module:Own", True)
+    assert own.parameters == {"openness": pytest.approx(math.expm1(1.0) / 100.0, rel=1e-5)}
+    assert own.std_error == pytest.approx(built_in.std_error, rel=1e-5)
+    with pytest.raises(ParameterError, match="openness must be a probability"):
+        Own(cells=3, openness=1.5)
+
+
+def test_a_users_mechanism_that_declares_no_dial_cannot_be_planned():
+    class Fixed(Own):
+        declared = Declared()
+
+    class Unset(Own):
+        declared = Declared(parameters=(*Own.declared.parameters, Parameter(name="other", about="Without default.")))
+
+    target = Target(cells=20, population=1000, epsilon=1.0)
+    for class_, rule in ((Fixed, "must declare a parameter with a dial"), (Unset, "must have a default for other")):
+        with pytest.raises(ParameterError, match=rule):
+            plan(target, own={"my_module:Own": class_})
+
+
+def test_checked_values_are_plain_numbers():
+    mechanism = KRandomizedResponse(cells=3, epsilon=np.float64(1.0))
+    assert type(mechanism.epsilon) is float
