@@ -21,7 +21,6 @@ from ldp_baseline_cases import unary_matrix
 from mechanism_statistics import FAMILY, z_bound
 from reference_divergences import linked_guess_success
 
-from mechanisms.algebra import binary_sampling_privacy, sampling_privacy, toy_two
 from mechanisms.inference.bayes_success import guess_success, sampled_guess_success, sampled_posterior
 from mechanisms.inference.likelihood import guess_cells, report_law
 from mechanisms.local import (
@@ -40,6 +39,7 @@ from mechanisms.local import (
 )
 from mechanisms.parameter import ParameterError
 from mechanisms.privacy.audit import clopper_pearson
+from mechanisms.protocols import binary_sampling_privacy, sampling_privacy, toy_two
 
 VIEWS = [(name, rounds, queries) for name in sorted(ALL) for rounds in views_of(ALL[name]) for queries in (1, 3)]
 
