@@ -5,7 +5,7 @@ from mechanisms.protocols.claims import protocol_claim, released_claim
 from mechanisms.protocols.estimator import Estimator, NotEstimable, best_estimator, combined_estimator
 from mechanisms.protocols.protocol import Answers, Count, Face, Protocol, Tallies
 from mechanisms.protocols.published import (
-    Table,
+    ProtocolTable,
     anonymized_cancelling,
     anonymized_deniable,
     anonymized_first_attempt,

@@ -26,7 +26,7 @@ Reading = Literal["noise", "value"]
 P = ParamSpec("P")
 
 
-class Table(Generic[P]):
+class ProtocolTable(Generic[P]):
     """A function from parameters to an exact protocol, with the float numbers among them read as decimals.
 
     Parameters
@@ -113,14 +113,14 @@ def _table(name: str, outputs: tuple[str, ...], *, no: Law, yes: Law) -> Protoco
     return Protocol(name, (outputs,) * len(next(iter(no))), laws, None if exact_ones else floats)
 
 
-@Table
+@ProtocolTable
 def warner(*, truthful: Number) -> Protocol:
     """Return the protocol that answers the truth with probability `truthful`, its opposite otherwise (Warner 1965)."""
     p = chance("truthful", truthful)
     return _table("Warner's randomized response", TWICE, no={"0": p, "1": 1 - p}, yes={"0": 1 - p, "1": p})
 
 
-@Table
+@ProtocolTable
 def randomized_response(*, first_coin: Number, second_coin: Number) -> Protocol:
     """Return the protocol of two coins: heads on the first, the truth; else the second coin (SP sec 3.3, π_s = 1)."""
     first, second = chance("first_coin", first_coin, above_zero=True), chance("second_coin", second_coin)
@@ -133,7 +133,7 @@ def _coins(first: Real, second: Real) -> dict[str, Law]:
     return {NO: {"0": first + false_no, "1": false_yes}, YES: {"0": false_no, "1": 1 - false_no}}
 
 
-@Table
+@ProtocolTable
 def sampled_response(
     *, sampling: Number, first_coin: Number, second_coin: Number, sampling_no: Number | None = None
 ) -> Protocol:
@@ -151,7 +151,7 @@ def sampled_response(
     return _table("sampled response", SILENT, **laws)
 
 
-@Table
+@ProtocolTable
 def sampling_and_noise(*, sampling: Number, sampling_no: Number | None = None, says: Reading = "noise") -> Protocol:
     """Return the protocol that answers with π_s, else ⊥: "value" as in ALP eq 2, or "noise" as in the paper's text.
 
@@ -180,7 +180,7 @@ def _rates(sampling: Number, sampling_no: Number | None) -> dict[str, Real]:
     return {NO: yes if sampling_no is None else chance("sampling_no", sampling_no), YES: yes}
 
 
-@Table
+@ProtocolTable
 def binary_sampling_privacy(*, sampling: Number, blank_zero: Number | None = None) -> Protocol:
     """Return Sampling Privacy about one cell, in two rounds (SP eqs 6-11).
 
@@ -269,7 +269,7 @@ def _blanks(
     return (first, *values)
 
 
-@Table
+@ProtocolTable
 def anonymized_local(
     *,
     sampling_yes_one: Number,
@@ -307,7 +307,7 @@ def anonymized_local(
     )
 
 
-@Table
+@ProtocolTable
 def anonymized_first_attempt(*, base: Number, shift_yes: Number, shift_no: Number) -> Protocol:
     """Return the protocol of two answers over two outputs whose noise does not cancel yet (ALP sec VI, eqs 28-31).
 
@@ -332,7 +332,7 @@ def anonymized_first_attempt(*, base: Number, shift_yes: Number, shift_no: Numbe
     return _table("first attempt", TWO, yes=moved("shift_yes", shift_yes), no=moved("shift_no", shift_no))
 
 
-@Table
+@ProtocolTable
 def anonymized_cancelling(*, shift: Number, stay: Sequence[Number] | None = None) -> Protocol:
     """Return the protocol of two answers over three outputs whose noise cancels (ALP sec VII).
 
@@ -351,7 +351,7 @@ def anonymized_cancelling(*, shift: Number, stay: Sequence[Number] | None = None
     return _table("cancelling the noise", THREE, no={**staying, "23": moved}, yes={**staying, "13": moved})
 
 
-@Table
+@ProtocolTable
 def anonymized_deniable(
     *,
     shift: Number,

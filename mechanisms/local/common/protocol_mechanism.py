@@ -24,7 +24,7 @@ from mechanisms.privacy.report_claims import mixed_reports_claim, per_cell_claim
 from mechanisms.privacy.view import LinkedReports, ReleasedCounts, Report, Shuffled
 from mechanisms.protocols.estimator import Estimator, NotEstimable, combined_estimator
 from mechanisms.protocols.protocol import ASKED, BinaryQuery, Protocol, Tallies
-from mechanisms.protocols.published import Table
+from mechanisms.protocols.published import ProtocolTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +171,7 @@ class ProtocolMechanism(BaseMechanism):
 
     cells: int
     source: ClassVar[str]
-    table: ClassVar[Table[...]]
+    table: ClassVar[ProtocolTable[...]]
 
     def __post_init__(self) -> None:
         """Check the parameters by computing the table, and the number of cells."""
