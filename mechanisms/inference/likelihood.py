@@ -19,8 +19,7 @@ from mechanisms.inference.report_law import (
 from mechanisms.inference.subset import hadamard_law, hashing_law, subset_law
 from mechanisms.inference.unary import CellLaw, NoiseLaw
 from mechanisms.local.binary_sampling_privacy import BinarySamplingPrivacy
-from mechanisms.local.common.binary_query import BinaryQuery
-from mechanisms.local.common.binary_query_mechanism import BinaryQueryMechanism
+from mechanisms.local.common.protocol_mechanism import ProtocolMechanism
 from mechanisms.local.distributed_laplace import DistributedLaplace
 from mechanisms.local.hadamard_response import HadamardResponse
 from mechanisms.local.k_randomized_response import KRandomizedResponse
@@ -78,14 +77,6 @@ def _class_name(mechanism: Any) -> str:
     return str(getattr(mechanism, "class_name", type(mechanism).__name__))
 
 
-def _binary_sampling(mechanism: BinarySamplingPrivacy, rounds: Sequence[int]) -> ReportLaw:
-    zero, one, sampling = mechanism.faces
-    binary_query = BinaryQuery.build(
-        ("No", "Yes"), yes={(0, 0): zero, (1, 1): one, (0, 1): sampling}, no={(0, 0): zero + sampling, (1, 1): one}
-    )
-    return CellLaw.of_binary_query(mechanism.cells, binary_query, rounds)
-
-
 LAWS: Mapping[type, Callable[[Any, Sequence[int]], ReportLaw]] = {
     SamplingPrivacy: OwnValueLaw.of_sampling,
     KRandomizedResponse: lambda own, _: OwnValueLaw.of_values(np.full(own.symbols, own.false_yes), own.truthful),
@@ -93,8 +84,8 @@ LAWS: Mapping[type, Callable[[Any, Sequence[int]], ReportLaw]] = {
     UnaryEncoding: lambda own, _: CellLaw.of_bits(
         own.cells, yes=own.bit.true_yes, not_yes=own.bit.true_no, no=own.bit.false_yes
     ),
-    BinarySamplingPrivacy: _binary_sampling,
-    BinaryQueryMechanism: lambda own, rounds: CellLaw.of_binary_query(own.cells, own.binary_query, rounds),
+    BinarySamplingPrivacy: lambda own, rounds: CellLaw.of_protocol(own.cells, own.protocol, rounds),
+    ProtocolMechanism: lambda own, rounds: CellLaw.of_protocol(own.cells, own.protocol, rounds),
     SubsetSelection: lambda own, _: subset_law(own),
     LocalHashing: lambda own, _: hashing_law(own),
     HadamardResponse: lambda own, _: hadamard_law(own),

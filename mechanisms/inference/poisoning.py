@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from mechanisms.inference.report_law import NoLikelihoodError
 from mechanisms.local.binary_sampling_privacy import BinarySamplingPrivacy
-from mechanisms.local.common.binary_query_mechanism import BinaryQueryMechanism
 from mechanisms.local.common.packed_bits import AnswerReports, BitReports
+from mechanisms.local.common.protocol_mechanism import ProtocolMechanism
 from mechanisms.local.distributed_laplace import DistributedLaplace
 from mechanisms.local.hadamard_response import HadamardResponse
 from mechanisms.local.k_randomized_response import KRandomizedResponse
@@ -124,7 +124,7 @@ def _(mechanism: Any, cell: int) -> Sequence[Any]:
 
 
 @candidate_reports.register
-def _(mechanism: BinaryQueryMechanism, cell: int) -> Sequence[Any]:
+def _(mechanism: ProtocolMechanism, cell: int) -> Sequence[Any]:
     outputs = len(mechanism.binary_query.outputs)
     rows = np.zeros((outputs, mechanism.cells), dtype=np.uint8)
     rows[:, cell - 1] = np.arange(outputs)

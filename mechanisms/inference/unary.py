@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from mechanisms.inference.report_law import INVALID, LARGEST_LEVELS, Logs, check_vectors, expected_best, read_answers
-from mechanisms.local.common.binary_query import BinaryQuery
 from mechanisms.local.distributed_laplace import DistributedLaplace, SparseVectors
 from mechanisms.privacy.composition import at_least_once
 from mechanisms.privacy.integer_noise import PartialNoise
+from mechanisms.protocols.protocol import BinaryQuery, Protocol
 
 # The log_ratio of an answer that no device gives.
 NEVER = np.nan
@@ -48,8 +48,9 @@ class CellLaw:
         return cls(cells, (2,), np.array([not_yes, yes]), np.array([1.0 - no, no]))
 
     @classmethod
-    def of_binary_query(cls, cells: int, binary_query: BinaryQuery, rounds: Sequence[int]) -> "CellLaw":
-        """Return the law of a question's answers in some of its rounds."""
+    def of_protocol(cls, cells: int, protocol: Protocol, rounds: Sequence[int]) -> "CellLaw":
+        """Return the law of the answers of a table of No- and Yes-holders in some of its rounds."""
+        binary_query = BinaryQuery(protocol)
         seen = np.array(binary_query.answers)[:, [r - 1 for r in rounds]]
         outputs = (len(binary_query.outputs),) * len(rounds)
         codes = np.ravel_multi_index(tuple(seen.T), outputs)

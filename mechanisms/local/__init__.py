@@ -1,8 +1,5 @@
 """Local mechanisms: the reports of a device and the estimates from them, one mechanism per file."""
 
-from mechanisms.local.anonymized_local import AnonymizedLocal, solve_sign_combinations
-from mechanisms.local.anonymized_parameters import minimal_variance_parameters
-from mechanisms.local.anonymized_rounds import AnonymizedCancelling, AnonymizedDeniable, AnonymizedFirstAttempt
 from mechanisms.local.binary_sampling_privacy import BinarySamplingPrivacy
 from mechanisms.local.budget_schedules import AdaptiveBudget, PublicationUnits, estimate_dissimilarity, uniform_budget
 from mechanisms.local.common.intervals import QuadraticVariance, invert_binomial, score_interval
@@ -24,10 +21,14 @@ from mechanisms.local.mechanism import (
     Truth,
     Vectors,
 )
+from mechanisms.local.minimal_variance import minimal_variance_parameters
 from mechanisms.local.no_privacy import NoPrivacy
 from mechanisms.local.published_epsilon import printed_by_paper
-from mechanisms.local.randomized_response import RandomizedResponse, SampledResponse, SamplingAndNoise, Warner
+from mechanisms.local.randomized_response import RandomizedResponse
 from mechanisms.local.sampling_privacy import SamplingPrivacy
 from mechanisms.local.subset_selection import SubsetSelection
 from mechanisms.local.unary_encoding import OptimisedUnary, SymmetricUnary, ThresholdHistogram
+from mechanisms.local.yes_no import AnonymizedLocal, SampledResponse, SamplingAndNoise, Warner
+from mechanisms.local.yes_no_rounds import AnonymizedCancelling, AnonymizedDeniable, AnonymizedFirstAttempt
 from mechanisms.parameter import ParameterError, ParameterWarning
+from mechanisms.protocols.theorems import solve_sign_combinations

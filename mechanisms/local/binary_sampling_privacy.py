@@ -1,29 +1,28 @@
 """Binary Sampling Privacy: the two-round protocol as a yes/no question about every cell."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mechanisms.declared import Declared, declaration
 from mechanisms.local.common.base import BinaryReports, with_no
-from mechanisms.local.common.binary_query import batch_of_rows
 from mechanisms.local.common.estimators import TwoRounds
 from mechanisms.local.common.intervals import QuadraticVariance
-from mechanisms.local.common.packed_bits import BitReports, set_bits_where, toss_rows, words_of
+from mechanisms.local.common.packed_bits import BitReports, batch_of_rows, set_bits_where, toss_rows, words_of
 from mechanisms.local.common.response_counts import ResponseCounts
 from mechanisms.local.mechanism import Counts, Estimate, NoMemory, Truth
 from mechanisms.local.sampling_privacy import sampling_warnings, warn
-from mechanisms.parameter import ParameterError, check_chance, check_integer, check_true_counts
+from mechanisms.parameter import check_true_counts
 from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
 from mechanisms.privacy.released import released_counts_claim, released_differences_claim
 from mechanisms.privacy.report_claims import binary_answer_claim, per_cell_claim
 from mechanisms.privacy.shuffled import shuffled_claim
 from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, Shuffled
-
-SUM_TOLERANCE = 1e-9
-# Above the rounding error of a sum of probabilities.
-ROUNDING = 1e-15
+from mechanisms.protocols.protocol import Protocol
+from mechanisms.protocols.published import binary_sampling_privacy
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -75,24 +74,25 @@ class BinarySamplingPrivacy(BinaryReports):
     blank_zero: float | None = None
     rounds: ClassVar[int] = 2
     truth_round: ClassVar[int] = 2
+    declared: ClassVar[Declared] = declaration("sampling_privacy")
 
     def __post_init__(self) -> None:
-        check_integer("cells", self.cells, at_least=1)
-        check_chance("sampling", self.sampling, above_zero=True)
+        self.declared.check(self)
+        _ = self.protocol
         zero = (1.0 - self.sampling) / 2 if self.blank_zero is None else self.blank_zero
-        check_chance("blank_zero", zero)
-        if self.sampling + zero > 1.0 + SUM_TOLERANCE:
-            raise ParameterError("blank_zero", f"must be at most 1 − sampling = {1.0 - self.sampling:g}", zero)
         object.__setattr__(self, "blank_zero", zero)
         warn(self.warnings(), stacklevel=3)
 
-    @property
+    @cached_property
+    def protocol(self) -> Protocol:
+        """The table: the joint distribution of both answers about a cell, of the kinds "no" and "yes"."""
+        return binary_sampling_privacy.in_floats(sampling=self.sampling, blank_zero=self.blank_zero)
+
+    @cached_property
     def faces(self) -> tuple[float, float, float]:
         """π_0, π_1 and π_s: the probabilities of the outcomes, summing to 1."""
-        zero = 0.0 if self.blank_zero is None else min(self.blank_zero, 1.0 - self.sampling)
-        # Rounding may leave a tiny probability for an impossible outcome: a claim must not depend on it.
-        one = 1.0 - zero - self.sampling
-        return (zero, one, self.sampling) if one > ROUNDING else (1.0 - self.sampling, 0.0, self.sampling)
+        zero, one, sampling = (self.protocol.mass("yes", answers) for answers in (("0", "0"), ("1", "1"), ("0", "1")))
+        return zero, one, sampling
 
     @property
     def batch(self) -> int:

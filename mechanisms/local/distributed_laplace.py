@@ -12,9 +12,9 @@ from scipy.special import expit, logit
 
 from mechanisms.declared import Declared, declaration
 from mechanisms.local.common.base import BaseMechanism
-from mechanisms.local.common.binary_query import BATCH_BYTES, BATCH_DEVICES
 from mechanisms.local.common.estimators import proportion_variance
 from mechanisms.local.common.intervals import LEVEL, CountLaw, QuadraticVariance
+from mechanisms.local.common.packed_bits import BATCH_BYTES, BATCH_DEVICES
 from mechanisms.local.common.response_counts import ResponseCounts, check_where, estimate_between, estimate_nothing
 from mechanisms.local.mechanism import Counts, Estimate, NoMemory, Truth, Vectors, Where
 from mechanisms.parameter import ParameterError, check_integer, check_true_counts

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.declared import Declared, declaration
-from mechanisms.local.common.binary_query import batch_of_rows
-from mechanisms.local.common.packed_bits import BitReports, set_bits_where, toss_rows, words_of
+from mechanisms.local.common.packed_bits import BitReports, batch_of_rows, set_bits_where, toss_rows, words_of
 from mechanisms.local.mechanism import Truth
 from mechanisms.local.unary_encoding import BitProbabilities, OptimisedUnary, SymmetricUnary, UnaryEncoding
 from mechanisms.parameter import ParameterError, check_integer

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from mechanisms.compiled import compiled
 from mechanisms.declared import Declared, declaration
-from mechanisms.local.common.binary_query import batch_of_rows
 from mechanisms.local.common.frequency_oracle import FrequencyOracle
-from mechanisms.local.common.packed_bits import BitReports, toss_rows, words_of
+from mechanisms.local.common.packed_bits import BitReports, batch_of_rows, toss_rows, words_of
 from mechanisms.local.common.response_counts import check_where
 from mechanisms.local.mechanism import Counts, NoMemory, Truth, Vectors, Where
 from mechanisms.parameter import ParameterError, check_integer

@@ -11,9 +11,8 @@ from scipy.special import expit
 
 from mechanisms.declared import Declared, declaration
 from mechanisms.local.common.base import BinaryReports, with_no
-from mechanisms.local.common.binary_query import batch_of_rows
 from mechanisms.local.common.frequency_oracle import BudgetedProtocol, PureProtocol
-from mechanisms.local.common.packed_bits import BitReports, set_bits, toss_rows, words_of
+from mechanisms.local.common.packed_bits import BitReports, batch_of_rows, set_bits, toss_rows, words_of
 from mechanisms.local.mechanism import Coins, Counts, Memory, Truth
 from mechanisms.parameter import check_true_counts
 from mechanisms.privacy.claim import PrivacyClaim

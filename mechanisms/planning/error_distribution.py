@@ -6,13 +6,13 @@ from functools import singledispatch
 import numpy as np
 from scipy.stats import chi2
 
-from mechanisms.local.anonymized_rounds import AnonymizedCancelling
 from mechanisms.local.binary_sampling_privacy import BinarySamplingPrivacy
-from mechanisms.local.common.binary_query_mechanism import BinaryQueryMechanism
 from mechanisms.local.common.frequency_oracle import PureProtocol
+from mechanisms.local.common.protocol_mechanism import ProtocolMechanism
 from mechanisms.local.common.response_counts import ResponseCounts
 from mechanisms.local.distributed_laplace import DistributedLaplace
 from mechanisms.local.sampling_privacy import SamplingPrivacy
+from mechanisms.local.yes_no_rounds import AnonymizedCancelling
 from mechanisms.planning.target import Target
 from mechanisms.privacy.binomial import window
 
@@ -82,7 +82,7 @@ def _of_cancelling(mechanism: AnonymizedCancelling, target: Target) -> float:
 
 
 @excess_kurtosis.register
-def _of_binary_query(mechanism: BinaryQueryMechanism, target: Target) -> float:
+def _of_binary_query(mechanism: ProtocolMechanism, target: Target) -> float:
     scores = mechanism.linear_estimator.scores.sum(axis=1)
     inside, outside = (
         _cumulants(scores, np.array(law)) for law in (mechanism.binary_query.yes, mechanism.binary_query.no)

@@ -8,16 +8,16 @@ from typing import Any
 from scipy.special import expit
 
 from mechanisms.declared import MOST_BUCKETS, REQUIRED, Declared
-from mechanisms.local.anonymized_local import AnonymizedLocal
-from mechanisms.local.anonymized_rounds import AnonymizedCancelling, AnonymizedDeniable, AnonymizedFirstAttempt
 from mechanisms.local.distributed_laplace import DistributedLaplace
 from mechanisms.local.hadamard_response import HadamardResponse
 from mechanisms.local.k_randomized_response import KRandomizedResponse
 from mechanisms.local.local_hashing import LocalHashing
 from mechanisms.local.longitudinal_unary import LongitudinalUnary, PermanentStep
-from mechanisms.local.randomized_response import RandomizedResponse, SampledResponse, SamplingAndNoise, Warner
+from mechanisms.local.randomized_response import RandomizedResponse
 from mechanisms.local.subset_selection import SubsetSelection
 from mechanisms.local.unary_encoding import OptimisedUnary, SymmetricUnary, ThresholdHistogram
+from mechanisms.local.yes_no import AnonymizedLocal, SampledResponse, SamplingAndNoise, Warner
+from mechanisms.local.yes_no_rounds import AnonymizedCancelling, AnonymizedDeniable, AnonymizedFirstAttempt
 from mechanisms.parameter import ParameterError
 from mechanisms.planning.candidate import Candidate, PlannableMechanism
 from mechanisms.planning.sampling_families import RELEASES, SAMPLING, suppressed_elsewhere

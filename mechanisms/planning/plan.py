@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import tomli_w
 
-from mechanisms.local.anonymized_rounds import AnonymizedDeniable
+from mechanisms.local.yes_no_rounds import AnonymizedDeniable
 from mechanisms.parameter import ParameterWarning
 from mechanisms.planning.candidate import Candidate, ViewBound, bound_view
 from mechanisms.planning.error_distribution import error_interval, excess_kurtosis

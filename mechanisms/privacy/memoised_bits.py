@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
 from mechanisms.privacy.hockey_stick import pair_delta
 from mechanisms.privacy.report_claims import EXACT_QUERIES as WALKED_QUERIES
-from mechanisms.privacy.report_claims import MirrorDelta, PairDelta, convolved
+from mechanisms.privacy.report_claims import MirrorDelta, WorstPairDelta, convolved
 from mechanisms.privacy.rounding import rounded_up
 from mechanisms.privacy.view import Adjacency, possible_adjacency
 
@@ -122,7 +122,7 @@ def staying_claim(bits: MemoisedBits, *, queries: int, source: str) -> PrivacyCl
     yes, no = np.array([1.0 - p, p]), np.array([1.0 - q, q])
     if bits.cells > 1:
         yes, no = np.multiply.outer(yes, no).ravel(), np.multiply.outer(no, yes).ravel()
-    curve = PairDelta(tuple(yes.tolist()), tuple(no.tolist()))
+    curve = WorstPairDelta.of((yes, no))
     return PrivacyClaim("exact", epsilon, "bound", f"{basis}; δ is bounded by that of the kept bits.", curve)
 
 

@@ -1,8 +1,10 @@
 """Claims about reports: answers about every cell, mirrored pairs, secret shares, and what is computed from reports."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import SupportsFloat, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -167,16 +169,63 @@ def released_reports_claim(report: PrivacyClaim) -> PrivacyClaim:
     return PrivacyClaim.bound(report.epsilon, report.curve, basis)
 
 
-@dataclass(frozen=True)
-class PairDelta:
-    """The exact δ(ε) of one pair of distributions, the larger of both directions, as a function of ε."""
+Masses: TypeAlias = tuple[float, ...]
 
-    p: tuple[float, ...]
-    q: tuple[float, ...]
+
+@dataclass(frozen=True)
+class WorstPairDelta:
+    """The exact function δ(ε) that is the greatest over several pairs of distributions and both directions.
+
+    Parameters
+    ----------
+    pairs : tuple of (P, Q)
+        Two distributions over the same outcomes each.
+    """
+
+    pairs: tuple[tuple[Masses, Masses], ...]
+
+    @classmethod
+    def of(cls, *pairs: tuple[Iterable[SupportsFloat], Iterable[SupportsFloat]]) -> "WorstPairDelta":
+        """Return the function for pairs of masses, converted to floats; equal masses stay equal."""
+        return cls(tuple((tuple(map(float, p)), tuple(map(float, q))) for p, q in pairs))
 
     def __call__(self, epsilon: float) -> float:
         """Return δ at this ε."""
-        return pair_delta(self.p, self.q, epsilon=epsilon)
+        return max((pair_delta(p, q, epsilon=epsilon) for p, q in self.pairs), default=0.0)
+
+    @property
+    def epsilon(self) -> float:
+        """The least ε at δ = 0; infinite if some outcome is possible under only one distribution of a pair."""
+        return max((pair_epsilon(p, q) for p, q in self.pairs), default=0.0)
+
+    def claim(self, queries: int, basis: str, *, mirrored: bool = False) -> PrivacyClaim:
+        """Return the claim over T queries, of each of which any of the pairs, in any direction, may be the view.
+
+        Parameters
+        ----------
+        queries : int
+            T.
+        basis : str
+            Source of the pairs.
+        mirrored : bool
+            Whether there is one pair and it is its own mirror image, so that it dominates its reverse.
+
+        Returns
+        -------
+        PrivacyClaim
+            Exact for one query. For T queries ε is T times that of one query, and δ is a bound.
+        """
+        if queries == 1:
+            return PrivacyClaim.exact(self.epsilon, self, f"{basis}.")
+        arrays = [(np.array(p), np.array(q)) for p, q in self.pairs]
+        # The worst pair, or its direction, may differ from query to query.
+        p, q = arrays[0] if mirrored else dominating_pair([*arrays, *((q, p) for p, q in arrays)])
+        return PrivacyClaim.bound(
+            queries * self.epsilon,
+            ComposedDelta.from_pair(p, q, queries=queries),
+            f"{basis}; over T queries T·ε at δ = 0, "
+            "and δ by composing the privacy loss distribution of the worst pair.",
+        )
 
 
 @dataclass(frozen=True)
@@ -289,22 +338,11 @@ def per_cell_claim(yes: ArrayLike, no: ArrayLike, *, cells: int, queries: int, s
             queries=queries,
             source=source,
         )
-    if cells > 1:
-        p, q = np.multiply.outer(yes, no).ravel(), np.multiply.outer(no, yes).ravel()
-        basis = f"Two answers change when a device moves between cells, which also bounds moving outside ({source})"
-    else:
-        p, q = yes, no
-        basis = f"One answer changes when a device leaves its cell for outside ({source})"
-    epsilon = pair_epsilon(p, q)
-    if queries == 1:
-        curve = PairDelta(tuple(p.tolist()), tuple(q.tolist()))
-        return PrivacyClaim.exact(epsilon, curve, f"{basis}; the exact hockey stick of their product.")
     if cells == 1:
-        # A device may be in the cell at one query and outside at the next, so both directions must be dominated at
-        # once. With two cells the product is its own mirror image.
-        p, q = dominating_pair([(yes, no), (no, yes)])
-    return PrivacyClaim.bound(
-        queries * epsilon if math.isfinite(epsilon) else math.inf,
-        ComposedDelta.from_pair(p, q, queries=queries),
-        f"{basis}; over T queries T·ε at δ = 0, and δ by composing the privacy loss distribution of the worst pair.",
-    )
+        # A device may be in the cell at one query and outside at the next.
+        curve, basis = WorstPairDelta.of((yes, no)), "One answer changes when a device leaves its cell for outside"
+    else:
+        curve = WorstPairDelta.of((np.multiply.outer(yes, no).ravel(), np.multiply.outer(no, yes).ravel()))
+        basis = "Two answers change when a device moves between cells, which also bounds moving outside"
+    exactly = "; the exact hockey stick of their product" if queries == 1 else ""
+    return curve.claim(queries, f"{basis} ({source}){exactly}", mirrored=cells > 1)

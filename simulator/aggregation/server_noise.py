@@ -12,8 +12,8 @@ import numpy as np
 
 from mechanisms.local import Estimate, LocalMechanism
 from mechanisms.local.common.base import BaseMechanism
-from mechanisms.local.common.binary_query_mechanism import BinaryQueryMechanism
 from mechanisms.local.common.frequency_oracle import PureProtocol
+from mechanisms.local.common.protocol_mechanism import ProtocolMechanism
 from mechanisms.local.common.response_counts import ResponseCounts
 from mechanisms.local.distributed_laplace import DistributedLaplace
 from mechanisms.local.k_randomized_response import KRandomizedResponse
@@ -56,7 +56,7 @@ def weight_of(mechanism: LocalMechanism) -> float | None:
         return 1.0 / (mechanism.true_yes - mechanism.false_yes)
     if isinstance(mechanism, NoPrivacy | DistributedLaplace):
         return 1.0
-    if isinstance(mechanism, BinaryQueryMechanism) and mechanism.rounds == 1 and mechanism.tally_shape[-1] == 2:
+    if isinstance(mechanism, ProtocolMechanism) and mechanism.rounds == 1 and mechanism.tally_shape[-1] == 2:
         no, yes = mechanism.linear_estimator.weights[0]
         return float(yes - no)
     return None
@@ -139,7 +139,7 @@ def noisy_claim(mechanism: LocalMechanism, view: ReleasedCounts, noise: IntegerN
     kept = (
         isinstance(mechanism, LongitudinalUnary) and view.queries > 1
     )  # then the sums of several queries are dependent
-    if isinstance(mechanism, UnaryEncoding | BinaryQueryMechanism) and not kept:
+    if isinstance(mechanism, UnaryEncoding | ProtocolMechanism) and not kept:
         if isinstance(mechanism, UnaryEncoding):
             true_yes, false_yes, source = mechanism.true_yes, mechanism.false_yes, mechanism.source
         else:

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.algebra import NotEstimable, Tallies, best_estimator
-from mechanisms.algebra import anonymized_deniable as deniable_protocol
 from mechanisms.local import (
     AnonymizedCancelling,
     AnonymizedDeniable,
@@ -20,8 +18,9 @@ from mechanisms.local import (
     minimal_variance_parameters,
     solve_sign_combinations,
 )
-from mechanisms.local.common.binary_query_mechanism import EstimatorChoice
+from mechanisms.local.yes_no import EstimatorChoice
 from mechanisms.privacy import LinkedReports, Report
+from mechanisms.protocols import NotEstimable, Tallies, best_estimator
 from simulator.charts import Series
 from simulator.reproduction.data import PEMS, locate, read_table
 from simulator.reproduction.monte_carlo import SimulatedError, Z, one_cell, simulate_error, simulated_series, std_error
@@ -314,8 +313,7 @@ DENIABLE = AnonymizedDeniable(
 
 def best_errors() -> dict[int, float]:
     """Return the smallest standard error of any linear estimator from the counts, by number of No-holders."""
-    names = ("shift", "yes_second", "yes_third", "no_second", "no_third", "onward")
-    tallies = Tallies.by_round(deniable_protocol(**{name: str(getattr(DENIABLE, name)) for name in names}))
+    tallies = Tallies.by_round(DENIABLE.protocol)
     errors = {}
     for count in NO_HOLDERS:
         people = {"no": count, "yes": YES_HOLDERS}

@@ -16,7 +16,7 @@ from mechanisms.local import (
     SamplingPrivacy,
     SubsetSelection,
 )
-from mechanisms.local.common.binary_query_mechanism import BinaryQueryMechanism
+from mechanisms.local.common.protocol_mechanism import ProtocolMechanism
 from mechanisms.local.unary_encoding import UnaryEncoding
 
 
@@ -28,7 +28,7 @@ def linked_distribution(mechanism):  # noqa: PLR0911 - a return a kind
     if isinstance(mechanism, BinarySamplingPrivacy):
         zero, one, sampled = mechanism.faces
         return _cell_by_cell({(0, 0): zero, (1, 1): one, (0, 1): sampled}, {(0, 0): zero + sampled, (1, 1): one}, cells)
-    if isinstance(mechanism, BinaryQueryMechanism):
+    if isinstance(mechanism, ProtocolMechanism):
         binary_query = mechanism.binary_query
         distributions = [dict(enumerate(distribution)) for distribution in (binary_query.yes, binary_query.no)]
         return _cell_by_cell(*distributions, cells)

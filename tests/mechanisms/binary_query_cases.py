@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from mechanisms.local.anonymized_local import AnonymizedLocal
-from mechanisms.local.anonymized_rounds import AnonymizedCancelling, AnonymizedDeniable, AnonymizedFirstAttempt
-from mechanisms.local.randomized_response import SampledResponse, SamplingAndNoise, Warner
+from mechanisms.local.yes_no import AnonymizedLocal, SampledResponse, SamplingAndNoise, Warner
+from mechanisms.local.yes_no_rounds import AnonymizedCancelling, AnonymizedDeniable, AnonymizedFirstAttempt
 
 LOCAL = {
     "sampling_yes_one": 0.4,

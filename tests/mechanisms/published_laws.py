@@ -8,7 +8,7 @@ import numpy as np
 from answer_distributions import linked_distribution
 
 from mechanisms.local import BinarySamplingPrivacy, NoPrivacy, SamplingPrivacy, SubsetSelection
-from mechanisms.local.common.binary_query_mechanism import BinaryQueryMechanism
+from mechanisms.local.common.protocol_mechanism import ProtocolMechanism
 from mechanisms.local.hadamard_response import HadamardResponse
 from mechanisms.local.k_randomized_response import KRandomizedResponse
 
@@ -24,7 +24,7 @@ def device_law(mechanism):
     masses = linked_distribution(mechanism)
     if isinstance(mechanism, SamplingPrivacy):
         reports = list(product(range(cells + 1), repeat=2))
-    elif isinstance(mechanism, BinarySamplingPrivacy | BinaryQueryMechanism):
+    elif isinstance(mechanism, BinarySamplingPrivacy | ProtocolMechanism):
         binary = isinstance(mechanism, BinarySamplingPrivacy)
         answers = [(0, 0), (0, 1), (1, 1)] if binary else mechanism.binary_query.answers
         reports = [tuple(zip(*whole, strict=True)) for whole in product(answers, repeat=cells)]

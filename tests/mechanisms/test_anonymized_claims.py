@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference_divergences import matrix_delta, matrix_epsilon
 
-from mechanisms.local.anonymized_local import AnonymizedLocal
-from mechanisms.local.anonymized_rounds import AnonymizedDeniable
+from mechanisms.local.yes_no import AnonymizedLocal
+from mechanisms.local.yes_no_rounds import AnonymizedDeniable
 from mechanisms.privacy import LinkedReports, ReleasedCounts, Report, Shares, Shuffled
 
 EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0, math.inf)

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from mechanism_statistics import z_bound
 
 from mechanisms.local import ParameterError
-from mechanisms.local.anonymized_local import AnonymizedLocal, solve_sign_combinations
 from mechanisms.local.mechanism import NotEstimableError
+from mechanisms.local.yes_no import AnonymizedLocal
 from mechanisms.privacy import LinkedReports
+from mechanisms.protocols.theorems import solve_sign_combinations
 
 NAN = float("nan")
 # π_1 = π_2 = π_3 = 1: lemma 7's observation.

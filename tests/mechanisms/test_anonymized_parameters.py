@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mechanisms.local import ParameterError
-from mechanisms.local.anonymized_local import AnonymizedLocal
-from mechanisms.local.anonymized_parameters import minimal_variance_parameters
 from mechanisms.local.mechanism import NotEstimableError
+from mechanisms.local.minimal_variance import minimal_variance_parameters
+from mechanisms.local.yes_no import AnonymizedLocal
 from mechanisms.privacy import LinkedReports, Report
 
 

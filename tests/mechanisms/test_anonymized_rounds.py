@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from mechanism_statistics import check_moments
 
 from mechanisms.local import ParameterError
-from mechanisms.local.anonymized_rounds import AnonymizedCancelling, AnonymizedDeniable, AnonymizedFirstAttempt
-from mechanisms.local.common.binary_query_mechanism import estimator_of_least_variance
+from mechanisms.local.common.protocol_mechanism import LinearEstimator
 from mechanisms.local.mechanism import NotEstimableError
+from mechanisms.local.yes_no_rounds import AnonymizedCancelling, AnonymizedDeniable, AnonymizedFirstAttempt
 from mechanisms.privacy import LinkedReports, ReleasedDifferences, Report, released_differences_delta
+from mechanisms.protocols import Tallies, best_estimator
 
 NAN = float("nan")
 POPULATIONS = [10**3, 10**4, 10**5, 10**6, 10**7]
@@ -213,9 +214,9 @@ def test_deniability_is_one_sided_unless_yes_holders_move_too():
 
 def test_known_population_does_not_stop_the_error_growth():
     """The best linear estimator from all nine counts has an error a quarter smaller, which still grows as √NO."""
-    best = estimator_of_least_variance(DENYING.binary_query, yes_share=1e-4, mechanism="deniable")
+    best = best_estimator(Tallies.by_round(DENYING.protocol), "yes", population={"yes": 1, "no": 9_999})
     growing = dataclasses.replace(DENYING)
-    growing.__dict__["linear_estimator"] = best
+    growing.__dict__["linear_estimator"] = LinearEstimator.of(best)
     ratio = errors(growing) / errors(DENYING)
     assert (ratio < 1).all()
     assert ratio[2] == pytest.approx(0.759, abs=1e-3)

@@ -1,21 +1,22 @@
 """Packed answers of several kinds, answer distributions and linear estimators: edge cases and errors."""
 
+import dataclasses
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mechanisms.local import ParameterError, SamplingAndNoise
-from mechanisms.local.common.binary_query import BinaryQuery, remainder
-from mechanisms.local.common.binary_query_mechanism import (
-    LinearEstimator,
-    estimator_of_least_variance,
-    estimator_of_output,
-)
+from mechanisms.local import ParameterError, SampledResponse, SamplingAndNoise
 from mechanisms.local.common.estimators import estimate_proportion, proportion_variance
 from mechanisms.local.common.packed_bits import AnswerReports
+from mechanisms.local.common.protocol_mechanism import LinearEstimator
 from mechanisms.local.common.response_counts import ResponseCounts, check_where
 from mechanisms.local.mechanism import NotEstimableError
+from mechanisms.protocols import Protocol, Tallies, best_estimator, combined_estimator
+from mechanisms.protocols.protocol import BinaryQuery
+from mechanisms.protocols.published import remainder
 
 
 @settings(deadline=None)
@@ -61,17 +62,21 @@ def test_invalid_answer_reports_are_refused():
         AnswerReports(two, 3).bits[0] = 0
 
 
-def test_invalid_distributions_are_refused():
-    for yes, no in (({(0,): 0.5}, {(0,): 1.0}), ({(0,): 1.0}, {(0,): 1.5, (1,): -0.5}), ({(0,): 1.0}, {(0,): np.nan})):
-        with pytest.raises(ParameterError, match=r"^(yes|no) must"):
-            BinaryQuery.build(("No", "Yes"), yes=yes, no=no)
+def test_remainder_is_never_a_rounding_error():
     assert remainder("second", 0.3, 0.7, 0.3) == 0.0
+    assert remainder("second", "1/3", Fraction(1, 3), Fraction(1, 3)) == Fraction(1, 3)
     with pytest.raises(ParameterError, match=r"^second must be at most 0\.3, .* got 0\.4$"):
         remainder("second", 0.4, 0.7, 0.4)
 
 
+def two_laws(yes, no):
+    return Protocol.from_laws("two laws", {"no": no, "yes": yes}, outputs=[("a", "b")] * len(next(iter(yes))))
+
+
 def test_query_names_its_distinguishing_answers():
-    binary_query = BinaryQuery.build(("a", "b"), yes={(0, 0): 0.5, (0, 1): 0.5}, no={(0, 0): 0.9, (1, 1): 0.1})
+    yes, no = {("a", "a"): 0.5, ("a", "b"): 0.5}, {("a", "a"): 0.9, ("b", "b"): 0.1}
+    binary_query = BinaryQuery(two_laws(yes, no))
+    assert binary_query.answers == ((0, 0), (0, 1), (1, 1))
     assert binary_query.only_from_yes == ((0, 1),)
     assert binary_query.only_from_no == ((1, 1),)
     assert binary_query.name((0, 1)) == "(a, b)"
@@ -89,8 +94,10 @@ def test_a_single_count_is_the_proportion_estimator(p, q, devices, data):
     """The same estimate and variance, also under loss, as randomized response's."""
     if abs(p - q) < 1e-3:
         return
-    binary_query = BinaryQuery.build(("No", "Yes"), yes={(0,): 1 - p, (1,): p}, no={(0,): 1 - q, (1,): q})
-    estimator = estimator_of_output(binary_query, 1, mechanism="x")
+    protocol = two_laws({"a": 1 - Fraction(p), "b": Fraction(p)}, {"a": 1 - Fraction(q), "b": Fraction(q)})
+    estimator = LinearEstimator.of(
+        combined_estimator(Tallies.by_round(protocol, asked=True), "yes", {"C1[b]": 1}, {"N": 1})
+    )
     responses = ResponseCounts((devices,), (data.draw(st.integers(1, devices)),), 1)
     yes_count = np.array([data.draw(st.integers(0, responses.counted[0]))])
     counts = np.stack([responses.counted[0] - yes_count, yes_count], axis=-1)[np.newaxis]
@@ -103,17 +110,13 @@ def test_a_single_count_is_the_proportion_estimator(p, q, devices, data):
     np.testing.assert_allclose(estimator.variance(responses).std_error(inside), other.std_error(inside), rtol=1e-6)
 
 
-def test_biased_weights_and_equal_distributions_are_refused():
-    binary_query = BinaryQuery.build(("No", "Yes"), yes={(0,): 0.2, (1,): 0.8}, no={(0,): 0.7, (1,): 0.3})
-    with pytest.raises(ParameterError, match=r"^weights must have mean 1 for a yes holder"):
-        LinearEstimator(binary_query, np.array([[0.0, 1.0]]))
-    same = BinaryQuery.build(("No", "Yes"), yes={(0,): 0.2, (1,): 0.8}, no={(0,): 0.2, (1,): 0.8})
-    for build in (
-        lambda: estimator_of_output(same, 1, mechanism="It"),
-        lambda: estimator_of_least_variance(same, yes_share=0.5, mechanism="It"),
-    ):
-        with pytest.raises(NotEstimableError, match=r"^It cannot be estimated: "):
-            build()
+def test_statistics_that_do_not_determine_the_target_have_no_combination():
+    tallies = Tallies.by_round(two_laws({"a": "1/5", "b": "4/5"}, {"a": "1/5", "b": "4/5"}), asked=True)
+    assert combined_estimator(tallies, "yes", {"C1[a]": 1}, {"N": 1}) is None
+    alike = SampledResponse(cells=1, sampling=0.5, sampling_no=0.5 + 1e-14, first_coin=1e-14, second_coin=0.5)
+    for estimator in ("yes", "no", "silent", "best"):
+        with pytest.raises(NotEstimableError, match=r"^SampledResponse cannot be estimated: "):
+            dataclasses.replace(alike, estimator=estimator).std_error(np.array([1, 1]))
 
 
 @settings(deadline=None)
@@ -127,10 +130,14 @@ def test_no_unbiased_weights_have_less_variance(distributions, share, seed):
     p, q = (np.array(distribution) / sum(distribution) for distribution in distributions)
     if np.abs(p - q).max() < 0.02:
         return
-    binary_query = BinaryQuery.build(
-        ("a", "b", "c"), yes={(i,): x for i, x in enumerate(p)}, no={(i,): x for i, x in enumerate(q)}
-    )
-    best = estimator_of_least_variance(binary_query, yes_share=share, mechanism="x")
+    laws = [[Fraction(float(x)) for x in law] for law in (q, p)]
+    kinds = {
+        kind: {output: x / sum(law) for output, x in zip("abc", law, strict=True)}
+        for kind, law in zip(("no", "yes"), laws, strict=True)
+    }
+    people = {"yes": round(share * 10**9), "no": 10**9 - round(share * 10**9)}
+    tallies = Tallies.by_round(Protocol.from_laws("three outputs", kinds))
+    best = LinearEstimator.of(best_estimator(tallies, "yes", population=people))
     mixed = share * p + (1 - share) * q
     gram = np.array([[p @ (p / mixed), p @ (q / mixed)], [p @ (q / mixed), q @ (q / mixed)]])
     least = np.linalg.inv(gram)[0, 0] - share

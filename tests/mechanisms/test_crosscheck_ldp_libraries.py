@@ -20,8 +20,8 @@ from mechanisms.conformance.bounds import row_keys, same_law
 from mechanisms.local import RandomizedResponse
 from mechanisms.local.k_randomized_response import KRandomizedResponse
 from mechanisms.local.local_hashing import LocalHashing
-from mechanisms.local.randomized_response import Warner
 from mechanisms.local.unary_encoding import OptimisedUnary, SymmetricUnary
+from mechanisms.local.yes_no import Warner
 from mechanisms.privacy import Report
 
 LEVEL = 1e-6

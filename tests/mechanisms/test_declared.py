@@ -77,14 +77,16 @@ def defaults(declared):
 def test_a_file_and_the_class_refuse_the_same_values(declared):
     section = {"kind": declared.kind, **VALID.get(declared.kind, defaults(declared))}
     assert faults(section) == []
-    built(declared, **defaults(declared))
+    sound = built(declared, **defaults(declared))
     for parameter in declared.parameters:
         for value in INVALID[parameter.type]:
+            found = faults({**section, parameter.name: value})
+            assert any(parameter.name in fault for fault in found), (parameter.name, value, found)
+            if not hasattr(sound, parameter.name):  # it selects the class
+                continue
             with pytest.raises(ParameterError) as refused:
                 built(declared, **{**defaults(declared), parameter.name: value})
             assert refused.value.field == parameter.name
-            found = faults({**section, parameter.name: value})
-            assert any(parameter.name in fault for fault in found), (parameter.name, value, found)
 
 
 @pytest.mark.parametrize("declared", MECHANISMS, ids=KINDS)

@@ -10,7 +10,6 @@ from ldp_baseline_cases import unary_matrix
 from mechanism_statistics import FAMILY
 from scipy.stats import chi2
 
-from mechanisms.algebra import sampling_privacy
 from mechanisms.inference.bayes_success import sampled_posterior
 from mechanisms.inference.likelihood import (
     best_guess,
@@ -36,6 +35,7 @@ from mechanisms.local import (
     SubsetSelection,
 )
 from mechanisms.parameter import ParameterError
+from mechanisms.protocols import sampling_privacy
 
 DEVICES = 30_000
 VIEWS = [(name, rounds) for name in sorted(SMALL) for rounds in views_of(SMALL[name])]

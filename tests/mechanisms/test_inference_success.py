@@ -21,7 +21,6 @@ from ldp_baseline_cases import unary_matrix
 from mechanism_statistics import FAMILY, z_bound
 from reference_divergences import linked_guess_success
 
-from mechanisms.algebra import binary_sampling_privacy, sampling_privacy, toy_two
 from mechanisms.inference.bayes_success import guess_success, sampled_guess_success, sampled_posterior
 from mechanisms.inference.likelihood import guess_cells, report_law
 from mechanisms.local import (
@@ -40,6 +39,7 @@ from mechanisms.local import (
 )
 from mechanisms.parameter import ParameterError
 from mechanisms.privacy.audit import clopper_pearson
+from mechanisms.protocols import binary_sampling_privacy, sampled_response, sampling_privacy
 
 VIEWS = [(name, rounds, queries) for name in sorted(ALL) for rounds in views_of(ALL[name]) for queries in (1, 3)]
 
@@ -124,7 +124,7 @@ def test_binary_sampling_success_equals_its_table(prior, rounds, queries):
 
 @given(prior=priors(2), queries=st.integers(1, 4))
 def test_sampled_response_success_equals_its_table(prior, queries):
-    protocol = toy_two(sampling="3/5", first_coin="7/10", second_coin="2/5")
+    protocol = sampled_response(sampling="3/5", first_coin="7/10", second_coin="2/5")
     mechanism = SampledResponse(cells=1, sampling=0.6, first_coin=0.7, second_coin=0.4)
     expected = brute_force(protocol_matrix(protocol), prior, queries)
     assert guess_success(mechanism, None, prior, queries) == pytest.approx(expected, rel=1e-11)

@@ -10,15 +10,14 @@ from published_laws import PublishedLaw, device_law, divergences, divergences_of
 from scipy.stats import binom
 
 from mechanisms.local import BinarySamplingPrivacy, NoPrivacy, RandomizedResponse, SamplingPrivacy
-from mechanisms.local.anonymized_local import AnonymizedLocal
-from mechanisms.local.anonymized_rounds import AnonymizedCancelling, AnonymizedDeniable, AnonymizedFirstAttempt
 from mechanisms.local.hadamard_response import HadamardResponse
 from mechanisms.local.k_randomized_response import KRandomizedResponse
 from mechanisms.local.local_hashing import LocalHashing
 from mechanisms.local.longitudinal_unary import LongitudinalUnary
-from mechanisms.local.randomized_response import SampledResponse, SamplingAndNoise, Warner
 from mechanisms.local.subset_selection import SubsetSelection
 from mechanisms.local.unary_encoding import OptimisedUnary, SymmetricUnary, ThresholdHistogram
+from mechanisms.local.yes_no import AnonymizedLocal, SampledResponse, SamplingAndNoise, Warner
+from mechanisms.local.yes_no_rounds import AnonymizedCancelling, AnonymizedDeniable, AnonymizedFirstAttempt
 from mechanisms.planning import Target, plan
 from mechanisms.privacy import PrivacyClaim, ReleasedCounts, Shuffled
 from mechanisms.privacy.blanket import split_pair

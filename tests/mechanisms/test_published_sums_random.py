@@ -8,13 +8,13 @@ from published_laws import PublishedLaw, divergences, divergences_of_two
 from test_published_sums import ADJACENCIES, check, limits_of
 
 from mechanisms.local import BinarySamplingPrivacy, RandomizedResponse, SamplingPrivacy
-from mechanisms.local.anonymized_rounds import AnonymizedCancelling, AnonymizedFirstAttempt
 from mechanisms.local.hadamard_response import HadamardResponse
 from mechanisms.local.k_randomized_response import KRandomizedResponse
 from mechanisms.local.longitudinal_unary import LongitudinalUnary
-from mechanisms.local.randomized_response import SampledResponse, SamplingAndNoise, Warner
 from mechanisms.local.subset_selection import SubsetSelection
 from mechanisms.local.unary_encoding import OptimisedUnary, SymmetricUnary, ThresholdHistogram
+from mechanisms.local.yes_no import SampledResponse, SamplingAndNoise, Warner
+from mechanisms.local.yes_no_rounds import AnonymizedCancelling, AnonymizedFirstAttempt
 from mechanisms.parameter import ParameterError
 from mechanisms.planning.candidate import bound_view
 from mechanisms.privacy import ReleasedCounts, Shuffled

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mechanisms.local import ParameterError, RandomizedResponse
 from mechanisms.local.mechanism import NotEstimableError
-from mechanisms.local.randomized_response import SampledResponse, SamplingAndNoise
+from mechanisms.local.yes_no import SampledResponse, SamplingAndNoise
 from mechanisms.privacy import LinkedReports, Report
 
 NAN = float("nan")

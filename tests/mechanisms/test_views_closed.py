@@ -8,11 +8,11 @@ from binary_query_cases import QUESTIONS
 from ldp_baseline_cases import BASELINES
 from mechanism_cases import MECHANISMS
 
-from mechanisms.algebra import protocol_claim, warner
 from mechanisms.local import AdaptiveBudget, KRandomizedResponse
 from mechanisms.local.common.base import BaseMechanism
 from mechanisms.privacy import LinkedReports, LocatedReports, ReleasedCounts, ReleasedDifferences, Report, Shares
 from mechanisms.privacy.view import BaseView, with_possible_change
+from mechanisms.protocols import protocol_claim, warner
 
 EVERY = {
     **MECHANISMS,

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mechanisms.local import ParameterError, RandomizedResponse
-from mechanisms.local.randomized_response import Warner
+from mechanisms.local.yes_no import Warner
 from mechanisms.privacy import LinkedReports, ReleasedDifferences, Report, Shuffled
 
 probabilities = st.floats(0.01, 0.99).filter(lambda p: abs(p - 0.5) > 0.01)

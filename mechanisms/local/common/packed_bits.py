@@ -356,3 +356,13 @@ def _compare(
         rows[i] = below
         i += 1
     return i
+
+
+# Limits of a batch: bytes of its coins and reports, and number of devices.
+BATCH_BYTES = 2**26
+BATCH_DEVICES = 2**20
+
+
+def batch_of_rows(words: int) -> int:
+    """Return the number of devices per batch if each needs `words` 64-bit words in all."""
+    return max(1, min(BATCH_DEVICES, BATCH_BYTES // (8 * words)))

@@ -7,7 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from mechanisms.algebra import (
+from mechanisms.local import BinarySamplingPrivacy, RandomizedResponse, SamplingPrivacy
+from mechanisms.privacy import LinkedReports, ReleasedCounts, Report
+from mechanisms.protocols import (
     Estimator,
     Protocol,
     Tallies,
@@ -18,16 +20,13 @@ from mechanisms.algebra import (
     best_estimator,
     binary_sampling_privacy,
     growth_floor,
-    plausible_deniability,
     protocol_claim,
     randomized_response,
+    sampled_response,
     sampling_and_noise,
     sampling_privacy,
-    toy_two,
     warner,
 )
-from mechanisms.local import BinarySamplingPrivacy, RandomizedResponse, SamplingPrivacy
-from mechanisms.privacy import LinkedReports, ReleasedCounts, Report
 
 EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0, math.inf)
 PEOPLE = {"no": 1000, "yes": 70}
@@ -108,7 +107,7 @@ def test_randomized_response(coins):
     assert mechanism.std_error(truth)[0] == pytest.approx(estimator.std_error({"no": 40, "yes": 9}), **CLOSE)
     for view in (Report(1), LinkedReports()):
         check_same_claim(protocol_claim(protocol, view), mechanism.claim(view))
-    again = toy_two(sampling=1, **given)
+    again = sampled_response(sampling=1, **given)
     assert again.laws == protocol.laws
 
 
@@ -165,7 +164,7 @@ SILENT_RATES = {
         (0.1, 0, 0.9),
     ),
     "plausible deniability": (
-        plausible_deniability(sampling=0.3, sampling_no=0.1, first_coin=0.8, second_coin=0.2),
+        sampled_response(sampling=0.3, sampling_no=0.1, first_coin=0.8, second_coin=0.2),
         (0.3 * 0.16, 0.3 * 0.84, 0.7),
         (0.1 * 0.96, 0.1 * 0.04, 0.9),
     ),
@@ -197,15 +196,10 @@ def test_three_estimators_with_abstention(name):
     assert float(together.variance(PEOPLE)) <= min(variances)
 
 
-def test_toy_two_is_plausible_deniability_with_equal_rates():
-    """SP eqs 2-3 against ALP eqs 3-4; and toy 1 is the text under ALP eq 2."""
+def test_noise_of_one_rate_tells_nothing():
+    """SP's toy 1, which is the text under ALP eq 2."""
     noise = sampling_and_noise(sampling=0.3)
     assert noise.probability("no", [("1",)]) == noise.probability("yes", [("1",)]) == Fraction(3, 10)
-    coins = {"first_coin": 0.8, "second_coin": 0.2}
-    one, other = toy_two(sampling=0.3, **coins), plausible_deniability(sampling=0.3, **coins)
-    for kind in one.kinds:
-        for output in ("0", "1", "∅"):
-            assert one.probability(kind, [(output,)]) == other.probability(kind, [(output.replace("∅", "⊥"),)])
 
 
 def test_warner_is_randomized_response_with_coin_one_half():

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mechanisms.algebra import Estimator, Face, ParameterError, Protocol, Tallies, sampling_privacy, warner
-from mechanisms.algebra.estimator import Contradiction, solve
-from mechanisms.algebra.protocol import exact
+from mechanisms.protocols import Estimator, Face, ParameterError, Protocol, Tallies, sampling_privacy, warner
+from mechanisms.protocols.estimator import Contradiction, solve
+from mechanisms.protocols.protocol import exact
 
 
 def test_float_is_read_as_its_decimal():
@@ -79,7 +79,7 @@ def test_faces_and_distributions_give_one_table():
             lambda: Protocol.from_faces("p", [Face(1, {"no": "0"}), Face(0, {"yes": "0"})]),
             "^faces must each have",
         ),
-        (lambda: warner(truthful=1.5), "^truthful must be a probability, 0 to 1, got 1.5"),
+        (lambda: warner(truthful=1.5), r"^truthful must be a probability, 0 to 1, got Fraction\(3, 2\)"),
         (lambda: warner(truthful=float("nan")), "^truthful must be finite, got nan"),
         (lambda: sampling_privacy(cells=0, sampling=0.4), "^cells must be at least 1, got 0"),
         (lambda: sampling_privacy(cells=2, sampling=0), "^sampling must be a probability above 0"),

@@ -1,30 +1,31 @@
-"""Mechanisms that ask one binary query per cell: their linear unbiased estimators, exact variance and claims."""
+"""Mechanisms that are tables: a yes/no question about every cell, its estimate, exact variance and claims."""
 
+import math
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Literal, get_args
+from inspect import signature
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mechanisms.declared import Declared
 from mechanisms.local.common.base import BaseMechanism
-from mechanisms.local.common.binary_query import Answers, BinaryQuery, BinaryQueryCoins, batch_of_rows
 from mechanisms.local.common.estimators import estimate_proportion
 from mechanisms.local.common.intervals import QuadraticVariance, invert_tails
-from mechanisms.local.common.packed_bits import AnswerReports
+from mechanisms.local.common.packed_bits import AnswerReports, batch_of_rows, set_answers, toss_rows, words_of
 from mechanisms.local.common.response_counts import ResponseCounts, check_where, estimate_between, estimate_nothing
 from mechanisms.local.mechanism import Counts, Estimate, NoMemory, NotEstimableError, Truth, Vectors, Where
-from mechanisms.parameter import ParameterError, check_choice, check_integer, check_true_counts
+from mechanisms.parameter import ParameterError, check_true_counts
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.published_sums import answer_sums_claim
 from mechanisms.privacy.report_claims import mixed_reports_claim, per_cell_claim
 from mechanisms.privacy.view import LinkedReports, ReleasedCounts, Report, Shuffled
-
-# Tolerance for rounding errors in the check that the weights are unbiased.
-TOLERANCE = 1e-7
-# Distributions this close count as equal: then no output distinguishes a Yes from a No.
-SAME = 1e-12
+from mechanisms.protocols.estimator import Estimator, NotEstimable, combined_estimator
+from mechanisms.protocols.protocol import ASKED, BinaryQuery, Protocol, Tallies
+from mechanisms.protocols.published import ProtocolTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,23 +41,19 @@ class LinearEstimator:
     offset : float
         c, the constant per device.
 
-    Raises
-    ------
-    ParameterError
-        If the weights are not unbiased.
     """
 
     binary_query: BinaryQuery
     weights: NDArray[np.float64]
     offset: float = 0.0
 
-    def __post_init__(self) -> None:
-        """Check that the estimate is unbiased for every truth."""
-        size = 1.0 + np.abs(self.weights).max()
-        for field, law, mean in (("yes", self.binary_query.yes, 1.0), ("no", self.binary_query.no, 0.0)):
-            expected = float(np.array(law) @ self.scores.sum(axis=1)) + self.offset
-            if not abs(expected - mean) <= TOLERANCE * size:
-                raise ParameterError("weights", f"must have mean {mean:g} for a {field} holder", expected)
+    @classmethod
+    def of(cls, estimator: Estimator) -> "LinearEstimator":
+        """Return an exact estimator from `Tallies.by_round` in floats."""
+        query = BinaryQuery(estimator.protocol)
+        values = {label: float(value) for label, value in estimator.coefficients.items()}
+        offset = values.pop(ASKED, 0.0)
+        return cls(query, np.array([*values.values()]).reshape(query.rounds, -1), offset)
 
     @property
     def scores(self) -> NDArray[np.float64]:
@@ -133,113 +130,39 @@ class LinearEstimator:
         return mean, away.T @ (masses[:, np.newaxis] * away)
 
 
-def estimator_of_output(binary_query: BinaryQuery, output: int, *, mechanism: str) -> LinearEstimator:
-    """Return (C − qN)/(p − q) of a single output's count C in a question asked once (ALP lemmas 1, 3 and 5).
+@dataclass(frozen=True, eq=False, slots=True)
+class BinaryQueryCoins:
+    """Answers drawn for every device, about every cell it is not in and about the cell it may be in.
 
     Parameters
     ----------
-    binary_query : BinaryQuery
-        Asked once.
-    output : int
-        The number of the output.
-    mechanism : str
-        The mechanism's name, for the error message.
-
-    Raises
-    ------
-    NotEstimableError
-        If devices in the cell and others give the output equally often, so that the divisor is 0.
+    no : (n, rounds, outputs − 1, ceil(cells / 64)) uint64
+        Packed answers of each round about the cells the device is not in.
+    yes : (n, rounds) uint8
+        Answers about the cell the device is in; one per round suffices, since it is in one cell at most.
     """
-    yes, no = binary_query.in_round(1)
-    gap = yes[output] - no[output]
-    if abs(gap) <= SAME:
-        raise NotEstimableError(
-            mechanism,
-            f"the count of {binary_query.outputs[output]} does not depend on the truth, since devices in the cell and "
-            f"others give it with the same probability, {yes[output]:g}.",
-        )
-    weights = np.zeros((1, len(binary_query.outputs)))
-    weights[0, output] = 1.0 / gap
-    return LinearEstimator(binary_query, weights, -float(no[output] / gap))
+
+    no: NDArray[np.uint64]
+    yes: NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        return len(self.yes)
 
 
-def estimator_of_least_variance(binary_query: BinaryQuery, *, yes_share: float, mechanism: str) -> LinearEstimator:
-    """Return the unbiased linear estimator of least variance for a given share of devices in the cell.
-
-    Every unbiased linear estimator has weights with w·p̄ = 1 and w·q̄ = 0, where p̄ and q̄ are the distributions of the
-    outputs in all rounds (an offset is a weight on all outputs of a round). Its variance per device is wᵀVw with
-    V = s·V_yes + (1 − s)·V_no. V is singular, as a round's counts sum to the number of devices, so the conditions for a
-    minimum are solved by least squares. The estimator is unbiased at every share, and has least variance at this one.
-
-    Parameters
-    ----------
-    binary_query : BinaryQuery
-    yes_share : float
-        s, above 0 and below 1.
-    mechanism : str
-        The mechanism's name, for the error message.
-
-    Raises
-    ------
-    NotEstimableError
-        If devices in the cell and others give every output of every round equally often.
-    """
-    given = binary_query.given.reshape(len(binary_query.answers), -1).astype(np.float64)
-    means = np.stack([np.array(law) @ given for law in (binary_query.yes, binary_query.no)])
-    if np.abs(means[0] - means[1]).max() <= SAME:
-        raise NotEstimableError(
-            mechanism, "devices in the cell and others answer alike, so the counts do not depend on the truth."
-        )
-    covariance = sum(
-        share * (given.T * np.array(law)) @ given - share * np.multiply.outer(mean, mean)
-        for share, law, mean in zip(
-            (yes_share, 1.0 - yes_share), (binary_query.yes, binary_query.no), means, strict=True
-        )
-    )
-    conditions = np.block([[np.asarray(covariance), means.T], [means, np.zeros((2, 2))]])
-    target = np.concatenate([np.zeros(given.shape[1]), [1.0, 0.0]])
-    solution = np.linalg.lstsq(conditions, target, rcond=None)[0]
-    return LinearEstimator(binary_query, solution[: given.shape[1]].reshape(binary_query.rounds, -1))
-
-
-OUTPUTS = ("No", "Yes", "⊥")
-NO, YES, SILENT = range(3)
-# Which count to estimate from: of Yes, of No, of ⊥, or the best combination of all three.
-EstimatorChoice = Literal["yes", "no", "silent", "best"]
-COUNT_OF = {"no": NO, "yes": YES, "silent": SILENT}
-
-
-def check_share(share: float | None, cells: int) -> float:
-    """Return the share of Yes-holders to optimise for, between 0 and 1, by default 1/(V + 1); reject NaN."""
-    if share is None:
-        return 1.0 / (cells + 1)
-    if isinstance(share, bool) or not isinstance(share, int | float | np.number) or not 0.0 < share < 1.0:
-        raise ParameterError("yes_share", "must be between 0 and 1, both excluded", share)
-    return float(share)
-
-
-def build_yes_no_silent(*, yes: tuple[float, float, float], no: tuple[float, float, float]) -> BinaryQuery:
-    """Return the single-round question that is answered No, Yes or ⊥ with these probabilities."""
-    laws: list[dict[Answers, float]] = [{(output,): p for output, p in enumerate(law)} for law in (yes, no)]
-    return BinaryQuery.build(OUTPUTS, yes=laws[0], no=laws[1])
-
-
-def _certain_answers(binary_query: BinaryQuery) -> str:
-    """Return a text that names answers which reveal the truth with certainty; empty if there are none."""
-    parts = []
-    for answers, who in ((binary_query.only_from_yes, "in the cell"), (binary_query.only_from_no, "not in it")):
-        if answers:
-            parts.append(f"{binary_query.name(answers[0])} is given only by a device {who}")
-    return ", ".join(parts)
+# Weights beyond this come from distributions of the answers that differ by rounding errors only.
+LARGEST_WEIGHT = 1e12
 
 
 @dataclass(frozen=True, kw_only=True)
-class BinaryQueryMechanism(BaseMechanism):
-    """A yes/no question about every cell, answered with one of a few outputs; one set of coins serves all rounds.
+class ProtocolMechanism(BaseMechanism):
+    """A table asked about every cell, answered with one of a few outputs; one set of coins serves all rounds.
 
     A device is a Yes-holder of the question about its own cell and a No-holder of all others. A device outside
     every cell is a No-holder of all. Its coins for different cells are independent. The truth is that of
     round one.
+
+    A class states its `table`, whose parameters are its fields, and the `statistics` that its papers solve for the
+    number of Yes-holders: sums of counts by the labels of `Tallies.by_round`.
 
     Parameters
     ----------
@@ -248,16 +171,52 @@ class BinaryQueryMechanism(BaseMechanism):
     """
 
     cells: int
+    declared: ClassVar[Declared] = Declared()
     source: ClassVar[str]
+    table: ClassVar[ProtocolTable[...]]
 
     def __post_init__(self) -> None:
-        """Check the number of cells, and check the parameters by computing the distribution of the answers."""
-        check_integer("cells", self.cells, at_least=1)
-        _ = self.binary_query
+        """Check the parameters, also by computing the table."""
+        self.declared.check(self)
+        _ = self.protocol
 
+    @cached_property
+    def protocol(self) -> Protocol:
+        """The table: the joint distribution of the answers about a cell, of the kinds "no" and "yes"."""
+        return self.table.in_floats(**{field: getattr(self, field) for field in signature(self.table).parameters})
+
+    @property
     @abstractmethod
-    def build_binary_query(self) -> BinaryQuery:
-        """Return the distribution of the answers; raise ParameterError if the parameters define none."""
+    def statistics(self) -> tuple[Mapping[str, int], ...]:
+        """Sums of counts, as coefficients by label, whose combination is the estimate."""
+
+    @property
+    def undetermined(self) -> str:
+        """Why there is no estimate if the statistics do not determine it, as the end of a sentence."""
+        return "the counts do not depend on the truth."
+
+    @cached_property
+    def binary_query(self) -> BinaryQuery:
+        """The table in floats."""
+        return BinaryQuery(self.protocol)
+
+    def build_estimator(self) -> Estimator | NotEstimable | None:
+        """Return the exact estimator from the statistics; None or a proof if there is none."""
+        return combined_estimator(Tallies.by_round(self.protocol, asked=True), "yes", *self.statistics)
+
+    @cached_property
+    def linear_estimator(self) -> LinearEstimator:
+        """The linear estimator with its weights.
+
+        Raises
+        ------
+        NotEstimableError
+            If there is none.
+        """
+        found = self.build_estimator()
+        if not isinstance(found, Estimator) or max(map(abs, found.coefficients.values())) >= LARGEST_WEIGHT:
+            raise NotEstimableError(type(self).__name__, self.undetermined)
+        return LinearEstimator.of(found)
 
     def estimate_from(self, counts: Counts, received: ResponseCounts) -> Estimate:
         """Return the linear estimate, with each round's counts divided by its response rate.
@@ -290,26 +249,6 @@ class BinaryQueryMechanism(BaseMechanism):
         """
         return self.linear_estimator.variance(received)
 
-    @abstractmethod
-    def build_estimator(self) -> LinearEstimator:
-        """Return the estimator; raise NotEstimableError if there is none."""
-
-    @cached_property
-    def binary_query(self) -> BinaryQuery:
-        """The distribution of the answers."""
-        return self.build_binary_query()
-
-    @cached_property
-    def linear_estimator(self) -> LinearEstimator:
-        """The linear estimator with its weights.
-
-        Raises
-        ------
-        NotEstimableError
-            If there is none.
-        """
-        return self.build_estimator()
-
     @property
     def tally_shape(self) -> tuple[int, int]:
         """(V, outputs): the number of each output about each cell."""
@@ -318,16 +257,37 @@ class BinaryQueryMechanism(BaseMechanism):
     @property
     def batch(self) -> int:
         """Number of devices per batch; their coins and one round's reports take at most about 64 MB."""
-        return batch_of_rows(self.binary_query.words(self.cells))
+        coins, outputs = (self.rounds + 1) * (len(self.binary_query.outputs) - 1), 2
+        return batch_of_rows((coins + outputs) * words_of(self.cells))
 
     def toss(self, memory: NoMemory, *, rng: np.random.Generator) -> BinaryQueryCoins:
-        """Draw every device's answers in all rounds, for its own cell and for any other."""
-        return self.binary_query.toss(memory.devices, self.cells, rng=rng)
+        """Draw every device's answers in all rounds, for the cells it is not in and for the one it may be in."""
+        n, cells, answers = memory.devices, self.cells, self.binary_query.answers
+        yes, no = np.array(self.binary_query.yes), self.binary_query.no
+        planes = np.zeros((n, self.rounds, len(self.binary_query.outputs) - 1, words_of(cells)), dtype=np.uint64)
+        # Output 0 in every round needs no bit, so it comes last and has the remaining probability.
+        order = sorted((i for i, q in enumerate(no) if q > 0.0), key=lambda i: not any(answers[i]))
+        taken = np.zeros((n, words_of(cells)), dtype=np.uint64)
+        for place, i in enumerate(order):
+            rest = order[place:]
+            if not any(answers[i]):
+                break
+            share = no[i] / math.fsum(no[j] for j in rest) if len(rest) > 1 else 1.0
+            drawn = toss_rows(n, cells, share, rng=rng, unless=taken)
+            for round_, output in enumerate(answers[i]):
+                if output:
+                    planes[:, round_, output - 1] |= drawn
+            taken |= drawn
+        possible = np.flatnonzero(yes > 0.0)
+        outcome = possible[np.searchsorted(np.cumsum(yes[possible])[:-1], rng.random(n), side="right")]
+        return BinaryQueryCoins(planes, np.array(answers, dtype=np.uint8)[outcome])
 
     def answer(self, round: int, truth: Truth, coins: BinaryQueryCoins) -> AnswerReports:  # noqa: A002 - the paper's word
         """Return an answer about every cell; a device outside every cell is a No-holder of each question."""
         self.check_answer(round, truth, len(coins))
-        return self.binary_query.answer(round, truth, coins, self.cells)
+        planes = coins.no[:, round - 1].copy()
+        set_answers(planes, truth, np.ascontiguousarray(coins.yes[:, round - 1]))
+        return AnswerReports(planes, self.cells)
 
     def encode(self, reports: AnswerReports) -> Vectors:
         """Return (n, V, outputs) int64: a 1 for the answer given about each cell."""
@@ -346,8 +306,11 @@ class BinaryQueryMechanism(BaseMechanism):
         return reports
 
     def sample_counts(self, true_counts: Counts, *, rng: np.random.Generator) -> Counts:
-        """Draw (rounds, V, outputs) counts: the answers of Y and of N − Y devices, independent between cells."""
-        return self.binary_query.sample_counts(check_true_counts(true_counts, self.cells), rng=rng)
+        """Draw (rounds, V, outputs) counts: a multinomial of the joint answers for each kind of holder of each cell."""
+        truth, query = check_true_counts(true_counts, self.cells), self.binary_query
+        joint = rng.multinomial(truth[1:], query.yes) + rng.multinomial(truth.sum() - truth[1:], query.no)
+        counts = np.tensordot(joint, query.given.astype(np.int64), axes=([1], [0]))
+        return np.ascontiguousarray(counts.transpose(1, 0, 2)).astype(np.int64, copy=False)
 
     def claim_report(self, view: Report) -> PrivacyClaim:
         """Return the claim of one round's answers, computed exactly from those that change when a device moves."""
@@ -377,39 +340,14 @@ class BinaryQueryMechanism(BaseMechanism):
     @property
     def _whole_source(self) -> str:
         """Return the source, and which answers reveal the truth with certainty, if there are any."""
-        certain = _certain_answers(self.binary_query)
-        return f"{self.source}; {certain}" if certain else self.source
+        query = self.binary_query
+        certain = [
+            f"{query.name(answers[0])} is given only by a device {who}"
+            for answers, who in ((query.only_from_yes, "in the cell"), (query.only_from_no, "not in it"))
+            if answers
+        ]
+        return f"{self.source}; {', '.join(certain)}" if certain else self.source
 
     def _changed(self, view: Report | LinkedReports) -> int:
         """Return V for a move, which changes two answers; 1 where only one changes."""
         return self.cells if view.adjacency == "move" else 1
-
-
-@dataclass(frozen=True, kw_only=True)
-class ThreeAnswerMechanism(BinaryQueryMechanism):
-    """A question asked once and answered No, Yes or ⊥, with the count to estimate from as a parameter.
-
-    Parameters
-    ----------
-    cells : int
-        The number of cells V, at least 1.
-    estimator : {"yes", "no", "silent", "best"}
-        The count to estimate from, or the best combination of all three.
-    yes_share : float, optional
-        The share of Yes-holders at which "best" has the least variance; 1/(V + 1) by default.
-    """
-
-    estimator: EstimatorChoice = "yes"
-    yes_share: float | None = None
-
-    def __post_init__(self) -> None:
-        check_choice("estimator", self.estimator, get_args(EstimatorChoice))
-        super().__post_init__()
-        object.__setattr__(self, "yes_share", check_share(self.yes_share, self.cells))
-
-    def build_estimator(self) -> LinearEstimator:
-        """Return the chosen estimator; raise NotEstimableError if its count does not depend on the truth."""
-        if self.estimator == "best":
-            share = check_share(self.yes_share, self.cells)
-            return estimator_of_least_variance(self.binary_query, yes_share=share, mechanism=type(self).__name__)
-        return estimator_of_output(self.binary_query, COUNT_OF[self.estimator], mechanism=type(self).__name__)

@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from mechanisms.algebra import (
+from mechanisms.privacy import LinkedReports, released_differences_delta
+from mechanisms.protocols import (
     ParameterError,
     Tallies,
     best_estimator,
@@ -14,7 +15,6 @@ from mechanisms.algebra import (
     released_claim,
     sampling_privacy,
 )
-from mechanisms.privacy import LinkedReports, released_differences_delta
 
 
 def difference(**given):

@@ -5,13 +5,14 @@ with different targets and equal expected tallies.
 """
 
 import math
+import operator
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
-from mechanisms.algebra.protocol import Answers, Number, Protocol, Tallies, exact
 from mechanisms.parameter import ParameterError
+from mechanisms.protocols.protocol import Answers, Number, Protocol, Tallies, exact
 
 Target: TypeAlias = str | Mapping[str, Number]
 
@@ -317,6 +318,29 @@ def best_estimator(
     # A convex quadratic has a minimum on an affine subspace, so this system is not contradictory.
     values = () if isinstance(solution, Contradiction) else solution[: len(covariance)]
     return Estimator(tallies, wanted, dict(zip(tallies.labels, values, strict=True)))
+
+
+def combined_estimator(tallies: Tallies, target: Target, *statistics: Mapping[str, Number]) -> Estimator | None:
+    """Return the unbiased combination of statistics, or None if there is none: how the papers solve for YES.
+
+    Where the statistics determine the target, and there are no more of them than kinds, it is the only one.
+
+    Parameters
+    ----------
+    tallies : Tallies
+    target : str or mapping of kind to number
+    statistics : mapping of label to number
+        Each a sum of counts with these coefficients, for example the difference of two.
+    """
+    protocol, wanted = tallies.protocol, resolve_target(tallies.protocol, target)
+    sums = [[exact(label, statistic.get(label, 0)) for label in tallies.labels] for statistic in statistics]
+    means = [tallies.per_device(kind) for kind in protocol.kinds]
+    rows = [[sum(map(operator.mul, row, mean), ZERO) for row in sums] for mean in means]
+    found = solve(rows, list(wanted.values()))
+    if isinstance(found, Contradiction):
+        return None
+    columns = zip(tallies.labels, zip(*sums, strict=True), strict=True)
+    return Estimator(tallies, wanted, {label: sum(map(operator.mul, found, column), ZERO) for label, column in columns})
 
 
 def _row(tallies: Tallies, group: Group) -> tuple[Fraction, ...]:

@@ -9,8 +9,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.local.anonymized_local import AnonymizedLocal
-from mechanisms.local.common.binary_query_mechanism import COUNT_OF, EstimatorChoice, check_share
+from mechanisms.local.yes_no import COUNT_OF, AnonymizedLocal, EstimatorChoice, check_share
 from mechanisms.parameter import check_choice, check_epsilon, check_integer, check_probability
 
 # The quantity minimised: eq 5 as published ("printed"), the variance of the count of Yes; or that of the estimate.

@@ -1,46 +1,28 @@
 """Anonymized Local Privacy with several answers per query: the first attempt, cancelling noise, and deniability."""
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
-from mechanisms.local.common.binary_query import ROUNDING, Answers, BinaryQuery, remainder
-from mechanisms.local.common.binary_query_mechanism import BinaryQueryMechanism, LinearEstimator
+from mechanisms.declared import Declared, declaration
 from mechanisms.local.common.estimators import TwoRounds
+from mechanisms.local.common.protocol_mechanism import ProtocolMechanism
 from mechanisms.local.common.response_counts import ResponseCounts
-from mechanisms.local.mechanism import Counts, Estimate, NotEstimableError
-from mechanisms.parameter import ParameterError, check_chance
+from mechanisms.local.mechanism import Counts, Estimate
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.released import released_differences_claim
 from mechanisms.privacy.view import ReleasedDifferences
-
-TWO_OUTPUTS, THREE_OUTPUTS = ("⊥1", "⊥2"), ("⊥1", "⊥2", "⊥3")
-
-
-def stay_shares(shift: float, stay: Sequence[float] | None) -> tuple[float, float, float]:
-    """Return π_⊥1, π_⊥2 and π_⊥3, which sum to 1 − shift: the given ones, or equal ones by default.
-
-    Raises
-    ------
-    ParameterError
-        If they are not three probabilities, or do not sum to 1 − shift within 1e-9.
-    """
-    left = 1.0 - shift
-    if stay is None:
-        return (left / 3, left / 3, left / 3)
-    if not isinstance(stay, list | tuple) or len(stay) != 3:
-        raise ParameterError("stay", "must be three probabilities", stay)
-    one, two, three = (check_chance("stay", share) for share in stay)
-    if abs(math.fsum((one, two, three)) - left) > ROUNDING:
-        raise ParameterError("stay", f"must sum to 1 − shift = {left:g}", tuple(stay))
-    return one, two, three
+from mechanisms.protocols.published import (
+    anonymized_cancelling,
+    anonymized_deniable,
+    anonymized_first_attempt,
+    chance,
+    stay_shares,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnonymizedFirstAttempt(BinaryQueryMechanism):
+class AnonymizedFirstAttempt(ProtocolMechanism):
     """Answer twice, a share shifted up in A and down in B (ALP sec VI, eqs 28-31): a documented failure.
 
     Both answers come from one categorical draw, a uniform number whose intervals are ordered as in the equations: a
@@ -76,41 +58,20 @@ class AnonymizedFirstAttempt(BinaryQueryMechanism):
     shift_no: float
     rounds: ClassVar[int] = 2
     source: ClassVar[str] = "ALP eqs 28-31"
+    declared: ClassVar[Declared] = declaration("anonymized_first_attempt")
+    table = anonymized_first_attempt
+    # The difference of the counts of ⊥1 (ALP eqs 32-33).
+    statistics: ClassVar[tuple[Mapping[str, int], ...]] = ({"C1[⊥1]": 1, "C2[⊥1]": -1}, {"N": 1})
+    undetermined: ClassVar[str] = "with π_Y = π_N the Yes terms cancel too (ALP sec VI)."
 
-    def __post_init__(self) -> None:
-        check_chance("base", self.base)
-        for field in ("shift_yes", "shift_no"):
-            shift = check_chance(field, getattr(self, field))
-            if shift > self.base:
-                raise ParameterError(field, f"must be at most base = {self.base:g}", shift)
-        super().__post_init__()
 
-    def build_binary_query(self) -> BinaryQuery:
-        """Return the joint distributions of both answers (ALP eqs 28-31)."""
-        laws: list[dict[Answers, float]] = []
-        for field in ("shift_yes", "shift_no"):
-            shift = getattr(self, field)
-            rest = remainder(field, shift, self.base, shift)
-            laws.append({(0, 0): self.base - shift, (0, 1): 2.0 * shift, (1, 1): rest})
-        return BinaryQuery.build(TWO_OUTPUTS, yes=laws[0], no=laws[1])
-
-    def build_estimator(self) -> LinearEstimator:
-        """Return the estimator from the difference of the counts of ⊥1 (ALP eqs 32-33).
-
-        Raises
-        ------
-        NotEstimableError
-            If π_Y = π_N.
-        """
-        gap = 2.0 * (self.shift_yes - self.shift_no)
-        if gap == 0.0:
-            raise NotEstimableError(type(self).__name__, "with π_Y = π_N the Yes terms cancel too (ALP sec VI).")
-        weights = np.array([[1.0, 0.0], [-1.0, 0.0]]) / gap
-        return LinearEstimator(self.binary_query, weights, -2.0 * self.shift_no / gap)
+def staying(mechanism: "AnonymizedCancelling | AnonymizedDeniable") -> tuple[float, ...]:
+    """Return π_⊥1, π_⊥2 and π_⊥3; equal ones by default."""
+    return tuple(float(share) for share in stay_shares(chance("shift", mechanism.shift), mechanism.stay))
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnonymizedCancelling(BinaryQueryMechanism):
+class AnonymizedCancelling(ProtocolMechanism):
     """Answer twice; a shifted Yes-holder moves from ⊥1 to ⊥3, a shifted No-holder from ⊥2 to ⊥3 (ALP sec VII).
 
     All other devices give the same answer twice, ⊥1, ⊥2 or ⊥3. So C[⊥1,A] − C[⊥1,B] is Bin(YES, π_Y), and
@@ -144,22 +105,14 @@ class AnonymizedCancelling(BinaryQueryMechanism):
     stay: Sequence[float] | None = None
     rounds: ClassVar[int] = 2
     source: ClassVar[str] = "ALP eqs 36-39"
+    declared: ClassVar[Declared] = declaration("anonymized_cancelling")
+    table = anonymized_cancelling
+    statistics: ClassVar[tuple[Mapping[str, int], ...]] = ({"C1[⊥1]": 1, "C2[⊥1]": -1},)  # ALP eqs 40 and 43
 
     def __post_init__(self) -> None:
-        check_chance("shift", self.shift, above_zero=True)
-        object.__setattr__(self, "stay", stay_shares(self.shift, self.stay))
+        """Check the parameters and fill in the defaults."""
         super().__post_init__()
-
-    def build_binary_query(self) -> BinaryQuery:
-        """Return the joint distributions of both answers (ALP eqs 36-39)."""
-        staying: dict[Answers, float] = {(o, o): share for o, share in enumerate(stay_shares(self.shift, self.stay))}
-        return BinaryQuery.build(THREE_OUTPUTS, yes={**staying, (0, 2): self.shift}, no={**staying, (1, 2): self.shift})
-
-    def build_estimator(self) -> LinearEstimator:
-        """Return the estimator that divides the difference of the counts of ⊥1 by π_Y (ALP eqs 40 and 43)."""
-        weights = np.zeros((2, 3))
-        weights[:, 0] = 1.0 / self.shift, -1.0 / self.shift
-        return LinearEstimator(self.binary_query, weights)
+        object.__setattr__(self, "stay", staying(self))
 
     def estimate_from(self, counts: Counts, received: ResponseCounts) -> Estimate:
         """Return (C[⊥1,A] − C[⊥1,B])/π_Y; if not all were counted, counts are scaled by response rates.
@@ -181,7 +134,7 @@ class AnonymizedCancelling(BinaryQueryMechanism):
         # The count of round one exceeds that of round two, which is independent of the truth, by Bin(YES, π_Y): this is
         # Sampling Privacy with the rounds exchanged.
         backwards = ResponseCounts(received.asked[::-1], received.counted[::-1], truth_round=2)
-        blank = stay_shares(self.shift, self.stay)[0]
+        blank = staying(self)[0]
         return TwoRounds(self.shift, blank).estimate(second, first, backwards)
 
     def claim_differences(self, view: ReleasedDifferences) -> PrivacyClaim:
@@ -189,11 +142,8 @@ class AnonymizedCancelling(BinaryQueryMechanism):
         return released_differences_claim(view, self.shift)
 
 
-MOVES = ("yes_second", "yes_third", "no_second", "no_third", "onward", "onward_yes")
-
-
 @dataclass(frozen=True, kw_only=True)
-class AnonymizedDeniable(BinaryQueryMechanism):
+class AnonymizedDeniable(ProtocolMechanism):
     """Answer three times; both kinds of holder move, in different proportions (ALP sec VII-B, eqs 46-55).
 
     The published equations are under-specified: NO_f lacks the π_f that YES_f has, and eqs 50 and 53 are identical.
@@ -242,50 +192,16 @@ class AnonymizedDeniable(BinaryQueryMechanism):
     stay: Sequence[float] | None = None
     rounds: ClassVar[int] = 3
     source: ClassVar[str] = "ALP eqs 46-55 in a fixed reading"
+    declared: ClassVar[Declared] = declaration("anonymized_deniable")
+    table = anonymized_deniable
+    # The moves to ⊥2 in B and in C.
+    statistics: ClassVar[tuple[Mapping[str, int], ...]] = (
+        {"C1[⊥2]": -1, "C2[⊥2]": 1},
+        {"C2[⊥2]": -1, "C3[⊥2]": 1},
+    )
+    undetermined: ClassVar[str] = "the moves to ⊥2 in B and in C do not determine YES and NO: y₁·n₂c = n₁·y₂c_Y."
 
     def __post_init__(self) -> None:
-        check_chance("shift", self.shift, above_zero=True)
-        for field in MOVES:
-            check_chance(field, getattr(self, field))
-        object.__setattr__(self, "stay", stay_shares(self.shift, self.stay))
+        """Check the parameters and fill in the defaults."""
         super().__post_init__()
-
-    def build_binary_query(self) -> BinaryQuery:
-        """Return the joint distributions of the three answers (ALP eqs 47-55)."""
-        return BinaryQuery.build(
-            THREE_OUTPUTS,
-            yes=self._moves("yes_third", self.yes_second, self.yes_third, self.onward_yes),
-            no=self._moves("no_third", self.no_second, self.no_third, self.onward),
-        )
-
-    def _moves(self, field: str, second: float, third: float, onward: float) -> dict[Answers, float]:
-        """Return the joint distribution of the answers of one kind of holder."""
-        one, two, three = stay_shares(self.shift, self.stay)
-        still = remainder(field, third, second, third)
-        return {
-            (0, 0, 0): one + self.shift * still,
-            (1, 1, 1): two,
-            (2, 2, 2): three,
-            (0, 1, 1): self.shift * second,
-            (0, 2, 2): self.shift * third * (1.0 - onward),
-            (0, 2, 1): self.shift * third * onward,
-        }
-
-    def build_estimator(self) -> LinearEstimator:
-        """Return the estimator of YES; raise NotEstimableError if the two equations do not determine it.
-
-        With d = (C₂[B] − C₂[A], C₂[C] − C₂[B]), E[d] = M·(YES, NO), which is solved for YES.
-        """
-        (a, b), (c, d) = (
-            (self.shift * self.yes_second, self.shift * self.no_second),
-            (self.shift * (self.yes_third * self.onward_yes), self.shift * (self.no_third * self.onward)),
-        )
-        determinant = a * d - b * c
-        if abs(determinant) <= 1e-12 * (a * d + b * c) or determinant == 0.0:
-            raise NotEstimableError(
-                type(self).__name__, "the moves to ⊥2 in B and in C do not determine YES and NO: y₁·n₂c = n₁·y₂c_Y."
-            )
-        in_second, in_third = d / determinant, -b / determinant
-        weights = np.zeros((3, 3))
-        weights[:, 1] = -in_second, in_second - in_third, in_third
-        return LinearEstimator(self.binary_query, weights)
+        object.__setattr__(self, "stay", staying(self))

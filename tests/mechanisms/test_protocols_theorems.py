@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mechanisms.algebra import (
+from mechanisms.privacy import LinkedReports
+from mechanisms.protocols import (
     NotEstimable,
     ParameterError,
     Protocol,
@@ -25,7 +26,6 @@ from mechanisms.algebra import (
     sampling_privacy,
     warner,
 )
-from mechanisms.privacy import LinkedReports
 
 EPSILONS = (0.0, 0.3, 1.0, 3.0, 20.0, math.inf)
 PAIRS = [(a, b) for a in "01" for b in "01"]

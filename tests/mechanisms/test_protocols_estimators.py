@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from mechanism_statistics import check_moments
 
-from mechanisms.algebra import (
+from mechanisms.protocols import (
     Estimator,
     NotEstimable,
     ParameterError,
@@ -19,10 +19,9 @@ from mechanisms.algebra import (
     best_estimator,
     binary_sampling_privacy,
     randomized_response,
+    sampled_response,
     sampling_and_noise,
     sampling_privacy,
-    toy_one,
-    toy_two,
 )
 
 
@@ -38,7 +37,7 @@ def check_certificate(proof, tallies, target):
 def test_toy_one_cannot_be_estimated():
     """SP sec 3.2: one equation, two unknowns; knowing N does not help, since both kinds have one distribution."""
     for asked in (False, True):
-        tallies = Tallies.by_round(toy_one(sampling=0.3), silent=["∅"], asked=asked)
+        tallies = Tallies.by_round(sampling_and_noise(sampling=0.3), silent=["⊥"], asked=asked)
         check_certificate(best_estimator(tallies, "yes"), tallies, "yes")
     assert str(best_estimator(tallies, "yes")) == "not estimable: 1 yes and 1 no expect the same tallies"
 
@@ -65,7 +64,7 @@ def test_abstention_is_estimable_only_if_n_is_known():
 
 
 def test_estimators_equal_those_of_the_papers():
-    toy = Tallies.by_round(toy_two(sampling=0.4, first_coin=0.85, second_coin=0.3)).only("C1[1]", "N")
+    toy = Tallies.by_round(sampled_response(sampling=0.4, first_coin=0.85, second_coin=0.3)).only("C1[1]", "N")
     scale = Fraction(2, 5) * Fraction(17, 20)
     assert best_estimator(toy, "yes").coefficients == {  # SP eq 5
         "C1[1]": 1 / scale,
@@ -124,7 +123,7 @@ def test_three_answers_have_constant_error_only_for_no():
 
 
 def test_invalid_certificate_is_refused():
-    tallies = Tallies.by_round(toy_one(sampling=0.3))
+    tallies = Tallies.by_round(sampling_and_noise(sampling=0.3))
     target = {"no": Fraction(0), "yes": Fraction(1)}
     with pytest.raises(ParameterError, match=r"^direction must not change the expected C1\[1\], got '3/10'"):
         NotEstimable(tallies, target, {("yes", None): Fraction(1)})

@@ -1,13 +1,18 @@
 """Tabular protocols: the probability of each answer in each round, by kind of device, in exact fractions.
 
-`Protocol` is the table. `Tallies` computes the expectation and the covariance of the published counts.
+`Protocol` is the table. `Tallies` computes the expectation and the covariance of the published counts. `BinaryQuery` is
+a table of the kinds "no" and "yes" in floats, for fleets.
 """
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from mechanisms.parameter import ParameterError, check_integer
 
@@ -82,11 +87,14 @@ class Protocol:
         The outputs of each round, in the order of the tallies.
     laws : mapping of kind to {answers: Fraction}
         Only answers of positive probability; the probabilities sum to exactly 1.
+    floats : mapping of kind to {answers: float}, optional
+        What the laws were made of, if that was floats.
     """
 
     name: str
     outputs: tuple[tuple[str, ...], ...]
     laws: Mapping[str, Law]
+    floats: Mapping[str, Mapping[Answers, float]] | None = None
 
     def __post_init__(self) -> None:
         """Check that the answers of every kind have a probability distribution over the outputs."""
@@ -184,6 +192,11 @@ class Protocol:
     def law(self, kind: str) -> Law:
         """Return the joint distribution of a kind's answers over all rounds."""
         return self.laws[self.check_kind("kind", kind)]
+
+    def mass(self, kind: str, answers: Answers) -> float:
+        """Return the probability of these answers from a device of a kind, as it was given if that was in floats."""
+        laws: Mapping[str, Mapping[Answers, float | Fraction]] = self.floats or self.laws
+        return float(laws[kind].get(answers, 0))
 
     def round_law(self, kind: str, round: int) -> dict[str, Fraction]:  # noqa: A002 - the paper's word
         """Return the distribution of a kind's answer in one round, from 1, with every output, also of probability 0."""
@@ -336,3 +349,82 @@ class Tallies:
 def _asked(protocol: Protocol, *, asked: bool) -> tuple[Count, ...]:
     """Return the count of all devices, which has no variance, if it is known."""
     return (Count(ASKED, frozenset(protocol.answers)),) if asked else ()
+
+
+# Names of outputs in texts, where they differ.
+SPOKEN = {"0": "No", "1": "Yes"}
+# The outputs a device gives in all rounds, by number.
+Numbers: TypeAlias = tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class BinaryQuery:
+    """The joint law, in floats, of a device's answers to the question whether it is in a cell, in all rounds.
+
+    Parameters
+    ----------
+    protocol : Protocol
+        Its kinds are "no" and "yes", and all its rounds have the same outputs.
+    """
+
+    protocol: Protocol
+
+    @property
+    def rounds(self) -> int:
+        """The number of rounds, in each of which the question is asked once."""
+        return self.protocol.rounds
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The names of the outputs in texts, by number."""
+        return tuple(SPOKEN.get(output, output) for output in self.protocol.outputs[0])
+
+    @cached_property
+    def _rows(self) -> dict[Numbers, Answers]:
+        """The possible answers by the numbers of their outputs, in ascending order."""
+        number = {output: i for i, output in enumerate(self.protocol.outputs[0])}
+        return dict(sorted((tuple(number[output] for output in answers), answers) for answers in self.protocol.answers))
+
+    @property
+    def answers(self) -> tuple[Numbers, ...]:
+        """The possible answers, one output's number per round, in ascending order."""
+        return tuple(self._rows)
+
+    @cached_property
+    def yes(self) -> tuple[float, ...]:
+        """The probability of each possible answer from a device in the cell."""
+        return self._masses("yes")
+
+    @cached_property
+    def no(self) -> tuple[float, ...]:
+        """The probability of each possible answer from a device that is not in the cell."""
+        return self._masses("no")
+
+    def _masses(self, kind: str) -> tuple[float, ...]:
+        masses = np.array([self.protocol.mass(kind, answers) for answers in self._rows.values()])
+        return tuple((masses / masses.sum()).tolist())
+
+    @cached_property
+    def given(self) -> NDArray[np.bool_]:
+        """Whether an answer has an output in a round, (answers, rounds, outputs) bool."""
+        return np.asarray(np.array(self.answers)[:, :, np.newaxis] == np.arange(len(self.outputs)))
+
+    def in_round(self, round_: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the answer distributions in a round, from 1, of a device in the cell and one not: (outputs,) each."""
+        given = self.given[:, round_ - 1].astype(np.float64)
+        return np.array(self.yes) @ given, np.array(self.no) @ given
+
+    @property
+    def only_from_yes(self) -> tuple[Numbers, ...]:
+        """The answers that only a device in the cell can give."""
+        return tuple(a for a, p, q in zip(self.answers, self.yes, self.no, strict=True) if p > 0.0 and q == 0.0)
+
+    @property
+    def only_from_no(self) -> tuple[Numbers, ...]:
+        """The answers that only a device not in the cell can give."""
+        return tuple(a for a, p, q in zip(self.answers, self.yes, self.no, strict=True) if q > 0.0 and p == 0.0)
+
+    def name(self, answers: Numbers) -> str:
+        """Return answers as text: ``(⊥1, ⊥3)``, or ``Yes`` if there is one round."""
+        names = [self.outputs[output] for output in answers]
+        return names[0] if len(names) == 1 else f"({', '.join(names)})"
