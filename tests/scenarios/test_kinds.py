@@ -15,7 +15,7 @@ from simulator.experiment.build.constructors import constructor_of, reader_of
 ROLES = (
     "mechanism", "roads", "cells", "engine", "demand", "deployment", "latency", "release", "refinement", "attack",
 )  # fmt: skip
-HEAVY = ("numba", "scipy", "geopandas", "pandas", "pyproj", "numpy", "simulator", "mechanisms")
+HEAVY = ("numba", "scipy", "geopandas", "pandas", "pyproj", "numpy", "simulator", "mechanisms.local")
 
 
 @pytest.mark.parametrize("role", ROLES)

@@ -13,7 +13,7 @@ import scenarios
 from scenarios import Scenario
 
 NAMES = st.text("abcXYZ019._-", min_size=1, max_size=8)
-PROBABILITIES = st.floats(0, 1)
+PROBABILITIES = st.one_of(st.just(0.0), st.floats(1e-20, 1))
 POSITIVE = st.floats(1e-3, 1e6)
 
 
