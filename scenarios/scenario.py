@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from pydantic import Field, PrivateAttr, ValidationError
 
 from scenarios.attacks import Attack
+from scenarios.between_sections import broken_between_sections
 from scenarios.campaigns import CampaignSection
 from scenarios.cells import Cells
 from scenarios.channel import Aggregation, ChannelSection, Servers
@@ -25,7 +26,7 @@ from scenarios.references import WITH_FILES, Permissions, files_of, is_outside
 from scenarios.refinements import Refinement
 from scenarios.release import NoRelease, Release, ReleaseRules, released_by
 from scenarios.roads import Roads
-from scenarios.rules import broken_between_sections
+from scenarios.rules import described_rules
 from scenarios.run_clock import RunClock, clock_of
 from scenarios.section import Section, known_of
 from scenarios.simulated_traffic import Traffic
@@ -422,6 +423,8 @@ def schema() -> dict[str, Any]:
     tables = {"$schema": "https://json-schema.org/draft/2020-12/schema", **Scenario.model_json_schema()}
     models = {model.__name__: model for model in _all_sections(Section)}
     for name, described in {**tables["$defs"], Scenario.__name__: tables}.items():
+        if rules := described_rules(models[name]):
+            described["allOf"] = rules
         texts = _field_docstrings(models[name])
         for key, field in models[name].model_fields.items():
             if key in texts:
