@@ -212,8 +212,9 @@ MOST_ROUNDS = 3
 """Maximum number of rounds of a mechanism. The exact number, and so which servers exist, is known when it is built."""
 
 
-def broken_attack(attack: ValidFields, scenario: ValidFields) -> Iterator[RuleViolation]:
+def broken_attack(attack: ValidFields) -> Iterator[RuleViolation]:
     """Yield each broken rule between an attack and the scenario's other sections; paths are relative to the attack."""
+    scenario = attack.outer
     campaigns, traffic = scenario.sections("campaigns"), scenario.section("traffic")
     attack = without_parameters(attack)
     yield from broken_names(attack, "mechanisms", "mechanism", scenario.sections("mechanisms"))

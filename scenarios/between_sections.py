@@ -1,64 +1,44 @@
 """Rules between sections, applied to the fields that are valid."""
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 
+from scenarios.attacks import broken_attack
 from scenarios.campaigns import last_round_s
 from scenarios.errors import RuleViolation
 from scenarios.field_types import exceeds, number
 from scenarios.kinds import is_capable, names_of
 from scenarios.release import broken_release, released_by
+from scenarios.rules import bounded, must, unlike
 from scenarios.run_clock import clock_of
-from scenarios.section import ValidFields, broken_names
+from scenarios.section import BrokenRules, ValidFields, broken_names
 
 MOST_TICKS = 2**31 - 1
 """Maximum number of steps of a run: steps are numbered in 32 bits."""
 
 
-def broken_between_sections(scenario: ValidFields) -> Iterator[RuleViolation]:
-    """Yield each broken rule between the sections of a scenario, for the valid fields; paths start at the root."""
-    heading, campaigns = scenario.section("scenario"), scenario.sections("campaigns")
-    yield from _traffic(heading, scenario.section("traffic"))
-    yield from _coordinates(scenario)
-    for index, campaign in enumerate(campaigns):
-        yield from _within("campaigns", index, _campaign(heading, campaign))
-    yield from _releases(scenario)
-    for index, campaign in enumerate(campaigns):
-        if campaign.get("budget") is not None:
-            yield from _within("campaigns", index, _budget(scenario, campaign))
-    for index, refinement in enumerate(scenario.sections("refinements")):
-        yield from _within("refinements", index, _refinement(scenario, refinement))
-    attacks = scenario.sections("attacks")
-    if attacks:
-        from scenarios.attacks import broken_attack  # noqa: PLC0415  # most scenarios have no attack
+def each(path: str, *rules: BrokenRules) -> BrokenRules:
+    """Return rules that hold for each section of a list; keys that it lacks are looked up in the scenario."""
+    at = tuple(path.split("."))
 
-        for index, attack in enumerate(attacks):
-            yield from _within("attacks", index, broken_attack(attack, scenario))
-    for section in ("campaigns", "mechanisms", "refinements", "attacks"):
-        yield from _unique(section, scenario.sections(section))
-    yield from _fcd(heading, scenario.section("fcd"))
+    def broken(scenario: ValidFields) -> Iterator[RuleViolation]:
+        *outside, name = at
+        holder = scenario.section(outside[0]) if outside else scenario
+        for index, section in enumerate(holder.sections(name)):
+            section.outer = scenario
+            for breach in itertools.chain.from_iterable(rule(section) for rule in rules):
+                yield breach._replace(at=(*at, index, *breach.at))
+
+    return broken
 
 
-def _within(section: str, index: int, broken: Iterable[RuleViolation]) -> Iterator[RuleViolation]:
-    for breach in broken:
-        yield breach._replace(at=(section, index, *breach.at))
-
-
-def _traffic(heading: ValidFields, traffic: ValidFields) -> Iterator[RuleViolation]:
-    if not heading.has("duration_s"):
-        return
-    duration = heading["duration_s"]
-    if traffic.has("step_s") and duration / traffic["step_s"] > MOST_TICKS:
-        rule = (
-            f"the run must take at most {MOST_TICKS:,} steps, and duration_s / step_s is "
-            f"{duration / traffic['step_s']:,.0f}"
-        )
+def _steps(scenario: ValidFields) -> Iterator[RuleViolation]:
+    """Yield a fault for a run of too many steps."""
+    heading, traffic = scenario.section("scenario"), scenario.section("traffic")
+    steps = heading["duration_s"] / traffic["step_s"] if heading.has("duration_s") and traffic.has("step_s") else 0
+    if steps > MOST_TICKS:
+        rule = f"the run must take at most {MOST_TICKS:,} steps, and duration_s / step_s is {steps:,.0f}"
         yield RuleViolation(("traffic", "step_s"), rule, traffic["step_s"])
-    windows = traffic.get("departures")
-    for index, window in enumerate(windows if isinstance(windows, tuple) else ()):
-        if window.to_s > duration:
-            rule = f"must be at most scenario.duration_s = {number(duration)} s"
-            yield RuleViolation(("traffic", "departures", index, "to_s"), rule, window.to_s)
 
 
 def _coordinates(scenario: ValidFields) -> Iterator[RuleViolation]:
@@ -75,7 +55,9 @@ def _coordinates(scenario: ValidFields) -> Iterator[RuleViolation]:
         yield RuleViolation(("roads", "nodes"), rule)
 
 
-def _campaign(heading: ValidFields, campaign: ValidFields) -> Iterator[RuleViolation]:
+def _times(campaign: ValidFields) -> Iterator[RuleViolation]:
+    """Yield a fault for rounds during warm-up or after the run."""
+    heading = campaign.outer.section("scenario")
     clock = clock_of({"scenario": heading})
     if heading.has("warmup_s") and campaign.has("start_s") and campaign["start_s"] < heading["warmup_s"]:
         warmup = heading["warmup_s"]
@@ -96,12 +78,12 @@ def _campaign(heading: ValidFields, campaign: ValidFields) -> Iterator[RuleViola
         yield campaign.violation(key, rule)
 
 
-def _budget(scenario: ValidFields, campaign: ValidFields) -> Iterator[RuleViolation]:
-    """Yield each rule that a campaign with a budget breaks; paths are relative to the campaign."""
-    kind = campaign.section("budget").get("kind")
+def _budget(campaign: ValidFields) -> Iterator[RuleViolation]:
+    """Yield each rule that a campaign with a budget breaks."""
+    if campaign.get("budget") is None:
+        return
+    scenario, kind = campaign.outer, campaign.section("budget").get("kind")
     at, divisible = ("budget", "kind"), names_of("mechanism", "divisible")
-    if campaign.get("statistic", "count") != "count":
-        yield RuleViolation(at, 'needs statistic = "count": reports of speeds have no budget', kind)
     servers = campaign.section("aggregation") or scenario.section("aggregation")
     if kind != "uniform" and servers.get("noise") is not None:
         rule = "does not support aggregation.noise: the decision to publish does not know of it; uniform does"
@@ -125,31 +107,23 @@ def _budget(scenario: ValidFields, campaign: ValidFields) -> Iterator[RuleViolat
             yield RuleViolation(at, rule, kind)
 
 
-def _fcd(heading: ValidFields, fcd: ValidFields) -> Iterator[RuleViolation]:
-    if not (heading.has("duration_s") and fcd.has("every_s", "from_s")):
-        return
-    duration = heading["duration_s"]
-    for key in ("from_s", "to_s"):
-        if fcd.has(key) and exceeds(fcd[key], duration):
-            yield RuleViolation(("fcd", key), f"must be at most scenario.duration_s = {number(duration)} s", fcd[key])
-
-
-def _refinement(scenario: ValidFields, refinement: ValidFields) -> Iterator[RuleViolation]:
+def _refined(refinement: ValidFields) -> Iterator[RuleViolation]:
+    """Yield a fault for unknown mechanisms, and for a window over queries that are not asked."""
+    scenario = refinement.outer
     yield from broken_names(refinement, "mechanisms", "mechanism", scenario.sections("mechanisms"))
-    outside = scenario.section("population").get("outside") or 0
-    if refinement.get("total") == "asked" and outside:
-        rule = f"assumes that every device asked is in some cell, but population.outside = {outside} are in none"
-        yield RuleViolation(("total",), rule, "asked")
     counted = [campaign for campaign in scenario.sections("campaigns") if campaign.get("statistic", "count") == "count"]
     if refinement.has("window") and all(campaign.get("queries") == 1 for campaign in counted):
         yield refinement.violation("window", "there must be a campaign of counts with several queries")
 
 
-def _unique(section: str, items: Sequence[ValidFields]) -> Iterator[RuleViolation]:
-    for (earlier, first), (later, second) in itertools.combinations(enumerate(items), 2):
-        if first.has("name") and first["name"] == second.get("name"):
-            rule = f"names must differ, and {section}[{earlier}] has this one too"
-            yield RuleViolation((section, later, "name"), rule, second["name"])
+def _names(scenario: ValidFields) -> Iterator[RuleViolation]:
+    """Yield a fault for each name that an earlier item of the same list has."""
+    for section in ("campaigns", "mechanisms", "refinements", "attacks"):
+        items = enumerate(scenario.sections(section))
+        for (earlier, first), (later, second) in itertools.combinations(items, 2):
+            if first.has("name") and first["name"] == second.get("name"):
+                rule = f"names must differ, and {section}[{earlier}] has this one too"
+                yield RuleViolation((section, later, "name"), rule, second["name"])
 
 
 def _releases(scenario: ValidFields) -> Iterator[RuleViolation]:
@@ -161,12 +135,33 @@ def _releases(scenario: ValidFields) -> Iterator[RuleViolation]:
         if speeds and mechanisms and not exact:
             rule = "needs a mechanism of kind no_privacy: devices report their speed to a trusted server"
             yield RuleViolation(("campaigns", index, "statistic"), rule, campaign["statistic"])
-        servers = campaign.section("aggregation")
-        if speeds and servers.get("kind", "trusted") != "trusted":
-            rule = "must be trusted for campaigns of speeds: devices report them to one trusted server"
-            yield RuleViolation(("campaigns", index, "aggregation", "kind"), rule, servers["kind"])
         released = released_by(scenario, index)
         for breach in () if released is None else broken_release(released):
             if (breach.at, breach.rule) not in reported:  # the default release of several campaigns
                 reported.add((breach.at, breach.rule))
                 yield breach
+
+
+BETWEEN_SECTIONS: tuple[BrokenRules, ...] = (
+    _steps,
+    each("traffic.departures", bounded("to_s", "at most", "scenario.duration_s")),
+    _coordinates,
+    each("campaigns", _times),
+    _releases,
+    each("campaigns", _budget),
+    each(
+        "refinements",
+        must(
+            "total",
+            unlike("asked"),
+            "assumes that every device asked is in some cell, but {population.outside} are in none",
+            {"population.outside": unlike(0)},
+        ),
+        _refined,
+    ),
+    each("attacks", broken_attack),
+    _names,
+    bounded("fcd.from_s", "at most", "scenario.duration_s"),
+    bounded("fcd.to_s", "at most", "scenario.duration_s"),
+)
+"""The rules between the sections of a scenario."""

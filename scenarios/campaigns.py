@@ -9,7 +9,7 @@ from scenarios.channel import Servers
 from scenarios.errors import RuleViolation
 from scenarios.field_types import Count, Name, NotNegative, Positive, exceeds, number, without_default
 from scenarios.release import Release
-from scenarios.rules import GIVEN, bounded, must, needs, unlike
+from scenarios.rules import GIVEN, among, bounded, must, needs, unlike
 from scenarios.run_clock import Moment
 from scenarios.section import Section, ValidFields, known_of
 
@@ -95,6 +95,13 @@ class CampaignSection(Section):
         bounded("upper_mps", "above", "lower_mps"),
         must("every_s", GIVEN, "is required where {queries} is above 1", queries=unlike(1)),
         _overlaps,
+        needs("budget.kind", words='needs statistic = "count": reports of speeds have no budget', statistic="count"),
+        must(
+            "aggregation.kind",
+            among(None, "trusted"),
+            "must be trusted for campaigns of speeds: devices report them to one trusted server",
+            statistic=unlike("count"),
+        ),
     )
 
 

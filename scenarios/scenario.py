@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import Field, PrivateAttr, ValidationError
 
 from scenarios.attacks import Attack
-from scenarios.between_sections import broken_between_sections
+from scenarios.between_sections import BETWEEN_SECTIONS
 from scenarios.campaigns import CampaignSection
 from scenarios.cells import Cells
 from scenarios.channel import Aggregation, ChannelSection, Servers
@@ -376,7 +376,7 @@ class Scenario(Section):
         why = "its clusters follow the devices and show where the outermost are (LQS 3.1)"
         return [f"release: recode, in campaigns {', '.join(recoded)}, is documented as vulnerable: {why}"]
 
-    rules = (broken_between_sections,)
+    rules = BETWEEN_SECTIONS
 
 
 def _located(at: tuple[str | int, ...], rule: str, value: Any, raw: Any) -> RuleViolation:

@@ -42,6 +42,8 @@ class ValidFields(dict[str, Any]):
         """By field that was given: the valid fields of each section in it, also of sections that have faults."""
         self.checked = ""
         """The field that is being validated."""
+        self.outer = self
+        """The fields among which those that it lacks are looked up: of a campaign, those of the scenario."""
 
     def has(self, *names: str) -> bool:
         """Return whether every one of these fields is valid and was given, or has a default."""
@@ -56,7 +58,8 @@ class ValidFields(dict[str, Any]):
         value = self.get(name)
         if name in self.inside or value is None:
             return self.inside.get(name, [])
-        return [known_of(section) for section in (value if isinstance(value, tuple) else (value,))]
+        sections = value if isinstance(value, tuple) else (value,)
+        return [known_of(section) for section in sections if isinstance(section, BaseModel)]
 
     def section(self, name: str) -> "ValidFields":
         """Return the valid fields of the one section in the field `name`."""
@@ -71,6 +74,8 @@ class ValidFields(dict[str, Any]):
         KeyError
             If the key is invalid, or there is no such section.
         """
+        if self.outer is not self and path.partition(".")[0] not in self:
+            return self.outer.find(path)
         *sections, name = path.split(".")
         held = self
         for section in sections:
