@@ -1,22 +1,23 @@
 """``[[attacks]]``: coalitions and their attacks, and the rules between attacks and the other sections."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Discriminator, Field, Tag
 
 from scenarios.errors import RuleViolation
 from scenarios.field_types import PARTY_PATTERN, Count, Name, without_default
 from scenarios.kinds import find_kind, is_capable, names_of
+from scenarios.rules import EachOnce, bounded
 from scenarios.section import (
     ByKind,
     NamedByKind,
     OwnKind,
+    Rules,
     Section,
     ValidFields,
     broken_names,
     broken_parameters,
-    broken_repeats,
 )
 
 TARGETS = 2_000
@@ -26,12 +27,6 @@ LARGEST_MAGNITUDE = 10**9
 VEHICLES = "vehicles:"
 
 Party = Annotated[str, Field(pattern=PARTY_PATTERN)]
-
-
-def broken_window(valid: ValidFields) -> Iterator[RuleViolation]:
-    """Yield a fault if the last query comes before the first one."""
-    if valid.get("to_query") is not None and valid["to_query"] < (valid.get("from_query") or 1):
-        yield valid.violation("to_query", f"must be at least from_query = {valid.get('from_query') or 1}")
 
 
 class MemberSection(Section):
@@ -44,7 +39,7 @@ class MemberSection(Section):
     to_query: Count | None = None
     """Last such query. Default: the campaign's last."""
 
-    rules = (broken_window,)
+    rules = (bounded("to_query", "at least", "from_query"),)
 
 
 def _member_tag(value: Any) -> str:
@@ -54,6 +49,16 @@ def _member_tag(value: Any) -> str:
 Member = Annotated[
     Annotated[Party, Tag("<name>")] | Annotated[MemberSection, Tag("<table>")], Discriminator(_member_tag)
 ]
+
+
+def _members(valid: ValidFields) -> Iterator[RuleViolation]:
+    """Yield a fault for a coalition that cannot grow, and for two numbers of corrupted vehicles."""
+    coalition = parties_of(valid.get("coalition") or ())
+    if valid.get("growing") and len(coalition) < 2:
+        yield valid.violation("growing", "must be false where the coalition is a single party")
+    vehicles = [member for member in coalition if member.startswith(VEHICLES)]
+    if len(vehicles) > 1:
+        yield RuleViolation(("coalition",), "must give the number of corrupted vehicles only once", vehicles)
 
 
 class AttackSection(NamedByKind):
@@ -80,17 +85,11 @@ class AttackSection(NamedByKind):
     growing: bool = False
     """Whether the attack is also run by the first member alone, by the first two members, and so on."""
 
-    @classmethod
-    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
-        """Yield a fault for each name given twice, and for a coalition that cannot grow."""
-        coalition = parties_of(valid.get("coalition") or ())
-        yield from broken_repeats(valid, "coalition", "campaigns", "mechanisms", "asked")
-        yield from broken_window(valid)
-        if valid.get("growing") and len(coalition) < 2:
-            yield RuleViolation(("growing",), "must be false where the coalition is a single party", value=True)
-        vehicles = [member for member in coalition if member.startswith(VEHICLES)]
-        if len(vehicles) > 1:
-            yield RuleViolation(("coalition",), "must give the number of corrupted vehicles only once", list(vehicles))
+    rules: ClassVar[Rules] = (
+        EachOnce(("coalition", "campaigns", "mechanisms")),
+        bounded("to_query", "at least", "from_query"),
+        _members,
+    )
 
 
 class RoundOneSection(AttackSection):
@@ -140,6 +139,21 @@ class LongitudinalSection(SpanningSection):
     asked: Annotated[tuple[Count, ...], Field(strict=False, min_length=1)]
     """Numbers of first queries to guess from, of the campaign or of all campaigns together; one result row for each."""
 
+    rules = (EachOnce(("asked",)),)
+
+
+def _corrupted(valid: ValidFields) -> Iterator[RuleViolation]:
+    """Yield a fault for a coalition without vehicles, and for fewer targets than corrupted vehicles."""
+    if not valid.has("coalition"):
+        return
+    corrupted = corrupted_in(valid["coalition"])
+    if not corrupted:
+        rule = 'must hold corrupted vehicles, as "vehicles:100": they send the inflated reports'
+        yield RuleViolation(("coalition",), rule, list(valid["coalition"]))
+    elif valid.has("targets") and corrupted > valid["targets"]:
+        rule = f"must be at least the {corrupted} vehicles of the coalition: they are taken from the targets"
+        yield valid.violation("targets", rule)
+
 
 class PoisoningSection(AttackSection):
     """Corrupted vehicles inflate the estimate of a cell."""
@@ -150,19 +164,7 @@ class PoisoningSection(AttackSection):
     magnitude: Annotated[int, Field(ge=1, le=LARGEST_MAGNITUDE)] = MAGNITUDE
     """Largest number a vehicle puts into a report that the servers cannot read."""
 
-    @classmethod
-    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
-        """Yield a fault for a coalition without vehicles, and for fewer targets than corrupted vehicles."""
-        yield from super().broken_rules(valid)
-        if not valid.has("coalition"):
-            return
-        corrupted = corrupted_in(valid["coalition"])
-        if not corrupted:
-            rule = 'must hold corrupted vehicles, as "vehicles:100": they send the inflated reports'
-            yield RuleViolation(("coalition",), rule, list(valid["coalition"]))
-        elif valid.has("targets") and corrupted > valid["targets"]:
-            rule = f"must be at least the {corrupted} vehicles of the coalition: they are taken from the targets"
-            yield valid.violation("targets", rule)
+    rules = (_corrupted,)
 
 
 class DropOutSection(AttackSection):
@@ -182,11 +184,7 @@ class OwnAttack(AttackSection):
     name: Name = Field(default="", json_schema_extra=without_default)
     """Unique name in key paths and results. Default: the name of the class."""
 
-    @classmethod
-    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
-        """Yield the faults of any attack, and those of its parameters."""
-        yield from super().broken_rules(without_parameters(valid))
-        yield from broken_parameters(valid)
+    rules = (broken_parameters,)
 
 
 def without_parameters(attack: ValidFields) -> ValidFields:
@@ -214,8 +212,9 @@ MOST_ROUNDS = 3
 """Maximum number of rounds of a mechanism. The exact number, and so which servers exist, is known when it is built."""
 
 
-def broken_attack(attack: ValidFields, scenario: ValidFields) -> Iterator[RuleViolation]:
+def broken_attack(attack: ValidFields) -> Iterator[RuleViolation]:
     """Yield each broken rule between an attack and the scenario's other sections; paths are relative to the attack."""
+    scenario = attack.outer
     campaigns, traffic = scenario.sections("campaigns"), scenario.section("traffic")
     attack = without_parameters(attack)
     yield from broken_names(attack, "mechanisms", "mechanism", scenario.sections("mechanisms"))

@@ -9,6 +9,7 @@ from scenarios.channel import Servers
 from scenarios.errors import RuleViolation
 from scenarios.field_types import Count, Name, NotNegative, Positive, exceeds, number, without_default
 from scenarios.release import Release
+from scenarios.rules import GIVEN, among, bounded, must, needs, unlike
 from scenarios.run_clock import Moment
 from scenarios.section import Section, ValidFields, known_of
 
@@ -30,6 +31,19 @@ class Budget(Section):
     instead of ε: each device answers at most once in any `window` consecutive queries, with the whole ε."""
     window: Count
     """Number of consecutive queries that the budget covers."""
+
+
+def _overlaps(valid: ValidFields) -> Iterator[RuleViolation]:
+    """Yield a fault for rounds that overlap."""
+    if not valid.has("round_gap_s", "deadline_s"):
+        return
+    gap, deadline, overlap = valid["round_gap_s"], valid["deadline_s"], "rounds of one campaign must not overlap"
+    if exceeds(deadline, gap):
+        open_for = f"round one is open for {number(deadline)} s, longer than round_gap_s = {number(gap)} s"
+        yield valid.violation("deadline_s", f"{overlap}: {open_for}")
+    if valid.get("queries", 1) > 1 and valid.has("every_s") and exceeds(gap + deadline, valid["every_s"]):
+        takes = f"a query takes round_gap_s + deadline_s = {number(gap + deadline)} s"
+        yield valid.violation("every_s", f"{overlap}: {takes}, longer than every_s = {number(valid['every_s'])} s")
 
 
 class CampaignSection(Section):
@@ -76,28 +90,19 @@ class CampaignSection(Section):
         speeds = {"lower_mps": 0.0, "min_vehicles": MIN_VEHICLES} if given.get("statistic") in SPEEDS else {}
         return {"deadline_s": given.get("round_gap_s", ROUND_GAP_S), **speeds, **given}
 
-    @classmethod
-    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
-        """Yield a fault for rounds that overlap, for several queries without an interval, and for invalid bounds."""
-        yield from _speeds(valid)
-        several = valid.has("queries") and valid["queries"] > 1
-        if several and "every_s" in valid and valid["every_s"] is None:
-            yield RuleViolation(("every_s",), f"is required where queries = {valid['queries']} is above 1")
-        if not valid.has("round_gap_s", "deadline_s"):
-            return
-        gap, deadline = valid["round_gap_s"], valid["deadline_s"]
-        if exceeds(deadline, gap):
-            rule = (
-                f"rounds of one campaign must not overlap: round one is open for {number(deadline)} s, "
-                f"longer than round_gap_s = {number(gap)} s"
-            )
-            yield RuleViolation(("deadline_s",), rule, deadline)
-        if several and valid.has("every_s") and exceeds(gap + deadline, valid["every_s"]):
-            rule = (
-                f"rounds of one campaign must not overlap: a query takes round_gap_s + deadline_s = "
-                f"{number(gap + deadline)} s, longer than every_s = {number(valid['every_s'])} s"
-            )
-            yield valid.violation("every_s", rule)
+    rules = (
+        needs(("lower_mps", "upper_mps", "min_vehicles"), statistic=SPEEDS),
+        bounded("upper_mps", "above", "lower_mps"),
+        must("every_s", GIVEN, "is required where {queries} is above 1", queries=unlike(1)),
+        _overlaps,
+        needs("budget.kind", words='needs statistic = "count": reports of speeds have no budget', statistic="count"),
+        must(
+            "aggregation.kind",
+            among(None, "trusted"),
+            "must be trusted for campaigns of speeds: devices report them to one trusted server",
+            statistic=unlike("count"),
+        ),
+    )
 
 
 def last_round_s(times: ValidFields) -> float:
@@ -105,11 +110,3 @@ def last_round_s(times: ValidFields) -> float:
     intervals = min(times["queries"] - 1, 2**53)  # a greater number may be no float, and is too late by far
     waits = intervals * (times.get("every_s") or 0.0)
     return float(times["start_s"] + waits + times["round_gap_s"])
-
-
-def _speeds(valid: ValidFields) -> Iterator[RuleViolation]:
-    if valid.get("statistic") == "count":
-        keys = ("lower_mps", "upper_mps", "min_vehicles")
-        yield from valid.needless(keys, 'needs statistic = "mean_speed" or "median_speed"')
-    elif valid.has("lower_mps", "upper_mps") and valid["upper_mps"] <= valid["lower_mps"]:
-        yield valid.violation("upper_mps", f"must be above lower_mps = {number(valid['lower_mps'])} m/s")

@@ -1,15 +1,16 @@
 """``[cells]``: how the city is divided into cells: squares, grids, zones, roads, stations or other places."""
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from scenarios.errors import RuleViolation
 from scenarios.field_types import Count, Positive, rule
 from scenarios.references import FileReference
-from scenarios.roads import ColumnNames, MetricCrs, TextTables, broken_coordinates, broken_crs
-from scenarios.section import ByKind, OwnKind, Place, Section, ValidFields, broken_parameters
+from scenarios.roads import CRS_OF_X_Y, LON_LAT_OR_X_Y, ColumnNames, MetricCrs, TextTables
+from scenarios.rules import GIVEN, LEFT_OUT, must, needs
+from scenarios.section import BrokenRules, ByKind, OwnKind, Place, Rules, Section, ValidFields, broken_parameters
 
 HIGHEST = 40
 
@@ -91,7 +92,7 @@ class PlaceColumns(ColumnNames):
     y: Column | None = None
     """Northing, metres in `crs`."""
 
-    rules = (broken_coordinates,)
+    rules = (LON_LAT_OR_X_Y,)
 
 
 class _Places(PlaceTable, Levels):
@@ -107,7 +108,7 @@ class _Places(PlaceTable, Levels):
     """A vehicle known by coordinates is at the nearest place within this distance, metres, and at none if all places
     are further away."""
 
-    rules = (broken_crs,)
+    rules: ClassVar[Rules] = CRS_OF_X_Y
 
 
 class StationCells(_Places):
@@ -135,22 +136,13 @@ class LocationCells(_Places):
     top: Count | None = None
     """Maximum number of cells: the locations with the most owners; among equals, the first by name."""
 
-    @classmethod
-    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
-        """Yield a fault for each conflict between `file` and the keys that describe it."""
-        yield from super().broken_rules(valid)
-        if not all(key in valid for key in ("file", "columns", "names", "top")):
-            return
-        if valid["file"] is not None and valid["columns"] is None:
-            yield RuleViolation(("columns",), "is required with file: it names the columns")
-        if valid["file"] is None:
-            yield from valid.needless(("columns", "separator", "decimal", "where", "crs"), "needs file")
-            if valid.get("header") is False:
-                yield RuleViolation(("header",), "needs file", value=False)
-        elif valid["top"] is not None:
-            yield valid.violation("top", "applies to the table of owners, and cannot be used with file")
-        if valid["names"] is not None and valid["top"] is not None:
-            yield valid.violation("top", "must be left out where names are given")
+    rules = (
+        must("columns", GIVEN, "is required with file: it names the columns", file=GIVEN),
+        needs(("columns", "separator", "decimal", "where", "crs"), "file"),
+        must("header", GIVEN, "needs file", file=LEFT_OUT),
+        must("top", LEFT_OUT, "applies to the table of owners, and cannot be used with file", file=GIVEN),
+        must("top", LEFT_OUT, "must be left out where names are given", names=GIVEN),
+    )
 
 
 Bounds = tuple[float, float, float, float]
@@ -167,11 +159,16 @@ def four_numbers(form: str) -> BeforeValidator:
     return BeforeValidator(check)
 
 
-def broken_window(key: str, bounds: Bounds, axes: tuple[str, str]) -> Iterator[RuleViolation]:
-    """Yield a fault for a window without width or height; `axes` names its two directions."""
-    for axis, low, high in zip(axes, bounds[:2], bounds[2:], strict=True):
-        if low >= high:
-            yield RuleViolation((key,), f"{axis}_min must be below {axis}_max", bounds)
+def has_an_area(key: str, *axes: str) -> BrokenRules:
+    """Return the rule that the window `key` has width and height; `axes` are its two directions."""
+
+    def broken(valid: ValidFields) -> Iterator[RuleViolation]:
+        bounds = valid.get(key) or (0, 0, 1, 1)
+        for axis, low, high in zip(axes, bounds[:2], bounds[2:], strict=True):
+            if low >= high:
+                yield valid.violation(key, f"{axis}_min must be below {axis}_max")
+
+    return broken
 
 
 class _Windowed(Levels):
@@ -182,11 +179,7 @@ class _Windowed(Levels):
 
     Projected metres; in a generated city, metres from its south-west corner."""
 
-    @classmethod
-    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
-        """Yield a fault for a window without width or height."""
-        if valid.has("bounds"):
-            yield from broken_window("bounds", valid["bounds"], ("x", "y"))
+    rules = (has_an_area("bounds", "x", "y"),)
 
 
 class ZoneCells(Levels):

@@ -9,6 +9,7 @@ from scenarios.cells import HIGHEST
 from scenarios.errors import RuleViolation
 from scenarios.field_types import SERVER_PATTERN, NotNegative, Positive, Probability, number, without_default
 from scenarios.kinds import is_capable
+from scenarios.rules import GIVEN, LEFT_OUT, among, bounded, must, needs, unlike
 from scenarios.run_clock import Moment
 from scenarios.section import ByKind, OneOf, OwnKind, Section, ValidFields, broken_parameters
 
@@ -68,6 +69,9 @@ def _or_number(schema: dict[str, Any]) -> None:
     latency["oneOf"].append({"type": "number", "minimum": 0})
 
 
+_Server = Annotated[str, Field(pattern=SERVER_PATTERN)]
+
+
 def _as_party(value: Any) -> Any:
     return f"server:{value}" if isinstance(value, int) and not isinstance(value, bool) else value
 
@@ -75,18 +79,24 @@ def _as_party(value: Any) -> Any:
 class Outage(Section):
     """A period during which a server receives nothing."""
 
-    server: Annotated[str, BeforeValidator(_as_party), Field(pattern=SERVER_PATTERN)]
+    server: Annotated[_Server, BeforeValidator(_as_party, json_schema_input_type=_Server | int)]
     """The server: ``"server:1"``, ``"mixer"``, or the server's number."""
     from_s: Moment
     """Start of the outage."""
     to_s: Annotated[Moment, Field(gt=0)]
     """End of the outage."""
 
-    @classmethod
-    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
-        """Yield a fault for an outage that ends before it begins."""
-        if valid.has("from_s", "to_s") and valid["to_s"] <= valid["from_s"]:
-            yield valid.violation("to_s", f"must be above from_s = {number(valid['from_s'])} s")
+    rules = (bounded("to_s", "above", "from_s"),)
+
+
+def _bursts(valid: ValidFields) -> Iterator[RuleViolation]:
+    """Yield a fault for bursts of loss with different probabilities of loss in the two rounds."""
+    if not (valid.has("burst_s", "loss") and valid["burst_s"] > 0.0):
+        return
+    rule = f"must equal loss = {number(valid['loss'])}, or be left out, where burst_s is above 0"
+    for name in ("loss_one", "loss_two"):
+        if valid.has(name) and valid[name] != valid["loss"]:
+            yield valid.violation(name, rule)
 
 
 class ChannelSection(Section):
@@ -122,25 +132,21 @@ class ChannelSection(Section):
         second = self.loss if self.loss_two is None else self.loss_two
         return first, second
 
-    @classmethod
-    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
-        """Yield a fault for bursts of loss with different probabilities of loss in the two rounds."""
-        if not (valid.has("burst_s", "loss") and valid["burst_s"] > 0.0):
-            return
-        for name in ("loss_one", "loss_two"):
-            if valid.get(name) is not None and valid[name] != valid["loss"]:
-                rule = f"must equal loss = {number(valid['loss'])}, or be left out, where burst_s is above 0"
-                yield valid.violation(name, rule)
+    rules = (_bursts,)
 
 
 MOST_NOISE = 1e3
 FEWEST_SHARES = 2
 MOST_SHARES = 255
 
-_CANNOT_PAIR = {  # by capability of the deployment
-    "per round": "its servers would have to compare which devices answered in each round, and so link the answers",
-    "mixer": "its server has nothing that distinguishes one report from another",
-}
+
+_SHARED = 'kind = "secret_shared"'
+_NOISE_NEEDS = 'needs kind = "trusted" or "secret_shared": other servers publish what they received'
+_WHOLE_REPORTS = "a single server would hold whole reports"
+_NOT_COMPARED = "its servers would have to compare which devices answered in each round, and so link the answers"
+_ALL_ALIKE = "its server has nothing that distinguishes one report from another"
+_NO_HANDLES = "its mixer knows devices, and its server has no handles"
+_PAIRED_SHARES = 'must be "query" where shares are paired: they are filed under one-time pseudonyms'
 
 
 class GaussianNoise(Section):
@@ -188,6 +194,13 @@ class OwnAggregation(AggregationSection):
     rules = (broken_parameters,)
 
 
+def _honest_servers(valid: ValidFields) -> Iterator[RuleViolation]:
+    """Yield a fault for noise whose shares come from more servers than there are."""
+    shares, servers = getattr(valid.get("noise"), "honest", 1), valid.get("servers") or 1
+    if shares > servers:
+        yield RuleViolation(("noise", "honest"), f"must be at most the number of servers ({servers})", shares)
+
+
 class Aggregation(AggregationSection):
     """The servers that add up the reports."""
 
@@ -215,46 +228,23 @@ class Aggregation(AggregationSection):
         handles = "query" if shared and given.get("paired") is True else "device"
         return {"handles": handles, **given, **servers}
 
-    @classmethod
-    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
-        """Yield a fault for servers, pairing and handles that the kind cannot have."""
-        if not valid.has("kind"):
-            return
-        kind = valid["kind"]
-        if valid.has("servers"):
-            yield from _servers(valid)
-        if valid.get("noise") is not None and any(is_capable("deployment", kind, each) for each in _CANNOT_PAIR):
-            rule = f'needs kind = "trusted" or "secret_shared": servers of {kind} publish what they received'
-            yield RuleViolation(("noise",), rule, valid["noise"].kind)
-        shares, servers = getattr(valid.get("noise"), "honest", 1), valid.get("servers") or 1
-        if shares > servers:
-            yield RuleViolation(("noise", "honest"), f"must be at most the number of servers ({servers})", shares)
-        for capability, why in _CANNOT_PAIR.items():
-            if valid.get("paired") and is_capable("deployment", kind, capability):
-                yield RuleViolation(("paired",), f'must be false where kind = "{kind}": {why}', value=True)
-        if is_capable("deployment", kind, "shares"):
-            yield from _paired_shares(valid)
-        if valid.get("handles") == "query" and is_capable("deployment", kind, "mixer"):
-            rule = 'must be left out where kind = "shuffled": its mixer knows devices, and its server has no handles'
-            yield RuleViolation(("handles",), rule, "query")
-
-
-def _paired_shares(valid: ValidFields) -> Iterator[RuleViolation]:
-    if valid.get("paired") and valid.get("handles") == "device":
-        rule = 'must be "query" where shares are paired: they are filed under one-time pseudonyms'
-        yield RuleViolation(("handles",), rule, "device")
-
-
-def _servers(valid: ValidFields) -> Iterator[RuleViolation]:
-    kind, servers = valid["kind"], valid["servers"]
-    if is_capable("deployment", kind, "shares"):
-        if servers < FEWEST_SHARES:
-            rule = f'must be at least {FEWEST_SHARES} where kind = "{kind}": a single server would hold whole reports'
-            yield valid.violation("servers", rule)
-    elif is_capable("deployment", kind, "per round"):
-        yield valid.violation("servers", 'needs kind = "secret_shared": per_round has a server for each round')
-    elif servers != 1:
-        yield valid.violation("servers", f'needs kind = "secret_shared": {kind} has one server')
+    rules = (
+        must("servers", unlike(1), f"must be at least 2 where {_SHARED}: {_WHOLE_REPORTS}", kind="secret_shared"),
+        must("servers", LEFT_OUT, f"needs {_SHARED}: per_round has a server for each round", kind="per_round"),
+        must("servers", among(None, 1), f"needs {_SHARED}: trusted has one server", kind="trusted"),
+        must("servers", among(None, 1), f"needs {_SHARED}: shuffled has one server", kind="shuffled"),
+        needs("noise", words=_NOISE_NEEDS, kind=("trusted", "secret_shared")),
+        _honest_servers,
+        must("paired", LEFT_OUT, f'must be false where kind = "per_round": {_NOT_COMPARED}', kind="per_round"),
+        must("paired", LEFT_OUT, f'must be false where kind = "shuffled": {_ALL_ALIKE}', kind="shuffled"),
+        must("handles", among(None, "query"), _PAIRED_SHARES, kind="secret_shared", paired=GIVEN),
+        must(
+            "handles",
+            among(None, "device"),
+            f'must be left out where kind = "shuffled": {_NO_HANDLES}',
+            kind="shuffled",
+        ),
+    )
 
 
 class ThresholdShares(AggregationSection):
@@ -277,12 +267,10 @@ class ThresholdShares(AggregationSection):
         """Fill in the handles, which depend on pairing."""
         return {"handles": "query" if given.get("paired") is True else "device", **given}
 
-    @classmethod
-    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
-        """Yield a fault for a threshold above the number of servers, and for pairing under device numbers."""
-        if valid.has("servers", "threshold") and valid["threshold"] > valid["servers"]:
-            yield valid.violation("threshold", f"must be at most servers = {valid['servers']}")
-        yield from _paired_shares(valid)
+    rules = (
+        bounded("threshold", "at most", "servers"),
+        must("handles", among(None, "query"), _PAIRED_SHARES, paired=GIVEN),
+    )
 
 
 class RoadsideUnitsSection(AggregationSection):

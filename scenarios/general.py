@@ -15,11 +15,21 @@ from scenarios.field_types import (
     PositiveProbability,
     Whole,
     WholeNumber,
-    number,
     rule,
 )
+from scenarios.rules import EachOnce, bounded
 from scenarios.run_clock import Moment, RunClock, TimeZone, written
 from scenarios.section import Section, ValidFields
+
+
+def _start(valid: ValidFields) -> Iterator[RuleViolation]:
+    """Yield a fault for a start that is no time, or has no date to which a time zone could apply."""
+    try:
+        clock = RunClock.starting(valid.get("start"), valid.get("time_zone"))
+        if clock.start and not clock.dated and valid.has("time_zone"):
+            yield valid.violation("start", "must have a date for time_zone to apply")
+    except ValueError as fault:
+        yield valid.violation("start", str(fault))
 
 
 class Heading(Section):
@@ -44,18 +54,7 @@ class Heading(Section):
     """Time zone of `start`, and in which times are stated, as ``"Europe/Berlin"``, with its summer time. Default: the
     offset in `start`; for recorded data `traffic.time_zone`, else UTC."""
 
-    @classmethod
-    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
-        """Yield a fault for a start that is no time, and for a warm-up as long as the run."""
-        try:
-            clock = RunClock.starting(valid.get("start"), valid.get("time_zone"))
-            if clock.start and not clock.dated and valid.has("time_zone"):
-                yield valid.violation("start", "must have a date for time_zone to apply")
-        except ValueError as fault:
-            yield valid.violation("start", str(fault))
-        if valid.has("duration_s", "warmup_s") and valid["warmup_s"] >= valid["duration_s"]:
-            rule = f"must be below duration_s = {number(valid['duration_s'])} s"
-            yield valid.violation("warmup_s", rule)
+    rules = (_start, bounded("warmup_s", "below", "duration_s"))
 
 
 MOST_OUTSIDE = 10**12
@@ -123,6 +122,14 @@ def _moment(text: str) -> str:
     return text
 
 
+def _whole_seconds(valid: ValidFields) -> Iterator[RuleViolation]:
+    """Yield a fault for each time that is not whole, as kepler.gl's times are."""
+    for key in ("every_s", "from_s"):
+        time = valid.get(key) or 0.0
+        if "kepler" in (valid.get("formats") or ()) and abs(time - round(time)) > _NEARLY_WHOLE:
+            yield valid.violation(key, "must be whole seconds: kepler.gl's times are")
+
+
 class Fcd(Section):
     """Positions of all vehicles at regular moments. They are the simulator's truth: no mechanism protects them."""
 
@@ -142,17 +149,7 @@ class Fcd(Section):
         """Return seconds from 1970 to second 0 of a run with this clock."""
         return clock.epoch_s if self.epoch is None else RunClock(datetime.fromisoformat(self.epoch)).epoch_s
 
-    @classmethod
-    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
-        """Yield a fault for each conflict between moments and formats."""
-        if valid.has("from_s", "to_s") and valid["from_s"] > valid["to_s"]:
-            yield valid.violation("from_s", f"must be at most to_s = {number(valid['to_s'])} s")
-        formats = valid.get("formats") or ()
-        if len(set(formats)) < len(formats):
-            yield RuleViolation(("formats",), "must differ", list(formats))
-        for key in ("every_s", "from_s"):
-            if "kepler" in formats and valid.has(key) and abs(valid[key] - round(valid[key])) > _NEARLY_WHOLE:
-                yield valid.violation(key, "must be whole seconds: kepler.gl's times are")
+    rules = (bounded("from_s", "at most", "to_s"), EachOnce(("formats",)), _whole_seconds)
 
 
 class ReportSection(Section):

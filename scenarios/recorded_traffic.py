@@ -1,18 +1,16 @@
 """``[traffic]`` of recorded data: engines ``static`` and ``trace``."""
 
-from collections.abc import Iterator
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from scenarios.cells import Bounds, Column, PlaceTable, broken_window, four_numbers
-from scenarios.errors import RuleViolation
+from scenarios.cells import Bounds, Column, PlaceTable, four_numbers, has_an_area
 from scenarios.field_types import NotNegative, Positive, rule, text_or_number
 from scenarios.references import FileOrFolderReference, FileReference
-from scenarios.roads import AnyCrs, ColumnNames, MetricCrs, TextTables, broken_crs, coordinates_of
+from scenarios.roads import CRS_OF_X_Y, X_Y_NEED_CRS, AnyCrs, ColumnNames, MetricCrs, TextTables
+from scenarios.rules import GIVEN, LEFT_OUT, Rule, among, must, needs, one_of, unlike
 from scenarios.run_clock import TimeZone
-from scenarios.section import ValidFields
 from scenarios.simulated_traffic import TrafficSection
 from scenarios.units import TimeUnit
 
@@ -45,6 +43,9 @@ VEHICLES: tuple[str, str] = ("vehicle", "vehicles")
 _moment = text_or_number("must be a time as the file has them: text, or a number")
 
 
+_POSITIONS = tuple({key: GIVEN} for key in ("place", "lon", "lat", "x", "y"))
+
+
 class OwnerColumns(ColumnNames):
     """Columns of the user's table: name in this schema = the file's name of the column, or its number."""
 
@@ -70,16 +71,10 @@ class OwnerColumns(ColumnNames):
     """Columns of numbers that are not read. A table with any other such column is refused, unless `count` or `owner`
     is given."""
 
-    @classmethod
-    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
-        """Yield a fault unless the columns give the position of each owner in exactly one form."""
-        given = coordinates_of(valid)
-        if given is None or "place" not in valid:
-            return
-        if given not in {("lon", "lat"), ("x", "y"), ()}:
-            yield RuleViolation((), "must name lon and lat, or x and y, or neither", list(given))
-        elif not given and valid["place"] is None:
-            yield RuleViolation((), "must give the position of owners: place, or lon and lat, or x and y")
+    rules = (
+        one_of(("lon", "lat"), ("x", "y"), (), words="must name lon and lat, or x and y, or neither"),
+        Rule((), "must give the position of owners: place, or lon and lat, or x and y", _POSITIONS),
+    )
 
 
 class StaticTraffic(PlaceTable, TrafficSection):
@@ -115,27 +110,27 @@ class StaticTraffic(PlaceTable, TrafficSection):
     called: Called = VEHICLES
     """Nouns of the report for one owner and for several, as ["patient", "patients"]."""
 
-    @classmethod
-    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
-        """Yield a fault for each conflict between the columns and the keys that need them."""
-        columns = valid.get("columns")
-        if columns is None:
-            return
-        yield from broken_crs(valid)
-        if valid.has("window"):
-            if columns.lon is None:
-                yield valid.violation("window", "needs columns.lon and columns.lat")
-            yield from broken_window("window", valid["window"], ("lon", "lat"))
-        if columns.time is None:
-            yield from valid.needless(("start", "dwell_s", "time_zone"), "needs columns.time")
-        if valid.get("one_per") == "owner":
-            if columns.owner is None:
-                yield valid.violation("one_per", "needs columns.owner, the column of their identifiers")
-            if columns.count is not None:
-                rule = "needs rows of one owner each, but with columns.count a row has several"
-                yield valid.violation("one_per", rule)
-        if columns.count is None and valid.get("duplicates") == "greatest":
-            yield valid.violation("duplicates", "must not be greatest without columns.count: each row is one")
+    rules = (
+        *CRS_OF_X_Y,
+        needs("window", "columns.lon", "needs columns.lon and columns.lat"),
+        has_an_area("window", "lon", "lat"),
+        needs(("start", "dwell_s", "time_zone"), "columns.time"),
+        must(
+            "one_per", among("row"), "needs columns.owner, the column of their identifiers", {"columns.owner": LEFT_OUT}
+        ),
+        must(
+            "one_per",
+            among("row"),
+            "needs rows of one owner each, but with columns.count a row has several",
+            {"columns.count": GIVEN},
+        ),
+        must(
+            "duplicates",
+            unlike("greatest"),
+            "must not be greatest without columns.count: each row is one",
+            {"columns.count": LEFT_OUT},
+        ),
+    )
 
 
 MATCH_M = 50.0
@@ -172,15 +167,14 @@ class TraceColumns(ColumnNames):
     speed_mph: str | None = None
     """Speed, miles per hour."""
 
-    @classmethod
-    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
-        """Yield a fault for positions or speeds named twice."""
-        named = [key for key in ("lon", "lat", "x", "y") if valid.has(key)]
-        if {"lon", "lat"} & set(named) and {"x", "y"} & set(named):
-            yield RuleViolation((), "must name lon and lat, or x and y", named)
-        speeds = [key for key in ("speed_mps", "speed_kph", "speed_mph") if valid.has(key)]
-        if len(speeds) > 1:
-            yield RuleViolation((), "must name one speed", speeds)
+    rules = (
+        Rule(
+            (),
+            "must name lon and lat, or x and y",
+            (dict.fromkeys(("lon", "lat"), LEFT_OUT), dict.fromkeys(("x", "y"), LEFT_OUT)),
+        ),
+        one_of(("speed_mps",), ("speed_kph",), ("speed_mph",), (), words="must name one speed"),
+    )
 
 
 class TraceTraffic(TextTables, TrafficSection):
@@ -233,18 +227,15 @@ class TraceTraffic(TextTables, TrafficSection):
     called: Called = VEHICLES
     """Nouns of the report for one recorded vehicle and for several, as ["ship", "ships"]."""
 
-    @classmethod
-    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
-        """Yield a fault for conflicts between positions and `crs`, and for keys that the kind of matching excludes."""
-        columns = valid.get("columns")
-        if columns is not None and (columns.x, columns.lon) != (None, None):  # others are found by their names
-            yield from broken_crs(valid)
-        if valid.has("crs", "net"):
-            yield valid.violation("crs", "must be left out with net, which states it")
-        if valid.has("time_format", "time_unit"):
-            yield valid.violation("time_unit", "is of numbers, and must be left out with time_format")
-        if "match" not in valid:
-            return
-        for key, methods in (("match_m", ("nearest", "hmm")), ("match_noise_m", ("hmm",))):
-            if valid.has(key) and valid["match"] not in methods:
-                yield valid.violation(key, f"needs match = {' or '.join(methods)}")
+    rules = (
+        X_Y_NEED_CRS,
+        Rule(
+            ("crs",),
+            "needs x and y; lon and lat are always WGS84",
+            ({"crs": LEFT_OUT}, {"columns.lon": LEFT_OUT}, {"columns.x": GIVEN}),
+        ),
+        must("crs", LEFT_OUT, "must be left out with net, which states it", net=GIVEN),
+        must("time_unit", LEFT_OUT, "is of numbers, and must be left out with time_format", time_format=GIVEN),
+        needs("match_m", words="needs match = nearest or hmm", match=("nearest", "hmm")),
+        needs("match_noise_m", words="needs match = hmm", match="hmm"),
+    )

@@ -1,13 +1,12 @@
 """``[[refinements]]``: post-processing of estimates, in separate result rows that are marked as biased."""
 
-from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from scenarios.errors import RuleViolation
 from scenarios.field_types import Name
-from scenarios.section import ByKind, NamedByKind, ValidFields, broken_repeats
+from scenarios.rules import EachOnce
+from scenarios.section import ByKind, NamedByKind
 
 
 class RefinementSection(NamedByKind):
@@ -16,10 +15,7 @@ class RefinementSection(NamedByKind):
     mechanisms: Annotated[tuple[Name, ...], Field(strict=False, min_length=1)] | None = None
     """Names of the mechanisms refined. Default: all except the baselines without privacy."""
 
-    @classmethod
-    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
-        """Yield a fault for each mechanism named twice."""
-        yield from broken_repeats(valid, "mechanisms")
+    rules = (EachOnce(("mechanisms",)),)
 
 
 class Clip(RefinementSection):

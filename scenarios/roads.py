@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 from scenarios.errors import RuleViolation
 from scenarios.field_types import Count, Positive, rule
 from scenarios.references import FileReference, FolderReference
+from scenarios.rules import GIVEN, must, needs, one_of
 from scenarios.section import ByKind, OwnKind, Place, Section, ValidFields, broken_parameters
 from scenarios.units import LengthUnit, SpeedUnit, TimeUnit
 
@@ -126,11 +127,7 @@ class TntpRoads(RoadSection):
     default_speed_mps: Positive = STREET_SPEED_MPS
     """Free-flow speed of a link whose free-flow time is 0, as a centroid's connectors may have."""
 
-    @classmethod
-    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
-        """Yield a fault for keys of coordinates without a file of them."""
-        if "nodes" in valid and valid["nodes"] is None:
-            yield from valid.needless(("crs", "project_to"), "needs nodes, the file of coordinates")
+    rules = (needs(("crs", "project_to"), "nodes", "needs nodes, the file of coordinates"),)
 
 
 class GmnsRoads(RoadSection):
@@ -149,7 +146,7 @@ class GmnsRoads(RoadSection):
     """Unit of the links' ``length``. Default: that of the config table, else metres."""
     speed_unit: SpeedUnit | None = None
     """Unit of the links' ``free_speed``. Default: that of the config table, else kilometres per hour."""
-    modes: Annotated[tuple[str, ...], Field(strict=False)] = ("auto", "a", "all", "car", "c")
+    modes: Annotated[tuple[str, ...], Field(strict=False, min_length=1)] = ("auto", "a", "all", "car", "c")
     """Links whose ``allowed_uses`` name one of these modes, or name no mode at all, are kept."""
     default_speed_mps: Positive = STREET_SPEED_MPS
     """Free-flow speed of a link that has neither a speed nor a class of road with a known one."""
@@ -160,12 +157,6 @@ class GmnsRoads(RoadSection):
     keep: Literal["all", "strong"] | None = None
     """All links, or only the largest part in which every node can be reached from every other. Default: the latter,
     unless this project wrote the network and kept all links."""
-
-    @classmethod
-    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
-        """Yield a fault for a list of modes that names none."""
-        if valid.get("modes") == ():
-            yield RuleViolation(("modes",), "must name at least one mode", [])
 
 
 class GeoPackageRoads(RoadSection):
@@ -182,6 +173,18 @@ class GeoParquetRoads(RoadSection):
     source: Literal["geoparquet"]
     path: FolderReference
     """Folder: relative to the scenario's folder, absolute, or ``data:FOLDER``."""
+
+
+def _size(valid: ValidFields) -> Iterator[RuleViolation]:
+    """Yield a fault for a grid without roads, and for avenues on which no vehicle could come back."""
+    if not valid.has("rows", "columns"):
+        return
+    rows, columns = valid["rows"], valid["columns"]
+    if rows * columns < 2:
+        yield valid.violation("rows", "rows times columns must be at least 2, or there is no road")
+    elif valid.get("one_way") and min(rows, columns) < 2:
+        size = f"at least 2 rows and 2 columns (here {rows} and {columns})"
+        yield valid.violation("one_way", f"one-way avenues need {size}: no vehicle could come back on the only one")
 
 
 class GridSection(RoadSection):
@@ -223,29 +226,15 @@ class GridSection(RoadSection):
         both = self.spacing_m or 0.0
         return both, both
 
-    @classmethod
-    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
-        """Yield a fault for each conflict between size, spacing and directions."""
-        if valid.has("rows", "columns"):
-            rows, columns = valid["rows"], valid["columns"]
-            if rows * columns < 2:
-                yield RuleViolation(("rows",), "rows times columns must be at least 2, or there is no road", rows)
-            elif valid.get("one_way") and min(rows, columns) < 2:
-                size = f"at least 2 rows and 2 columns (here {rows} and {columns})"
-                fault = f"one-way avenues need {size}: no vehicle could come back on the only one"
-                yield valid.violation("one_way", fault)
-        yield from _spacing(valid)
-
-
-def _spacing(valid: ValidFields) -> Iterator[RuleViolation]:
-    keys = ("spacing_m", "spacing_x_m", "spacing_y_m")
-    if not all(key in valid for key in keys):
-        return
-    both, x, y = (valid[key] is not None for key in keys)
-    if (both and not x and not y) or (x and y and not both):
-        return
-    given = {key: valid[key] for key in keys if valid[key] is not None}
-    yield RuleViolation(("spacing_m",), "give either spacing_m, or both spacing_x_m and spacing_y_m", given or None)
+    rules = (
+        _size,
+        one_of(
+            ("spacing_m",),
+            ("spacing_x_m", "spacing_y_m"),
+            words="give either spacing_m, or both spacing_x_m and spacing_y_m",
+            at=("spacing_m",),
+        ),
+    )
 
 
 def _separator(value: Any) -> Any:
@@ -271,27 +260,11 @@ class ColumnNames(Section):
         return self.model_dump(by_alias=True, exclude_none=True, exclude={"ignored"})
 
 
-def coordinates_of(valid: ValidFields) -> tuple[str, ...] | None:
-    """Return the coordinates that columns name, of lon, lat, x and y; None if one of them is invalid."""
-    keys = ("lon", "lat", "x", "y")
-    return tuple(key for key in keys if valid[key] is not None) if valid.keys() >= set(keys) else None
-
-
-def broken_coordinates(valid: ValidFields) -> Iterator[RuleViolation]:
-    """Yield a fault unless columns name exactly one pair of coordinates."""
-    given = coordinates_of(valid)
-    if given not in {("lon", "lat"), ("x", "y"), None}:
-        yield RuleViolation((), "must name either lon and lat, or x and y", list(given or ()) or None)
-
-
-def broken_crs(valid: ValidFields) -> Iterator[RuleViolation]:
-    """Yield a fault unless a reference system is given for planar coordinates, and for those only."""
-    if "crs" not in valid or not valid.has("columns"):
-        return
-    if valid["columns"].x is not None and valid["crs"] is None:
-        yield RuleViolation(("crs",), 'x and y need a coordinate reference system, as crs = "EPSG:32618"')
-    if valid["columns"].x is None and valid["crs"] is not None:
-        yield valid.violation("crs", "needs x and y; lon and lat are always WGS84")
+LON_LAT_OR_X_Y = one_of(("lon", "lat"), ("x", "y"), words="must name either lon and lat, or x and y")
+X_Y_NEED_CRS = must(
+    "crs", GIVEN, 'x and y need a coordinate reference system, as crs = "EPSG:32618"', {"columns.x": GIVEN}
+)
+CRS_OF_X_Y = (X_Y_NEED_CRS, needs("crs", "columns.x", "needs x and y; lon and lat are always WGS84"))
 
 
 class Columns(ColumnNames):
@@ -330,7 +303,7 @@ class Columns(ColumnNames):
     class_: str | None = Field(default=None, alias="class")
     """Class of road, kept unchanged."""
 
-    rules = (broken_coordinates,)
+    rules = (LON_LAT_OR_X_Y,)
 
 
 class Tables(TextTables, RoadSection):
@@ -352,7 +325,7 @@ class Tables(TextTables, RoadSection):
     capacity_vph: Positive = CAPACITY_VPH
     """Vehicles per hour and lane that can leave an edge whose row gives no capacity."""
 
-    rules = (broken_crs,)
+    rules = CRS_OF_X_Y
 
 
 class OwnRoads(RoadSection):

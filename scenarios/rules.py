@@ -1,172 +1,196 @@
-"""Rules between sections, applied to the fields that are valid."""
+"""Rules between the keys of a section, as data: checked, and stated in the JSON Schema and on the keys page.
 
-import itertools
-from collections.abc import Iterable, Iterator, Sequence
+A section lists its rules in its class variable ``rules``. A key of a table inside the section is named by its path,
+``columns.lon``. A rule about a key that is invalid, or whose table is not given, is not applied.
+"""
 
-from scenarios.campaigns import last_round_s
+import json
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
 from scenarios.errors import RuleViolation
-from scenarios.field_types import exceeds, number
-from scenarios.kinds import is_capable, names_of
-from scenarios.release import broken_release, released_by
-from scenarios.run_clock import clock_of
-from scenarios.section import ValidFields, broken_names
-
-MOST_TICKS = 2**31 - 1
-"""Maximum number of steps of a run: steps are numbered in 32 bits."""
+from scenarios.field_types import exceeds, number, without_default
+from scenarios.overrides import plain
+from scenarios.section import Section, ValidFields
 
 
-def broken_between_sections(scenario: ValidFields) -> Iterator[RuleViolation]:
-    """Yield each broken rule between the sections of a scenario, for the valid fields; paths start at the root."""
-    heading, campaigns = scenario.section("scenario"), scenario.sections("campaigns")
-    yield from _traffic(heading, scenario.section("traffic"))
-    yield from _coordinates(scenario)
-    for index, campaign in enumerate(campaigns):
-        yield from _within("campaigns", index, _campaign(heading, campaign))
-    yield from _releases(scenario)
-    for index, campaign in enumerate(campaigns):
-        if campaign.get("budget") is not None:
-            yield from _within("campaigns", index, _budget(scenario, campaign))
-    for index, refinement in enumerate(scenario.sections("refinements")):
-        yield from _within("refinements", index, _refinement(scenario, refinement))
-    attacks = scenario.sections("attacks")
-    if attacks:
-        from scenarios.attacks import broken_attack  # noqa: PLC0415  # most scenarios have no attack
+class Condition(NamedTuple):
+    """What the value of a key must be: a test, which gets the section too, and its JSON Schema if there is one."""
 
-        for index, attack in enumerate(attacks):
-            yield from _within("attacks", index, broken_attack(attack, scenario))
-    for section in ("campaigns", "mechanisms", "refinements", "attacks"):
-        yield from _unique(section, scenario.sections(section))
-    yield from _fcd(heading, scenario.section("fcd"))
+    passes: Callable[[Any, ValidFields], bool]
+    schema: dict[str, Any]
+
+    def negated(self) -> "Condition":
+        """Return the condition that this one is not met."""
+        schema = self.schema.get("not", {"not": self.schema})
+        return Condition(lambda value, valid: not self.passes(value, valid), schema)
 
 
-def _within(section: str, index: int, broken: Iterable[RuleViolation]) -> Iterator[RuleViolation]:
-    for breach in broken:
-        yield breach._replace(at=(section, index, *breach.at))
+def among(*values: Any) -> Condition:
+    """Return the condition that a value is one of these."""
+    return Condition(lambda value, _: value in values, {"enum": list(values)})
 
 
-def _traffic(heading: ValidFields, traffic: ValidFields) -> Iterator[RuleViolation]:
-    if not heading.has("duration_s"):
-        return
-    duration = heading["duration_s"]
-    if traffic.has("step_s") and duration / traffic["step_s"] > MOST_TICKS:
-        rule = (
-            f"the run must take at most {MOST_TICKS:,} steps, and duration_s / step_s is "
-            f"{duration / traffic['step_s']:,.0f}"
-        )
-        yield RuleViolation(("traffic", "step_s"), rule, traffic["step_s"])
-    windows = traffic.get("departures")
-    for index, window in enumerate(windows if isinstance(windows, tuple) else ()):
-        if window.to_s > duration:
-            rule = f"must be at most scenario.duration_s = {number(duration)} s"
-            yield RuleViolation(("traffic", "departures", index, "to_s"), rule, window.to_s)
+def unlike(*values: Any) -> Condition:
+    """Return the condition that a value is none of these."""
+    return among(*values).negated()
 
 
-def _coordinates(scenario: ValidFields) -> Iterator[RuleViolation]:
-    """Yield a fault for a network without coordinates, unless cells are its links and vehicles are simulated."""
-    roads, cells, traffic = (scenario.section(name) for name in ("roads", "cells", "traffic"))
-    if roads.get("source") != "tntp" or "nodes" not in roads or roads["nodes"] is not None:
-        return
-    recorded = traffic.get("engine") in names_of("engine", "recorded")
-    if cells.get("kind") != "roads" or recorded:
-        rule = (
-            "is required: the file of node coordinates, TNTP text (node x y) or GeoJSON points; without one, as many "
-            'published networks come, set cells.kind = "roads", whose cells are links, and let vehicles drive'
-        )
-        yield RuleViolation(("roads", "nodes"), rule)
+Where = Mapping[str, Condition]
+"""Conditions by key, all of which must be met."""
+EVERYWHERE: Where = {}
+LEFT_OUT = Condition(lambda value, _: value is None or value is False or value == (), {"enum": [None, False, []]})
+"""The key is not given, or is false, or an empty list."""
+GIVEN = LEFT_OUT.negated()
 
 
-def _campaign(heading: ValidFields, campaign: ValidFields) -> Iterator[RuleViolation]:
-    clock = clock_of({"scenario": heading})
-    if heading.has("warmup_s") and campaign.has("start_s") and campaign["start_s"] < heading["warmup_s"]:
-        warmup = heading["warmup_s"]
-        shown = f"{number(warmup)} s{clock.aside(warmup)}"
-        rule = f"must be at least scenario.warmup_s = {shown}: warm-up is without queries"
-        yield campaign.violation("start_s", rule)
-    if not (heading.has("duration_s") and campaign.has("start_s", "queries", "round_gap_s")):
-        return
-    if campaign["queries"] > 1 and not campaign.has("every_s"):
-        return
-    last = last_round_s(campaign)
-    if exceeds(last, heading["duration_s"]):
-        rule = (
-            f"the last round must be asked within the run: it would be at {number(last)} s{clock.aside(last)}, after "
-            f"scenario.duration_s = {number(heading['duration_s'])} s{clock.aside(heading['duration_s'])}"
-        )
-        key = "queries" if campaign["queries"] > 1 else "start_s"
-        yield campaign.violation(key, rule)
+@dataclass(frozen=True)
+class Rule:
+    """The conditions of at least one of several alternatives must be met.
+
+    Parameters
+    ----------
+    keys
+        The keys that are at fault, those of them that are given; if empty, all that are given together.
+    words
+        What they break; ``{queries}`` stands for the key `queries`, with its value in a message.
+    alternatives
+        The conditions of each, by key.
+    at
+        The key that has the fault if `keys` is empty; if this is empty too, the section.
+    """
+
+    keys: tuple[str, ...]
+    words: str
+    alternatives: tuple[Where, ...]
+    at: tuple[str, ...] = ()
+
+    def __call__(self, valid: ValidFields) -> Iterator[RuleViolation]:
+        """Yield the faults of the keys if no alternative holds."""
+        try:
+            values = {key: valid.find(key) for conditions in self.alternatives for key in conditions}
+            if any(_all_met(conditions, values, valid) for conditions in self.alternatives):
+                return
+        except KeyError:
+            return
+        words = _NAMED.sub(lambda name: f"{name[1]} = {_shown(name[1], valid.find(name[1]))}", self.words)
+        given = {key: plain(value) for key, value in values.items() if GIVEN.passes(value, valid)}
+        for key in [key for key in self.keys if key in given] or self.keys[:1]:
+            yield RuleViolation(tuple(key.split(".")), words, plain(values[key]))
+        if not self.keys:
+            yield RuleViolation(self.at, words, given or None)
+
+    def sentence(self) -> str:
+        """Return the rule for people who read about the keys."""
+        return _at(self.keys or self.at) + _NAMED.sub(r"\1", self.words)
+
+    def schema(self, section: type[Section]) -> dict[str, Any]:
+        """Return the rule as a JSON Schema of the section, which everything meets if none can say it."""
+        if any(condition.schema == {} for conditions in self.alternatives for condition in conditions.values()):
+            return {}
+        known = {name: field for name, field in section.model_fields.items() if not field.is_required()}
+        defaults = {name: it.default for name, it in known.items() if it.json_schema_extra is not without_default}
+        return {"anyOf": [_schema_of(conditions, defaults) for conditions in self.alternatives]}
 
 
-def _budget(scenario: ValidFields, campaign: ValidFields) -> Iterator[RuleViolation]:
-    """Yield each rule that a campaign with a budget breaks; paths are relative to the campaign."""
-    kind = campaign.section("budget").get("kind")
-    at, divisible = ("budget", "kind"), names_of("mechanism", "divisible")
-    if campaign.get("statistic", "count") != "count":
-        yield RuleViolation(at, 'needs statistic = "count": reports of speeds have no budget', kind)
-    servers = campaign.section("aggregation") or scenario.section("aggregation")
-    if kind != "uniform" and servers.get("noise") is not None:
-        rule = "does not support aggregation.noise: the decision to publish does not know of it; uniform does"
-        yield RuleViolation(at, rule, kind)
-    for mechanism in scenario.sections("mechanisms"):
-        if mechanism.has("kind", "name") and mechanism["kind"] not in divisible:
-            rule = (
-                f"divides the parameter epsilon of mechanisms of one round ({', '.join(divisible)}), and "
-                f'mechanisms.{mechanism["name"]} is of kind "{mechanism["kind"]}"'
-            )
-            yield RuleViolation(at, rule, kind)
-    for refinement in scenario.sections("refinements"):
-        rule = f"does not support refinements, and there is refinements.{refinement.get('name')}"
-        yield RuleViolation(at, rule, kind)
-    for attack in scenario.sections("attacks"):
-        named = attack.get("campaigns")
-        if named is None or campaign.get("name") in named:
-            rule = (
-                f"does not support attacks; name campaigns without a budget in attacks.{attack.get('name')}.campaigns"
-            )
-            yield RuleViolation(at, rule, kind)
+@dataclass(frozen=True)
+class EachOnce:
+    """Lists must name each thing once."""
+
+    keys: tuple[str, ...]
+
+    def __call__(self, valid: ValidFields) -> Iterator[RuleViolation]:
+        """Yield a fault for each name that is more than once in a list."""
+        for key in self.keys:
+            names = [name if isinstance(name, str | int) else name.party for name in valid.get(key) or ()]
+            for name in dict.fromkeys(name for name in names if names.count(name) > 1):
+                yield RuleViolation((key,), f"must name each once, and {name} occurs {names.count(name)} times")
+
+    def sentence(self) -> str:
+        """Return the rule for people who read about the keys."""
+        return f"{_at(self.keys)}must name each once"
+
+    def schema(self, _: type[Section]) -> dict[str, Any]:
+        """Return the rule as a JSON Schema of the section."""
+        return {"properties": {key: {"uniqueItems": True} for key in self.keys}}
 
 
-def _fcd(heading: ValidFields, fcd: ValidFields) -> Iterator[RuleViolation]:
-    if not (heading.has("duration_s") and fcd.has("every_s", "from_s")):
-        return
-    duration = heading["duration_s"]
-    for key in ("from_s", "to_s"):
-        if fcd.has(key) and exceeds(fcd[key], duration):
-            yield RuleViolation(("fcd", key), f"must be at most scenario.duration_s = {number(duration)} s", fcd[key])
+def must(keys: str | Sequence[str], be: Condition, words: str, paths: Where = EVERYWHERE, **where: Any) -> Rule:
+    """Return the rule that keys must meet a condition where all others meet theirs, or have these values."""
+    listed = (keys,) if isinstance(keys, str) else tuple(keys)
+    conditions = {key: held if isinstance(held, Condition) else among(held) for key, held in {**paths, **where}.items()}
+    unless = tuple({key: held.negated()} for key, held in conditions.items())
+    return Rule(listed, words, (dict.fromkeys(listed, be), *unless))
 
 
-def _refinement(scenario: ValidFields, refinement: ValidFields) -> Iterator[RuleViolation]:
-    yield from broken_names(refinement, "mechanisms", "mechanism", scenario.sections("mechanisms"))
-    outside = scenario.section("population").get("outside") or 0
-    if refinement.get("total") == "asked" and outside:
-        rule = f"assumes that every device asked is in some cell, but population.outside = {outside} are in none"
-        yield RuleViolation(("total",), rule, "asked")
-    counted = [campaign for campaign in scenario.sections("campaigns") if campaign.get("statistic", "count") == "count"]
-    if refinement.has("window") and all(campaign.get("queries") == 1 for campaign in counted):
-        yield refinement.violation("window", "there must be a campaign of counts with several queries")
+def needs(keys: str | Sequence[str], other: str = "", words: str = "", **values: Any) -> Rule:
+    """Return the rule that keys may be given only with another key, or where a key has one of some values."""
+    listed = (keys,) if isinstance(keys, str) else tuple(keys)
+    choices = {key: value if isinstance(value, tuple) else (value,) for key, value in values.items()}
+    allowed = [f"{key} = {' or '.join(map(json.dumps, choice))}" for key, choice in choices.items()]
+    wanted = {other: GIVEN} if other else {key: among(*choice) for key, choice in choices.items()}
+    return Rule(listed, words or f"needs {other or allowed[0]}", (dict.fromkeys(listed, LEFT_OUT), wanted))
 
 
-def _unique(section: str, items: Sequence[ValidFields]) -> Iterator[RuleViolation]:
-    for (earlier, first), (later, second) in itertools.combinations(enumerate(items), 2):
-        if first.has("name") and first["name"] == second.get("name"):
-            rule = f"names must differ, and {section}[{earlier}] has this one too"
-            yield RuleViolation((section, later, "name"), rule, second["name"])
+def one_of(*groups: tuple[str, ...], words: str, at: tuple[str, ...] = ()) -> Rule:
+    """Return the rule that all keys of exactly one group are given; an empty group allows for none."""
+    every = [key for group in groups for key in group]
+    each = tuple({key: GIVEN if key in group else LEFT_OUT for key in every} for group in groups)
+    return Rule((), words, each, at)
 
 
-def _releases(scenario: ValidFields) -> Iterator[RuleViolation]:
-    reported = set()
-    mechanisms = scenario.sections("mechanisms")
-    exact = any(is_capable("mechanism", mechanism.get("kind"), "exact") for mechanism in mechanisms)
-    for index, campaign in enumerate(scenario.sections("campaigns")):
-        speeds = campaign.get("statistic", "count") != "count"
-        if speeds and mechanisms and not exact:
-            rule = "needs a mechanism of kind no_privacy: devices report their speed to a trusted server"
-            yield RuleViolation(("campaigns", index, "statistic"), rule, campaign["statistic"])
-        servers = campaign.section("aggregation")
-        if speeds and servers.get("kind", "trusted") != "trusted":
-            rule = "must be trusted for campaigns of speeds: devices report them to one trusted server"
-            yield RuleViolation(("campaigns", index, "aggregation", "kind"), rule, servers["kind"])
-        released = released_by(scenario, index)
-        for breach in () if released is None else broken_release(released):
-            if (breach.at, breach.rule) not in reported:  # the default release of several campaigns
-                reported.add((breach.at, breach.rule))
-                yield breach
+_COMPARISONS: dict[str, Callable[[float, float], bool]] = {
+    "above": operator.gt,
+    "below": operator.lt,
+    "before": operator.lt,
+    "at least": lambda value, bound: not exceeds(bound, value),
+    "at most": lambda value, bound: not exceeds(value, bound),
+}
+
+
+def bounded(key: str, comparison: str, bound: str, why: str = "") -> Rule:
+    """Return the rule that a number is ``above``, ``below``, ``at least`` or ``at most`` another key's, if both are."""
+    holds = _COMPARISONS[comparison]
+
+    def passes(value: Any, valid: ValidFields) -> bool:
+        limit = valid.find(bound)
+        return value is None or limit is None or holds(value, limit)
+
+    return Rule((key,), f"must be {comparison} {{{bound}}}{why}", ({key: Condition(passes, {})},))
+
+
+def described_rules(section: type[Section]) -> list[dict[str, Any]]:
+    """Return the rules of a section as JSON Schemas, with their words as descriptions."""
+    rules = [rule for rule in section.every_rule() if isinstance(rule, Rule | EachOnce)]
+    return [{"description": rule.sentence(), **rule.schema(section)} for rule in rules]
+
+
+_NAMED = re.compile(r"{([\w.]+)}")
+_UNITS = {"s": " s", "mps": " m/s"}
+
+
+def _at(keys: Sequence[str]) -> str:
+    return f"{', '.join(f'`{key}`' for key in keys)}: " if keys else ""
+
+
+def _shown(key: str, value: Any) -> str:
+    text = number(value) if isinstance(value, float) else json.dumps(value)
+    return text + _UNITS.get(key.rpartition("_")[2], "")
+
+
+def _all_met(conditions: Where, values: Mapping[str, Any], valid: ValidFields) -> bool:
+    return all(condition.passes(values[key], valid) for key, condition in conditions.items())
+
+
+def _schema_of(conditions: Where, defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the JSON Schema of a table whose keys meet conditions, by themselves or by their defaults."""
+    properties, required = {}, []
+    for path, condition in conditions.items():
+        key, _, inner = path.partition(".")
+        properties[key] = _schema_of({inner: condition}, {}) if inner else condition.schema
+        if not condition.passes(None if inner else defaults.get(key), ValidFields()):
+            required.append(key)
+    return {"properties": properties, "required": required} if required else {"properties": properties}

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from pydantic import Field, PrivateAttr, ValidationError
 
 from scenarios.attacks import Attack
+from scenarios.between_sections import BETWEEN_SECTIONS
 from scenarios.campaigns import CampaignSection
 from scenarios.cells import Cells
 from scenarios.channel import Aggregation, ChannelSection, Servers
@@ -26,7 +27,7 @@ from scenarios.references import WITH_FILES, Permissions, files_of, is_outside
 from scenarios.refinements import Refinement
 from scenarios.release import NoRelease, Release, ReleaseRules, released_by
 from scenarios.roads import Roads
-from scenarios.rules import broken_between_sections
+from scenarios.rules import described_rules
 from scenarios.run_clock import RunClock, clock_of
 from scenarios.section import NamedByKind, Section, known_of
 from scenarios.simulated_traffic import Traffic
@@ -376,7 +377,7 @@ class Scenario(Section):
         why = "its clusters follow the devices and show where the outermost are (LQS 3.1)"
         return [f"release: recode, in campaigns {', '.join(recoded)}, is documented as vulnerable: {why}"]
 
-    rules = (broken_between_sections,)
+    rules = BETWEEN_SECTIONS
 
 
 def _located(at: tuple[str | int, ...], rule: str, value: Any, raw: Any) -> RuleViolation:
@@ -423,6 +424,8 @@ def schema() -> dict[str, Any]:
     tables = {"$schema": "https://json-schema.org/draft/2020-12/schema", **Scenario.model_json_schema()}
     models = {model.__name__: model for model in _all_sections(Section)}
     for name, described in {**tables["$defs"], Scenario.__name__: tables}.items():
+        if rules := described_rules(models[name]):
+            described["allOf"] = rules
         texts = _field_docstrings(models[name])
         for key, field in models[name].model_fields.items():
             if key in texts:

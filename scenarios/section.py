@@ -42,6 +42,8 @@ class ValidFields(dict[str, Any]):
         """By field that was given: the valid fields of each section in it, also of sections that have faults."""
         self.checked = ""
         """The field that is being validated."""
+        self.outer = self
+        """The fields among which those that it lacks are looked up: of a campaign, those of the scenario."""
 
     def has(self, *names: str) -> bool:
         """Return whether every one of these fields is valid and was given, or has a default."""
@@ -51,23 +53,38 @@ class ValidFields(dict[str, Any]):
         """Return the violation of a rule by the value of one of these fields."""
         return RuleViolation((name,), rule, self.get(name))
 
-    def needless(self, names: Iterable[str], rule: str) -> Iterator[RuleViolation]:
-        """Yield the violation of a rule by each of these fields that was given."""
-        return (self.violation(name, rule) for name in names if self.has(name))
-
     def sections(self, name: str) -> list["ValidFields"]:
         """Return the valid fields of each section in the field `name`, of which some may be invalid."""
         value = self.get(name)
         if name in self.inside or value is None:
             return self.inside.get(name, [])
-        return [known_of(section) for section in (value if isinstance(value, tuple) else (value,))]
+        sections = value if isinstance(value, tuple) else (value,)
+        return [known_of(section) for section in sections if isinstance(section, BaseModel)]
 
     def section(self, name: str) -> "ValidFields":
         """Return the valid fields of the one section in the field `name`."""
         sections = self.sections(name)
         return sections[0] if len(sections) == 1 else ValidFields()
 
+    def find(self, path: str) -> Any:
+        """Return the value of a key, which may be in a section inside this one, as ``columns.lon``.
 
+        Raises
+        ------
+        KeyError
+            If the key is invalid, or there is no such section.
+        """
+        if self.outer is not self and path.partition(".")[0] not in self:
+            return self.outer.find(path)
+        *sections, name = path.split(".")
+        held = self
+        for section in sections:
+            held = held.section(section) if section in held else ValidFields()
+        return held[name]
+
+
+BrokenRules = Callable[[ValidFields], Iterator[RuleViolation]]
+Rules = tuple[BrokenRules, ...]
 _open: ContextVar[ValidFields | None] = ContextVar("_open", default=None)
 """The valid fields of the section that is being validated, as far as they are known."""
 
@@ -85,13 +102,18 @@ class Section(BaseModel):
         """Fill in defaults that depend on other keys, so that a dumped scenario contains them."""
         return given
 
-    rules: ClassVar[tuple[Callable[[ValidFields], Iterator[RuleViolation]], ...]] = ()
-    """Functions that yield broken rules between the fields of the section."""
+    rules: ClassVar[Rules] = ()
+    """What yields broken rules between the fields of the section: rules of `scenarios.rules`, or functions."""
+
+    @classmethod
+    def every_rule(cls) -> list[BrokenRules]:
+        """Return the rules of the section, after those of the sections that it extends."""
+        return [rule for base in reversed(cls.__mro__) for rule in vars(base).get("rules", ())]
 
     @classmethod
     def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
         """Yield each broken rule between the fields of the section; paths are relative to it."""
-        for rule in cls.rules:
+        for rule in cls.every_rule():
             yield from rule(valid)
 
     @field_validator("*", mode="wrap")
@@ -219,7 +241,12 @@ class ByKind:
         for model in models:
             model.model_rebuild()
         choices = {model.__name__: model.__pydantic_core_schema__ for model in models}
-        return handler(core_schema.tagged_union_schema(choices, discriminator=str))
+        union = handler(core_schema.tagged_union_schema(choices, discriminator=str))
+        for choice in union["oneOf"]:
+            selector = handler.resolve_ref_schema(choice)["properties"][self.key]
+            if "pattern" in selector:  # a user's own kind, which has none of these names
+                selector["not"] = {"enum": [*names_of(self.role)]}
+        return union
 
     def _validate(self, value: Any, info: ValidationInfo) -> Section:
         if isinstance(value, dict):
@@ -325,14 +352,6 @@ def broken_names(section: ValidFields, key: str, what: str, items: Sequence[Vali
             if wanted not in names:
                 hint = suggestion(wanted, names) or f"; there are {', '.join(names)}"
                 yield RuleViolation((key, place), f"there is no such {what}{hint}", wanted)
-
-
-def broken_repeats(valid: ValidFields, *keys: str) -> Iterator[RuleViolation]:
-    """Yield a fault for each name that is more than once in one of these lists."""
-    for key in keys:
-        names = [name if isinstance(name, str | int) else name.party for name in valid.get(key) or ()]
-        for name in dict.fromkeys(name for name in names if names.count(name) > 1):
-            yield RuleViolation((key,), f"must name each once, and {name} occurs {names.count(name)} times")
 
 
 class Place(Section):

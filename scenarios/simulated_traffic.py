@@ -8,9 +8,9 @@ from pydantic import ConfigDict, Discriminator, Field, Tag
 
 from scenarios.errors import RuleViolation
 from scenarios.field_types import NotNegative, Positive, Probability, WholeNumber
-from scenarios.kinds import find_kind
 from scenarios.references import FileReference, trusted_only
 from scenarios.roads import ColumnNames, TextTables
+from scenarios.rules import GIVEN, LEFT_OUT, Rule, among, bounded, must, needs, one_of, unlike
 from scenarios.run_clock import Moment, MomentOfDay
 from scenarios.section import ByKind, OneOf, OwnKind, Section, ValidFields, broken_parameters
 
@@ -30,11 +30,7 @@ class Window(Section):
     share: Probability
     """Share of all vehicles."""
 
-    @classmethod
-    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
-        """Yield a fault for an interval that ends before it starts."""
-        if valid.has("from_s", "to_s") and valid["from_s"] >= valid["to_s"]:
-            yield valid.violation("from_s", f"must be before to_s = {valid['to_s']:g} s")
+    rules = (bounded("from_s", "before", "to_s"),)
 
 
 def _tag(value: Any) -> str | None:
@@ -85,16 +81,11 @@ class TripColumns(ColumnNames):
     """Columns of numbers that are not read. A table with any other such column is refused, unless its trips or rate
     are named here."""
 
-    @classmethod
-    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
-        """Yield a fault for each conflict between the columns of trips, and between those of times."""
-        amounts = [name for name in ("trips", "rate_vph", "rate_vps") if valid.has(name)]
-        if len(amounts) > 1:
-            yield valid.violation(amounts[1], f"give one of {' and '.join(amounts)}")
-        if valid.has("from_s") != valid.has("to_s") and "from_s" in valid and "to_s" in valid:
-            yield valid.violation("from_s", "from_s and to_s need each other: give both or none")
-        if valid.has("departure_s", "from_s"):
-            yield valid.violation("departure_s", "give either departure_s, or from_s and to_s")
+    rules = (
+        one_of(("trips",), ("rate_vph",), ("rate_vps",), (), words="give one of trips, rate_vph and rate_vps"),
+        one_of(("from_s", "to_s"), (), words="from_s and to_s need each other: give both or none", at=("from_s",)),
+        must("departure_s", LEFT_OUT, "give either departure_s, or from_s and to_s", from_s=GIVEN),
+    )
 
 
 class TrafficSection(Section):
@@ -127,6 +118,19 @@ class OwnTraffic(EnteringTraffic):
 Traffic = Annotated[
     TrafficSection, ByKind("engine", "engine", default="fleet", plug_in="scenarios.simulated_traffic:OwnTraffic")
 ]
+
+
+_NO_FILE = {"demand": unlike("trips"), "zones": LEFT_OUT}
+"""No file states the number of trips."""
+
+
+def _shares(valid: ValidFields) -> Iterator[RuleViolation]:
+    """Yield a fault for windows of departures whose shares do not sum to 1."""
+    windows = valid.get("departures")
+    if isinstance(windows, tuple):
+        total = math.fsum(window.share for window in windows)
+        if abs(total - 1) > 1e-9:
+            yield RuleViolation(("departures",), "shares must sum to 1", total)
 
 
 class DrivenTraffic(TextTables, EnteringTraffic):
@@ -185,56 +189,44 @@ class DrivenTraffic(TextTables, EnteringTraffic):
         """The files of trips, if trips are read from files."""
         return (self.trips,) if isinstance(self.trips, str) else self.trips or ()
 
-    @classmethod
-    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
-        """Yield a fault for each conflict between demand, vehicles and departures."""
-        departures = valid.get("departures")
-        if isinstance(departures, tuple):
-            total = math.fsum(window.share for window in departures)
-            if abs(total - 1) > 1e-9:
-                yield RuleViolation(("departures",), "shares must sum to 1", total)
-        yield from _broken_routing_rules(valid)
-        yield from _broken_demand(valid)
-        if valid.has("departures") and "profile" in valid:
-            wanted = departures == "profile"
-            if wanted and valid["profile"] is None:
-                yield RuleViolation(("profile",), 'is required with departures = "profile": the share of trips by hour')
-            elif not wanted and valid["profile"] is not None:
-                yield valid.violation("profile", 'needs departures = "profile"')
-
-
-def _broken_demand(valid: ValidFields) -> Iterator[RuleViolation]:
-    """Yield a fault for each conflict between the kind of demand, its files and the number of vehicles."""
-    if not (valid.has("demand") and all(key in valid for key in ("vehicles", "trips", "zones"))):
-        return
-    from_file = valid["demand"] == "trips" or valid["zones"] is not None
-    if valid["demand"] == "trips" and valid["trips"] is None:
-        yield RuleViolation(("trips",), 'is required with demand = "trips": the file of trips')
-    if not from_file and valid["vehicles"] is None and find_kind("demand", valid["demand"]) is not None:
-        yield RuleViolation(("vehicles",), "is required: trips over the whole run, one a vehicle")
-    if valid["demand"] != "trips" and valid["trips"] is not None:
-        yield valid.violation("trips", 'needs demand = "trips"')
-    if valid["demand"] != "gravity" and valid["zones"] is not None:
-        yield valid.violation("zones", 'needs demand = "gravity"')
-    if valid.has("share") and valid["share"] != 1:
-        if not from_file:
-            yield valid.violation("share", 'needs demand = "trips", or with zones')
-        elif valid["vehicles"] is not None:
-            yield valid.violation("share", "give either share or vehicles")
-
-
-def _broken_routing_rules(valid: ValidFields) -> Iterator[RuleViolation]:
-    """Yield a fault for each conflict between the kind of routing and the keys of one kind only."""
-    if valid.get("routing") == "free_flow":
-        yield from valid.needless(("reroute_every_s", "reroute_share"), 'needs routing = "reactive"')
-    if valid.has("reroute_every_s", "step_s") and valid["reroute_every_s"] < valid["step_s"]:
-        rule = f"must be at least step_s = {valid['step_s']:g} s, a tick of the engine"
-        yield valid.violation("reroute_every_s", rule)
+    rules = (
+        _shares,
+        needs(("reroute_every_s", "reroute_share"), routing="reactive"),
+        bounded("reroute_every_s", "at least", "step_s", ", a tick of the engine"),
+        must("trips", GIVEN, 'is required with demand = "trips": the file of trips', demand="trips"),
+        must(
+            "vehicles",
+            GIVEN,
+            "is required: trips over the whole run, one a vehicle",
+            demand=among("uniform", "gravity"),
+            zones=LEFT_OUT,
+        ),
+        needs("trips", demand="trips"),
+        needs("zones", demand="gravity"),
+        must("share", among(1), 'needs demand = "trips", or with zones', _NO_FILE),
+        Rule(("share",), "give either share or vehicles", ({"share": among(1)}, {"vehicles": LEFT_OUT}, _NO_FILE)),
+        must(
+            "profile",
+            GIVEN,
+            'is required with departures = "profile": the share of trips by hour',
+            departures="profile",
+        ),
+        needs("profile", departures="profile"),
+    )
 
 
 MOST_SEED = 2**31 - 1
 _MILLISECONDS = 1000.0
 _NEARLY_WHOLE = 1e-6
+
+
+def _whole_milliseconds(valid: ValidFields) -> Iterator[RuleViolation]:
+    """Yield a fault for each time that SUMO cannot represent."""
+    for name in ("step_s", "begin_s"):
+        milliseconds = (valid.get(name) or 0.0) * _MILLISECONDS
+        whole = round(milliseconds)
+        if milliseconds and (whole < 1 or abs(milliseconds - whole) > _NEARLY_WHOLE):
+            yield valid.violation(name, "must be whole milliseconds: SUMO counts in them")
 
 
 class SumoTraffic(EnteringTraffic):
@@ -261,20 +253,8 @@ class SumoTraffic(EnteringTraffic):
     beside: Literal["fleet"] | None = None
     """An engine that drives the same vehicles over the same roads afterwards, to compare its traffic with SUMO's."""
 
-    @classmethod
-    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
-        """Yield a fault for each conflict between the files, and for times that SUMO cannot represent."""
-        if "config" in valid and "routes" in valid:
-            files = [name for name in ("net", "routes", "additional") if valid.get(name)]
-            if valid["config"] is not None and files:
-                yield valid.violation("config", f"names its own files: leave out {' and '.join(files)}")
-            if valid["config"] is None and not valid["routes"]:
-                yield RuleViolation(("routes",), "is required: the vehicles SUMO drives; or give a config")
-        for name in ("step_s", "begin_s"):
-            if valid.has(name) and not _whole_milliseconds(valid[name]):
-                yield valid.violation(name, "must be whole milliseconds: SUMO counts in them")
-
-
-def _whole_milliseconds(seconds: float) -> bool:
-    milliseconds = seconds * _MILLISECONDS
-    return milliseconds == 0 or (round(milliseconds) >= 1 and abs(milliseconds - round(milliseconds)) <= _NEARLY_WHOLE)
+    rules = (
+        must(("net", "routes", "additional"), LEFT_OUT, "must be left out with config, which names them", config=GIVEN),
+        must("routes", GIVEN, "is required: the vehicles SUMO drives; or give a config", config=LEFT_OUT),
+        _whole_milliseconds,
+    )

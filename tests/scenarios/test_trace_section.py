@@ -114,7 +114,7 @@ def test_missing_file_is_refused(load):
     [
         ("every_s = 0", "fcd.every_s", "0"),
         ("formats = []\nevery_s = 1", "fcd.formats", ""),
-        ('formats = ["sumo", "sumo"]\nevery_s = 1', "fcd.formats", "must differ"),
+        ('formats = ["sumo", "sumo"]\nevery_s = 1', "fcd.formats", "must name each once, and sumo occurs 2 times"),
         ('formats = ["excel"]\nevery_s = 1', "fcd.formats[0]", "kepler"),
         ('formats = ["kepler"]\nevery_s = 0.5', "fcd.every_s", "whole seconds"),
         ("every_s = 1\nfrom_s = 30\nto_s = 20", "fcd.from_s", "at most to_s = 20"),

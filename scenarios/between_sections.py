@@ -1,0 +1,167 @@
+"""Rules between sections, applied to the fields that are valid."""
+
+import itertools
+from collections.abc import Iterator
+
+from scenarios.attacks import broken_attack
+from scenarios.campaigns import last_round_s
+from scenarios.errors import RuleViolation
+from scenarios.field_types import exceeds, number
+from scenarios.kinds import is_capable, names_of
+from scenarios.release import broken_release, released_by
+from scenarios.rules import bounded, must, unlike
+from scenarios.run_clock import clock_of
+from scenarios.section import BrokenRules, ValidFields, broken_names
+
+MOST_TICKS = 2**31 - 1
+"""Maximum number of steps of a run: steps are numbered in 32 bits."""
+
+
+def each(path: str, *rules: BrokenRules) -> BrokenRules:
+    """Return rules that hold for each section of a list; keys that it lacks are looked up in the scenario."""
+    at = tuple(path.split("."))
+
+    def broken(scenario: ValidFields) -> Iterator[RuleViolation]:
+        *outside, name = at
+        holder = scenario.section(outside[0]) if outside else scenario
+        for index, section in enumerate(holder.sections(name)):
+            section.outer = scenario
+            for breach in itertools.chain.from_iterable(rule(section) for rule in rules):
+                yield breach._replace(at=(*at, index, *breach.at))
+
+    return broken
+
+
+def _steps(scenario: ValidFields) -> Iterator[RuleViolation]:
+    """Yield a fault for a run of too many steps."""
+    heading, traffic = scenario.section("scenario"), scenario.section("traffic")
+    steps = heading["duration_s"] / traffic["step_s"] if heading.has("duration_s") and traffic.has("step_s") else 0
+    if steps > MOST_TICKS:
+        rule = f"the run must take at most {MOST_TICKS:,} steps, and duration_s / step_s is {steps:,.0f}"
+        yield RuleViolation(("traffic", "step_s"), rule, traffic["step_s"])
+
+
+def _coordinates(scenario: ValidFields) -> Iterator[RuleViolation]:
+    """Yield a fault for a network without coordinates, unless cells are its links and vehicles are simulated."""
+    roads, cells, traffic = (scenario.section(name) for name in ("roads", "cells", "traffic"))
+    if roads.get("source") != "tntp" or "nodes" not in roads or roads["nodes"] is not None:
+        return
+    recorded = traffic.get("engine") in names_of("engine", "recorded")
+    if cells.get("kind") != "roads" or recorded:
+        rule = (
+            "is required: the file of node coordinates, TNTP text (node x y) or GeoJSON points; without one, as many "
+            'published networks come, set cells.kind = "roads", whose cells are links, and let vehicles drive'
+        )
+        yield RuleViolation(("roads", "nodes"), rule)
+
+
+def _times(campaign: ValidFields) -> Iterator[RuleViolation]:
+    """Yield a fault for rounds during warm-up or after the run."""
+    heading = campaign.outer.section("scenario")
+    clock = clock_of({"scenario": heading})
+    if heading.has("warmup_s") and campaign.has("start_s") and campaign["start_s"] < heading["warmup_s"]:
+        warmup = heading["warmup_s"]
+        shown = f"{number(warmup)} s{clock.aside(warmup)}"
+        rule = f"must be at least scenario.warmup_s = {shown}: warm-up is without queries"
+        yield campaign.violation("start_s", rule)
+    if not (heading.has("duration_s") and campaign.has("start_s", "queries", "round_gap_s")):
+        return
+    if campaign["queries"] > 1 and not campaign.has("every_s"):
+        return
+    last = last_round_s(campaign)
+    if exceeds(last, heading["duration_s"]):
+        rule = (
+            f"the last round must be asked within the run: it would be at {number(last)} s{clock.aside(last)}, after "
+            f"scenario.duration_s = {number(heading['duration_s'])} s{clock.aside(heading['duration_s'])}"
+        )
+        key = "queries" if campaign["queries"] > 1 else "start_s"
+        yield campaign.violation(key, rule)
+
+
+def _budget(campaign: ValidFields) -> Iterator[RuleViolation]:
+    """Yield each rule that a campaign with a budget breaks."""
+    if campaign.get("budget") is None:
+        return
+    scenario, kind = campaign.outer, campaign.section("budget").get("kind")
+    at, divisible = ("budget", "kind"), names_of("mechanism", "divisible")
+    servers = campaign.section("aggregation") or scenario.section("aggregation")
+    if kind != "uniform" and servers.get("noise") is not None:
+        rule = "does not support aggregation.noise: the decision to publish does not know of it; uniform does"
+        yield RuleViolation(at, rule, kind)
+    for mechanism in scenario.sections("mechanisms"):
+        if mechanism.has("kind", "name") and mechanism["kind"] not in divisible:
+            rule = (
+                f"divides the parameter epsilon of mechanisms of one round ({', '.join(divisible)}), and "
+                f'mechanisms.{mechanism["name"]} is of kind "{mechanism["kind"]}"'
+            )
+            yield RuleViolation(at, rule, kind)
+    for refinement in scenario.sections("refinements"):
+        rule = f"does not support refinements, and there is refinements.{refinement.get('name')}"
+        yield RuleViolation(at, rule, kind)
+    for attack in scenario.sections("attacks"):
+        named = attack.get("campaigns")
+        if named is None or campaign.get("name") in named:
+            rule = (
+                f"does not support attacks; name campaigns without a budget in attacks.{attack.get('name')}.campaigns"
+            )
+            yield RuleViolation(at, rule, kind)
+
+
+def _refined(refinement: ValidFields) -> Iterator[RuleViolation]:
+    """Yield a fault for unknown mechanisms, and for a window over queries that are not asked."""
+    scenario = refinement.outer
+    yield from broken_names(refinement, "mechanisms", "mechanism", scenario.sections("mechanisms"))
+    counted = [campaign for campaign in scenario.sections("campaigns") if campaign.get("statistic", "count") == "count"]
+    if refinement.has("window") and all(campaign.get("queries") == 1 for campaign in counted):
+        yield refinement.violation("window", "there must be a campaign of counts with several queries")
+
+
+def _names(scenario: ValidFields) -> Iterator[RuleViolation]:
+    """Yield a fault for each name that an earlier item of the same list has."""
+    for section in ("campaigns", "mechanisms", "refinements", "attacks"):
+        items = enumerate(scenario.sections(section))
+        for (earlier, first), (later, second) in itertools.combinations(items, 2):
+            if first.has("name") and first["name"] == second.get("name"):
+                rule = f"names must differ, and {section}[{earlier}] has this one too"
+                yield RuleViolation((section, later, "name"), rule, second["name"])
+
+
+def _releases(scenario: ValidFields) -> Iterator[RuleViolation]:
+    reported = set()
+    mechanisms = scenario.sections("mechanisms")
+    exact = any(is_capable("mechanism", mechanism.get("kind"), "exact") for mechanism in mechanisms)
+    for index, campaign in enumerate(scenario.sections("campaigns")):
+        speeds = campaign.get("statistic", "count") != "count"
+        if speeds and mechanisms and not exact:
+            rule = "needs a mechanism of kind no_privacy: devices report their speed to a trusted server"
+            yield RuleViolation(("campaigns", index, "statistic"), rule, campaign["statistic"])
+        released = released_by(scenario, index)
+        for breach in () if released is None else broken_release(released):
+            if (breach.at, breach.rule) not in reported:  # the default release of several campaigns
+                reported.add((breach.at, breach.rule))
+                yield breach
+
+
+BETWEEN_SECTIONS: tuple[BrokenRules, ...] = (
+    _steps,
+    each("traffic.departures", bounded("to_s", "at most", "scenario.duration_s")),
+    _coordinates,
+    each("campaigns", _times),
+    _releases,
+    each("campaigns", _budget),
+    each(
+        "refinements",
+        must(
+            "total",
+            unlike("asked"),
+            "assumes that every device asked is in some cell, but {population.outside} are in none",
+            {"population.outside": unlike(0)},
+        ),
+        _refined,
+    ),
+    each("attacks", broken_attack),
+    _names,
+    bounded("fcd.from_s", "at most", "scenario.duration_s"),
+    bounded("fcd.to_s", "at most", "scenario.duration_s"),
+)
+"""The rules between the sections of a scenario."""
