@@ -14,6 +14,7 @@ from mechanisms.declared import MECHANISMS, REQUIRED, Declared, Parameter
 from mechanisms.parameter import ParameterError
 from scenarios.errors import RuleViolation
 from scenarios.field_types import Name, Probability, number, rule, without_default
+from scenarios.rules import Condition, among, bounded, must
 from scenarios.section import ByKind, NamedByKind, OwnKind, ValidFields, broken_parameters
 
 SUM_TOLERANCE = 1e-9
@@ -27,16 +28,6 @@ Blank = Annotated[
     Annotated[Probability, Tag("<number>")] | Annotated[tuple[Probability, ...], Field(strict=False), Tag("<list>")],
     Discriminator(_blank_tag),
 ]
-
-
-def _broken_sampling_privacy(valid: ValidFields) -> Iterator[RuleViolation]:
-    """Yield a fault for probabilities of one categorical draw that do not sum to one, or exceed it."""
-    if valid.get("form") == "binary" and valid.get("refresh"):
-        yield valid.violation("refresh", 'needs form = "multi"')
-    if valid.get("form") == "binary" and isinstance(valid.get("blank"), tuple):
-        yield valid.violation("blank", 'must be one number where form = "binary"')
-    elif valid.has("sampling") and {"blank_zero", "blank", "form"} <= valid.keys():
-        yield from _die(valid)
 
 
 def has_silent_blank(sampling_privacy: NamedByKind) -> bool:
@@ -54,6 +45,11 @@ def _total(blank: float | tuple[float, ...] | None) -> float:
 
 
 def _die(valid: ValidFields) -> Iterator[RuleViolation]:
+    """Yield a fault for probabilities of one categorical draw that do not sum to one, or exceed it."""
+    if not (valid.has("sampling") and {"blank_zero", "blank", "form"} <= valid.keys()):
+        return
+    if valid["form"] == "binary" and isinstance(valid["blank"], tuple):
+        return
     zero, blank = valid["blank_zero"], valid["blank"]
     total = math.fsum([valid["sampling"], zero or 0.0, _total(blank)])
     summands = ["sampling"]
@@ -79,8 +75,15 @@ class PlugInSection(NamedByKind):
     rules = (broken_parameters,)
 
 
+ONE_NUMBER = Condition(lambda value, _: not isinstance(value, tuple), {"not": {"type": "array"}})
 _RULES: dict[str, tuple[Callable[[ValidFields], Iterator[RuleViolation]], ...]] = {
-    "sampling_privacy": (_broken_sampling_privacy,)
+    "sampling_privacy": (
+        must("refresh", among(0.0), 'needs form = "multi"', form="binary"),
+        must("blank", ONE_NUMBER, 'must be one number where form = "binary"', form="binary"),
+        _die,
+    ),
+    "longitudinal_unary": (bounded("epsilon_first", "below", "epsilon_permanent"),),
+    "anonymized_first_attempt": (bounded("shift_yes", "at most", "base"), bounded("shift_no", "at most", "base")),
 }
 """The rules between the parameters of a mechanism, by its kind."""
 
