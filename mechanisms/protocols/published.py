@@ -109,7 +109,7 @@ def _table(name: str, outputs: tuple[str, ...], *, no: Law, yes: Law) -> Protoco
     }
     laws = {kind: {answers: Fraction(p) for answers, p in law.items()} for kind, law in given.items()}
     for kind, law in laws.items():
-        whole = sum(law.values())
+        whole = sum(law.values(), Fraction(0))
         if abs(whole - 1) <= ROUNDING:
             laws[kind] = {answers: p / whole for answers, p in law.items()}
     exact_ones = all(isinstance(p, Fraction) for law in given.values() for p in law.values())
