@@ -8,11 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mechanisms.inference.likelihood import report_law
-from mechanisms.inference.report_law import check_prior, expected_best, read_values
-from mechanisms.local.longitudinal_unary import LongitudinalUnary
+from mechanisms.inference.report_law import check_prior, read_values
 from mechanisms.local.sampling_privacy import SamplingPrivacy
 from mechanisms.parameter import check_integer
-from mechanisms.privacy.memoised_bits import MemoisedBits
 
 
 def guess_success(mechanism: Any, rounds: Sequence[int] | None, prior: ArrayLike, queries: int = 1) -> float | None:
@@ -58,14 +56,7 @@ def guess_success(mechanism: Any, rounds: Sequence[int] | None, prior: ArrayLike
     """
     times = check_integer("queries", queries, at_least=1)
     q = check_prior(prior, mechanism.cells)
-    law = report_law(mechanism, rounds)
-    if times > 1 and isinstance(mechanism, LongitudinalUnary):
-        bits = MemoisedBits(mechanism.true_kept, mechanism.false_kept, mechanism.flip, mechanism.cells)
-        yes, no = bits.laws(times)
-        possible = (no > 0.0) & (yes > 0.0)
-        success = expected_best(q, np.log(yes[possible]) - np.log(no[possible]), np.log(no[possible]))
-    else:
-        success = law.guess_success(q, times)
+    success = report_law(mechanism, rounds).guess_success(q, times)
     # The exact value is at least that of the guess without reports; rounding may put it below.
     return None if success is None else min(max(success, float(q.max())), 1.0)
 

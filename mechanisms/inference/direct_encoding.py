@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.compiled import compiled
-from mechanisms.inference.report_law import INVALID, Logs, greatest_other, read_values
+from mechanisms.inference.report_law import INVALID, Logs, ReportLaw, ReportOutcomes, greatest_other, read_values
 from mechanisms.local.sampling_privacy import SamplingPrivacy
 from mechanisms.privacy.composition import at_least_once
 from mechanisms.privacy.sampling_privacy_claims import linked_blanks
@@ -123,7 +123,7 @@ NOTHING = -2
 
 
 @dataclass(frozen=True, eq=False)
-class OwnValueLaw:
+class OwnValueLaw(ReportLaw):
     """The law of a report that is a value with P(v | t) = m_v + π_s·[v = t], or that carries no evidence.
 
     Parameters
@@ -136,12 +136,15 @@ class OwnValueLaw:
         π_s.
     read : callable
         Maps the reports to one observation per device, (n,) int64: a value, NOTHING, or INVALID.
+    pairs : (V + 1, V + 1) float64, optional
+        Of linked rounds: the probabilities of the reports of a device that is not sampled.
     """
 
     masses: NDArray[np.float64]
     rest: float
     sampling: float
     read: Callable[[Sequence[Any]], NDArray[np.int64]]
+    pairs: NDArray[np.float64] | None = None
 
     @classmethod
     def of_values(cls, masses: NDArray[np.float64], sampling: float) -> "OwnValueLaw":
@@ -165,7 +168,9 @@ class OwnValueLaw:
             first, second = (read_values(reports[seen.index(r)], outputs=len(blanks)) for r in (1, 2))
             return _read_pairs(first, second, mechanism)
 
-        return cls(pairs, float(blanks[1:].sum() + blanks[0] - pairs.sum()), sampling, read)
+        joint = (1.0 - mechanism.refresh) * np.diag(blanks) + mechanism.refresh * np.outer(blanks, mechanism.redrawn)
+        rest = float(blanks[1:].sum() + blanks[0] - pairs.sum())
+        return cls(pairs, rest, sampling, read, joint if seen == (1, 2) else joint.T)
 
     def log_likelihood(self, reports: Sequence[Any]) -> Logs:
         """Return log P(observation | truth) up to a constant per row, (n, V + 1)."""
@@ -200,6 +205,16 @@ class OwnValueLaw:
         guessed = best_of_counts(prior, self.masses, self.rest, self.sampling, queries)
         revealed = at_least_once(self.sampling, queries) * math.fsum(prior[self.masses == 0.0])
         return None if guessed is None else min(guessed + revealed, 1.0)
+
+    def outcomes(self) -> ReportOutcomes:
+        """Return every value, or every possible pair of values (SP eqs 12-16)."""
+        one_hot = np.eye(len(self.masses), dtype=np.int64)
+        if self.pairs is None:
+            return ReportOutcomes(self.masses + self.sampling * one_hot, (one_hot,))
+        masses = np.repeat(self.pairs[np.newaxis], len(one_hot), axis=0)
+        masses[:, 0] += self.sampling * one_hot
+        first, second = np.nonzero(masses.any(axis=0))
+        return ReportOutcomes(masses[:, first, second], (one_hot[first], one_hot[second]))
 
 
 def _read_pairs(first: NDArray[np.int64], second: NDArray[np.int64], mechanism: SamplingPrivacy) -> NDArray[np.int64]:

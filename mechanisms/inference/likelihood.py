@@ -8,16 +8,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from mechanisms.inference.direct_encoding import OwnValueLaw
 from mechanisms.inference.report_law import (
-    INVALID,
     Logs,
     NoLikelihoodError,
     ReportLaw,
     check_prior,
     check_rounds,
-    read_answers,
 )
 from mechanisms.inference.subset import hadamard_law, hashing_law, subset_law
-from mechanisms.inference.unary import CellLaw, NoiseLaw
+from mechanisms.inference.unary import CellLaw, MemoisedLaw, NoiseLaw
 from mechanisms.local.binary_sampling_privacy import BinarySamplingPrivacy
 from mechanisms.local.common.protocol_mechanism import ProtocolMechanism
 from mechanisms.local.distributed_laplace import DistributedLaplace
@@ -43,7 +41,7 @@ def encodings_of(mechanism: Any, reports: Any) -> NDArray[np.int64]:
     return np.asarray(reports.astype(np.int64))
 
 
-class PluginLaw:
+class PluginLaw(ReportLaw):
     """The law of a mechanism that has its own method `log_likelihood(reports, rounds)`.
 
     The method is always given encodings, whatever form the reports have in a deployment: shares join to nothing else.
@@ -67,10 +65,6 @@ class PluginLaw:
             raise ParameterError(f"{_class_name(self.mechanism)}.log_likelihood", rule, logs.shape)
         return logs
 
-    def guess_success(self, prior: Any, queries: int) -> float | None:  # noqa: ARG002 - the signature of all likelihoods
-        """Return None: the success has no known closed form."""
-        return None
-
 
 def _class_name(mechanism: Any) -> str:
     """Return the name of a mechanism's class; that of a user's if it is wrapped."""
@@ -81,9 +75,8 @@ LAWS: Mapping[type, Callable[[Any, Sequence[int]], ReportLaw]] = {
     SamplingPrivacy: OwnValueLaw.of_sampling,
     KRandomizedResponse: lambda own, _: OwnValueLaw.of_values(np.full(own.symbols, own.false_yes), own.truthful),
     NoPrivacy: lambda own, _: OwnValueLaw.of_values(np.zeros(own.cells + 1), 1.0),
-    UnaryEncoding: lambda own, _: CellLaw.of_bits(
-        own.cells, yes=own.bit.true_yes, not_yes=own.bit.true_no, no=own.bit.false_yes
-    ),
+    UnaryEncoding: lambda own, _: CellLaw.of_bits(own.cells, own.bit),
+    LongitudinalUnary: lambda own, _: MemoisedLaw.of_bits(own.cells, own.bit, own.memoised_bits),
     BinarySamplingPrivacy: lambda own, rounds: CellLaw.of_protocol(own.cells, own.protocol, rounds),
     ProtocolMechanism: lambda own, rounds: CellLaw.of_protocol(own.cells, own.protocol, rounds),
     SubsetSelection: lambda own, _: subset_law(own),
@@ -201,30 +194,7 @@ def repeated_log_likelihood(
     law = report_law(mechanism, seen)
     logs = np.empty((len(asked[0][0]), mechanism.cells + 1))
     for rows in batches(len(logs), mechanism.cells):
-        batch = [[report[rows] for report in reports] for reports in asked]
-        if len(asked) > 1 and isinstance(mechanism, LongitudinalUnary):
-            logs[rows] = _memoised(mechanism, [reports[0] for reports in batch])
-        else:
-            logs[rows] = sum(law.log_likelihood(reports) for reports in batch)
-    return logs
-
-
-def _memoised(mechanism: LongitudinalUnary, reports: Sequence[Any]) -> NDArray[np.float64]:
-    """Return the log-likelihood from the number of ones among the T bits about each cell.
-
-    With R = (1 − f)/f, c ones of T have probability p₁·f^T·R^c + (1 − p₁)·f^T·R^(T−c), up to the binomial coefficient.
-    """
-    bits = [read_answers(report, cells=mechanism.cells, outputs=2) for report in reports]
-    ones = np.sum([np.maximum(b, 0) for b in bits], axis=0)
-    count, odds = np.arange(len(bits) + 1), np.log((1.0 - mechanism.flip) / mechanism.flip)
-    kept_one, kept_zero = count * odds, (len(bits) - count) * odds
-    laws = [
-        np.logaddexp(np.log(kept) + kept_one, np.log1p(-kept) + kept_zero)
-        for kept in (mechanism.true_kept, mechanism.false_kept)
-    ]
-    logs = np.zeros((len(ones), mechanism.cells + 1))
-    logs[:, 1:] = (laws[0] - laws[1])[ones]
-    logs[np.any([(b == INVALID).any(axis=1) for b in bits], axis=0)] = -np.inf
+        logs[rows] = law.repeated([[report[rows] for report in reports] for reports in asked])
     return logs
 
 

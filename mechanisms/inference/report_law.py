@@ -1,7 +1,10 @@
 """Interface of report likelihoods, checks of the observed reports, and the success of the best guess."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +17,40 @@ from mechanisms.privacy.hockey_stick import check_distribution
 Logs = NDArray[np.float64]
 
 
-class ReportLaw(Protocol):
+@dataclass(frozen=True, eq=False)
+class ReportOutcomes:
+    """The reports that a device can send in all rounds of a query.
+
+    Parameters
+    ----------
+    masses : (V + 1, outcomes) float64
+        Probability of each outcome given each truth.
+    encodings : tuple of (outcomes, *tally_shape) int64
+        By round: the encoding of the report.
+    """
+
+    masses: NDArray[np.float64]
+    encodings: tuple[NDArray[np.int64], ...]
+
+
+class ReportLaw(ABC):
     """The joint law of a mechanism's reports of some rounds, given each truth 0…V."""
 
+    @abstractmethod
     def log_likelihood(self, reports: Sequence[Any]) -> Logs:
         """Return log P(a device's reports | truth), (n, V + 1), up to a constant per row; −∞ if impossible."""
 
-    def guess_success(self, prior: NDArray[np.float64], queries: int) -> float | None:
+    def repeated(self, queries: Sequence[Sequence[Any]]) -> Logs:
+        """Return log P(a device's reports of all queries | truth, the same in all): coins are fresh in each."""
+        return reduce(np.add, map(self.log_likelihood, queries))
+
+    def guess_success(self, prior: NDArray[np.float64], queries: int) -> float | None:  # noqa: ARG002 - laws override it
         """Return the exact success of the best guess from T queries' reports, or None if it is unknown."""
+        return None
+
+    def outcomes(self) -> ReportOutcomes | None:
+        """Return all reports of a device in these rounds; None if they are too many, or not known."""
+        return None
 
 
 def check_rounds(rounds: Sequence[int] | None, of: int) -> tuple[int, ...]:

@@ -3,12 +3,13 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.inference.report_law import INVALID, Logs, check_vectors, read_values
+from mechanisms.inference.report_law import INVALID, Logs, ReportLaw, ReportOutcomes, check_vectors, read_values
 from mechanisms.local.common.intervals import log_choose
 from mechanisms.local.hadamard_response import HadamardResponse
 from mechanisms.local.local_hashing import LocalHashing, same_bucket
@@ -16,7 +17,7 @@ from mechanisms.local.subset_selection import SubsetSelection
 
 
 @dataclass(frozen=True, eq=False)
-class SupportLaw:
+class SupportLaw(ReportLaw):
     """The law of a report that supports some of the symbols 0…V, each e^ε times as likely to cause it as any other.
 
     Parameters
@@ -28,11 +29,14 @@ class SupportLaw:
         sends.
     success : callable
         Maps the prior to the success of the best guess from one report, or to None if it is unknown.
+    every : callable, optional
+        Returns the supports of all reports, (outcomes, V + 1) of 0 and 1, and their encodings.
     """
 
     epsilon: float
     read: Callable[[Any], NDArray[Any]]
     success: Callable[[NDArray[np.float64]], float | None]
+    every: Callable[[], tuple[NDArray[Any], NDArray[np.int64]]] | None = None
 
     def log_likelihood(self, reports: Sequence[Any]) -> Logs:
         """Return ε for every symbol a report supports and 0 for the others, (n, V + 1)."""
@@ -45,6 +49,14 @@ class SupportLaw:
         """Return the exact success from one report; None for several, whose joint supports have no short form."""
         return self.success(prior) if queries == 1 else None
 
+    def outcomes(self) -> ReportOutcomes | None:
+        """Return every report; None for hashing, whose reports are too many."""
+        if self.every is None:
+            return None
+        support, encodings = self.every()
+        weights = np.where(support.T == 1, np.exp(self.epsilon), 1.0)
+        return ReportOutcomes(weights / weights.sum(axis=1, keepdims=True), (encodings,))
+
 
 def subset_law(mechanism: SubsetSelection) -> SupportLaw:
     """Return the law of subset selection: a subset supports its members."""
@@ -55,7 +67,12 @@ def subset_law(mechanism: SubsetSelection) -> SupportLaw:
         k, d = mechanism.symbols, int(mechanism.size or 1)
         return _subset_success(np.sort(prior)[::-1], k, d, mechanism.true_yes, mechanism.epsilon)
 
-    return SupportLaw(mechanism.epsilon, lambda reports: _support(mechanism, reports), success)
+    def every() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        members = np.array(list(combinations(range(mechanism.symbols), int(mechanism.size or 1))))
+        support = np.eye(mechanism.symbols, dtype=np.int64)[members].sum(axis=1)
+        return support, support
+
+    return SupportLaw(mechanism.epsilon, lambda reports: _support(mechanism, reports), success, every)
 
 
 def _subset_success(prior: NDArray[np.float64], k: int, d: int, holds: float, epsilon: float) -> float:
@@ -101,7 +118,12 @@ def hadamard_law(mechanism: HadamardResponse) -> SupportLaw:
     def success(prior: NDArray[np.float64]) -> float:
         return _hadamard_success(prior, mechanism.outputs, mechanism.true_yes)
 
-    return SupportLaw(mechanism.epsilon, read, success)
+    def every() -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+        outputs = np.arange(mechanism.outputs)
+        support = in_set(outputs[:, np.newaxis], np.arange(mechanism.cells + 1))
+        return support, np.eye(mechanism.outputs, dtype=np.int64)
+
+    return SupportLaw(mechanism.epsilon, read, success, every)
 
 
 def _hadamard_success(prior: NDArray[np.float64], outputs: int, right: float) -> float:

@@ -3,19 +3,32 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
-from typing import Any
+from itertools import combinations, product
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from mechanisms.inference.report_law import INVALID, LARGEST_LEVELS, Logs, check_vectors, expected_best, read_answers
+from mechanisms.inference.report_law import (
+    INVALID,
+    LARGEST_LEVELS,
+    Logs,
+    ReportLaw,
+    ReportOutcomes,
+    check_vectors,
+    expected_best,
+    read_answers,
+)
 from mechanisms.local.distributed_laplace import DistributedLaplace, SparseVectors
+from mechanisms.local.unary_encoding import BitProbabilities
 from mechanisms.privacy.composition import at_least_once
 from mechanisms.privacy.integer_noise import PartialNoise
+from mechanisms.privacy.memoised_bits import MemoisedBits
 from mechanisms.protocols.protocol import BinaryQuery, Protocol
 
+# With more outcomes the reports of two devices have too many combinations (`crowd`).
+MOST_OUTCOMES = 256
 # The log_ratio of an answer that no device gives.
 NEVER = np.nan
 # Sums of the same probabilities differ by at most this, relatively, from rounding.
@@ -23,7 +36,7 @@ ROUNDING = 1e-14
 
 
 @dataclass(frozen=True, eq=False)
-class CellLaw:
+class CellLaw(ReportLaw):
     """The joint law of the answers of some rounds about one cell, for a device in it and for a device elsewhere.
 
     Parameters
@@ -43,9 +56,10 @@ class CellLaw:
     no: NDArray[np.float64]
 
     @classmethod
-    def of_bits(cls, cells: int, *, yes: float, not_yes: float, no: float) -> "CellLaw":
-        """Return the law of one round of bits: P(1) is `yes` in the cell (P(0) is `not_yes`) and `no` elsewhere."""
-        return cls(cells, (2,), np.array([not_yes, yes]), np.array([1.0 - no, no]))
+    def of_bits(cls, cells: int, bit: BitProbabilities, *more: Any) -> Self:
+        """Return the law of one round of bits."""
+        yes, no = np.array([bit.true_no, bit.true_yes]), np.array([1.0 - bit.false_yes, bit.false_yes])
+        return cls(cells, (2,), yes, no, *more)
 
     @classmethod
     def of_protocol(cls, cells: int, protocol: Protocol, rounds: Sequence[int]) -> "CellLaw":
@@ -115,6 +129,64 @@ class CellLaw:
         sure = at_least_once(revealing, queries)
         return None if success is None else min(success + sure * float(prior[1:].sum()), 1.0)
 
+    def outcomes(self) -> ReportOutcomes | None:
+        """Return every combination of answers about all cells that is possible, if there are at most 256."""
+        if len(self.yes) ** self.cells > MOST_OUTCOMES:
+            return None
+        codes = np.array(list(product(range(len(self.yes)), repeat=self.cells)), dtype=np.int64)
+        inside = np.eye(self.cells + 1, dtype=np.bool_)[:, np.newaxis, 1:]  # (V + 1, 1, V)
+        masses = np.prod(np.where(inside, self.yes[codes], self.no[codes]), axis=2)
+        codes, masses = codes[masses.any(axis=0)], masses[:, masses.any(axis=0)]
+        digits = np.unravel_index(codes, self.outputs)
+        encodings = [
+            np.eye(outputs, dtype=np.int64)[digit] for digit, outputs in zip(digits, self.outputs, strict=True)
+        ]
+        return ReportOutcomes(masses, tuple(encodings))
+
+
+@dataclass(frozen=True, eq=False)
+class MemoisedLaw(CellLaw):
+    """The law of bits that are kept between queries and flipped anew in each.
+
+    Given the kept bits, the reported ones are independent, so only the number of ones among the T bits about a cell
+    matters.
+
+    Parameters
+    ----------
+    bits : MemoisedBits
+    """
+
+    bits: MemoisedBits
+
+    def repeated(self, queries: Sequence[Sequence[Any]]) -> Logs:
+        """Return the log-likelihood from the number of ones among the T bits about each cell.
+
+        With R = (1 − f)/f, c ones of T have probability p₁·f^T·R^c + (1 − p₁)·f^T·R^(T−c), up to the binomial
+        coefficient.
+        """
+        if len(queries) == 1:
+            return super().repeated(queries)
+        reported = [read_answers(reports[0], cells=self.cells, outputs=2) for reports in queries]
+        ones = np.sum([np.maximum(b, 0) for b in reported], axis=0)
+        count, odds = np.arange(len(reported) + 1), np.log((1.0 - self.bits.flip) / self.bits.flip)
+        kept_one, kept_zero = count * odds, (len(reported) - count) * odds
+        laws = [
+            np.logaddexp(np.log(kept) + kept_one, np.log1p(-kept) + kept_zero)
+            for kept in (self.bits.true_kept, self.bits.false_kept)
+        ]
+        logs = np.zeros((len(ones), self.cells + 1))
+        logs[:, 1:] = (laws[0] - laws[1])[ones]
+        logs[np.any([(b == INVALID).any(axis=1) for b in reported], axis=0)] = -np.inf
+        return logs
+
+    def guess_success(self, prior: NDArray[np.float64], queries: int) -> float | None:
+        """Return the exact success from T queries, whose kept bits are the same."""
+        if queries == 1:
+            return super().guess_success(prior, queries)
+        yes, no = self.bits.laws(queries)
+        possible = (no > 0.0) & (yes > 0.0)
+        return expected_best(prior, np.log(yes[possible]) - np.log(no[possible]), np.log(no[possible]))
+
 
 def compositions(total: int, parts: int) -> NDArray[np.int64]:
     """Return all compositions of `total` into this number of non-negative parts, in order, (ways, parts) int64."""
@@ -135,7 +207,7 @@ LEFT_OUT = 1e-18
 
 
 @dataclass(frozen=True, eq=False)
-class NoiseLaw:
+class NoiseLaw(ReportLaw):
     """The law of a vector whose entries are noise of distribution f, plus 1 in the entry of the true cell.
 
     Parameters

@@ -200,11 +200,11 @@ class LongitudinalUnary(UnaryEncoding):
         """
         if check_integer("queries", queries, at_least=1) == 1:
             return self.report_claim(1)
-        return staying_claim(self._bits, queries=queries, source=self.source)
+        return staying_claim(self.memoised_bits, queries=queries, source=self.source)
 
     @property
-    def _bits(self) -> MemoisedBits:
-        """Return the probabilities from which claims are computed."""
+    def memoised_bits(self) -> MemoisedBits:
+        """The probabilities of the kept bits and of their flips."""
         return MemoisedBits(self.true_kept, self.false_kept, self.flip, self.cells)
 
     @property
@@ -220,4 +220,4 @@ class LongitudinalUnary(UnaryEncoding):
         """
         if queries == 1:
             return super().report_claim(1, adjacency)  # one report of both steps is a unary encoding with ε₁
-        return moving_claim(self._bits, queries=queries, source=self.source, adjacency=adjacency)
+        return moving_claim(self.memoised_bits, queries=queries, source=self.source, adjacency=adjacency)

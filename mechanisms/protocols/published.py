@@ -41,7 +41,8 @@ class ProtocolTable(Generic[P]):
 
     def __call__(self, *args: P.args, **parameters: P.kwargs) -> Protocol:
         """Return the exact protocol."""
-        return self.in_floats(*args, **{field: _read(field, value) for field, value in parameters.items()})  # type: ignore[arg-type]
+        read = {field: _read(field, value) for field, value in parameters.items()}
+        return self.in_floats(*args, **read)  # type: ignore[arg-type]
 
 
 def _read(field: str, value: object) -> object:
@@ -107,7 +108,10 @@ def _table(name: str, outputs: tuple[str, ...], *, no: Law, yes: Law) -> Protoco
         for kind, law in ((NO, no), (YES, yes))
     }
     laws = {kind: {answers: Fraction(p) for answers, p in law.items()} for kind, law in given.items()}
-    laws = {kind: {answers: p / sum(law.values()) for answers, p in law.items()} for kind, law in laws.items()}
+    for kind, law in laws.items():
+        whole = sum(law.values(), Fraction(0))
+        if abs(whole - 1) <= ROUNDING:
+            laws[kind] = {answers: p / whole for answers, p in law.items()}
     exact_ones = all(isinstance(p, Fraction) for law in given.values() for p in law.values())
     floats = {kind: {answers: float(p) for answers, p in law.items()} for kind, law in given.items()}
     return Protocol(name, (outputs,) * len(next(iter(no))), laws, None if exact_ones else floats)

@@ -18,8 +18,15 @@ import numpy as np
 
 from mechanisms.inference.bayes_success import guess_success
 from mechanisms.inference.crowd import Crowd
-from mechanisms.inference.likelihood import batches, best_guess, encodings_of, guess_cells, log_likelihood, posterior
-from mechanisms.inference.report_outcomes import report_outcomes
+from mechanisms.inference.likelihood import (
+    batches,
+    best_guess,
+    encodings_of,
+    guess_cells,
+    log_likelihood,
+    posterior,
+    report_law,
+)
 from mechanisms.inference.tilted import CrowdLaw, TiltedPairs, crowd_law
 from mechanisms.local import HadamardResponse, KRandomizedResponse, LocalMechanism, NoPrivacy, SamplingPrivacy
 from simulator.arrays import Cells, FloatArray, IntArray
@@ -153,7 +160,7 @@ def _guess_few(
     linked = sum(len(group) for group in groups)
     if not max(linked, 1) <= unknown or len({group.handle_kind for group in groups}) > 1 or prior.exact:
         return None
-    outcomes = report_outcomes(observation.mechanism)
+    outcomes = report_law(observation.mechanism).outcomes()
     if outcomes is None or not Crowd.fits(unknown, *outcomes.masses.T.shape):
         return None
     flat = [encoding.reshape(len(encoding), -1) for encoding in outcomes.encodings]

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from mechanisms.inference.crowd import Crowd
-from mechanisms.inference.likelihood import posterior
-from mechanisms.inference.report_outcomes import report_outcomes
+from mechanisms.inference.likelihood import posterior, report_law
 from mechanisms.inference.tilted import TiltedPairs, crowd_law
 from mechanisms.local import (
     BinarySamplingPrivacy,
@@ -42,7 +41,7 @@ def test_two_devices_by_hand():
 @pytest.mark.parametrize("name", CROWDS)
 def test_tilted_laws_are_nearly_exact_and_lose_hardly_any_success(name):
     mechanism, n = CROWDS[name]
-    outcomes, rng = report_outcomes(mechanism), np.random.default_rng(1)
+    outcomes, rng = report_law(mechanism).outcomes(), np.random.default_rng(1)
     flat = [encoding.reshape(len(encoding), -1) for encoding in outcomes.encodings]
     added = np.concatenate(flat, axis=1)
     crowd = Crowd(n, PRIOR, outcomes.masses, added, np.full(added.shape[1], -9))

@@ -22,7 +22,8 @@ from mechanism_statistics import FAMILY, z_bound
 from reference_divergences import linked_guess_success
 
 from mechanisms.inference.bayes_success import guess_success, sampled_guess_success, sampled_posterior
-from mechanisms.inference.likelihood import guess_cells, report_law
+from mechanisms.inference.likelihood import guess_cells
+from mechanisms.inference.unary import CellLaw
 from mechanisms.local import (
     AnonymizedDeniable,
     BinarySamplingPrivacy,
@@ -235,7 +236,7 @@ def test_memoisation_bounds_the_success_of_repeated_queries():
     mechanism = LongitudinalUnary(cells=20, epsilon_permanent=2.0, epsilon_first=1.0)
     prior = np.full(21, 1 / 21)
     kept = [guess_success(mechanism, None, prior, t) for t in (1, 10, 200)]
-    fresh = [report_law(mechanism).guess_success(prior, t) for t in (1, 10, 200)]
+    fresh = [CellLaw.of_bits(20, mechanism.bit).guess_success(prior, t) for t in (1, 10, 200)]
     known = guess_success(OptimisedUnary(cells=20, epsilon=2.0), None, prior)
     assert kept[0] == fresh[0]
     assert fresh[1] > kept[1]

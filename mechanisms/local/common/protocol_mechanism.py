@@ -149,8 +149,8 @@ class BinaryQueryCoins:
         return len(self.yes)
 
 
-# Weights beyond this come from distributions of the answers that differ by rounding errors only.
-LARGEST_WEIGHT = 1e12
+# Weights beyond this come from distributions of the answers that differ by rounding errors only: by 1e-12 or less.
+LARGEST_WEIGHT = 9.99e11
 
 
 @dataclass(frozen=True, kw_only=True)
