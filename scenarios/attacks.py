@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import ConfigDict, Discriminator, Field, Tag
+from pydantic import Discriminator, Field, Tag
 
 from scenarios.errors import RuleViolation
 from scenarios.field_types import PARTY_PATTERN, Count, Name, without_default
@@ -13,11 +13,11 @@ from scenarios.section import (
     ByKind,
     NamedByKind,
     OwnKind,
+    OwnParameters,
     Rules,
     Section,
     ValidFields,
     broken_names,
-    broken_parameters,
 )
 
 TARGETS = 2_000
@@ -175,16 +175,12 @@ class DropOutSection(AttackSection):
     """The devices that drop out: the target alone, or all devices but the target."""
 
 
-class OwnAttack(AttackSection):
+class OwnAttack(AttackSection, OwnParameters):
     """A user's attack that guesses cells, ``package.module:Class``; its other keys are its parameters."""
-
-    model_config = ConfigDict(extra="allow")
 
     kind: OwnKind
     name: Name = Field(default="", json_schema_extra=without_default)
     """Unique name in key paths and results. Default: the name of the class."""
-
-    rules = (broken_parameters,)
 
 
 def without_parameters(attack: ValidFields) -> ValidFields:

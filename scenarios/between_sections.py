@@ -155,7 +155,7 @@ BETWEEN_SECTIONS: tuple[BrokenRules, ...] = (
             "total",
             unlike("asked"),
             "assumes that every device asked is in some cell, but {population.outside} are in none",
-            {"population.outside": unlike(0)},
+            **{"population.outside": unlike(0)},
         ),
         _refined,
     ),

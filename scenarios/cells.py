@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from scenarios.errors import RuleViolation
 from scenarios.field_types import Count, Positive, rule
 from scenarios.references import FileReference
 from scenarios.roads import CRS_OF_X_Y, LON_LAT_OR_X_Y, ColumnNames, MetricCrs, TextTables
 from scenarios.rules import GIVEN, LEFT_OUT, must, needs
-from scenarios.section import BrokenRules, ByKind, OwnKind, Place, Rules, Section, ValidFields, broken_parameters
+from scenarios.section import BrokenRules, ByKind, OwnKind, OwnParameters, Place, Rules, Section, ValidFields
 
 HIGHEST = 40
 
@@ -220,14 +220,10 @@ class GeographicCells(Levels):
     """Centre of the square."""
 
 
-class OwnCellsSection(Levels):
+class OwnCellsSection(Levels, OwnParameters):
     """A user's cells, ``package.module:Class``; other keys are their parameters."""
 
-    model_config = ConfigDict(extra="allow")
-
     kind: OwnKind
-
-    rules = (broken_parameters,)
 
 
 Cells = Annotated[Levels, ByKind("cells", plug_in="scenarios.cells:OwnCellsSection")]

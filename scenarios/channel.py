@@ -11,7 +11,7 @@ from scenarios.field_types import SERVER_PATTERN, NotNegative, Positive, Probabi
 from scenarios.kinds import is_capable
 from scenarios.rules import GIVEN, LEFT_OUT, among, bounded, must, needs, unlike
 from scenarios.run_clock import Moment
-from scenarios.section import ByKind, OneOf, OwnKind, Section, ValidFields, broken_parameters
+from scenarios.section import ByKind, OneOf, OwnKind, OwnParameters, Section, ValidFields
 
 
 class ConstantLatency(Section):
@@ -40,14 +40,10 @@ class LognormalLatency(Section):
     """Standard deviation of the natural logarithm of the latency."""
 
 
-class OwnLatency(Section):
+class OwnLatency(OwnParameters):
     """A user's distribution of latencies, ``package.module:Class``; its other keys are its parameters."""
 
-    model_config = ConfigDict(extra="allow")
-
     kind: OwnKind
-
-    rules = (broken_parameters,)
 
 
 def _as_table(value: Any) -> Any:
@@ -184,14 +180,10 @@ class AggregationSection(Section):
     kind: str
 
 
-class OwnAggregation(AggregationSection):
+class OwnAggregation(AggregationSection, OwnParameters):
     """A user's aggregator, ``package.module:Class``; its other keys are its parameters."""
 
-    model_config = ConfigDict(extra="allow")
-
     kind: OwnKind
-
-    rules = (broken_parameters,)
 
 
 def _honest_servers(valid: ValidFields) -> Iterator[RuleViolation]:

@@ -116,19 +116,22 @@ class StaticTraffic(PlaceTable, TrafficSection):
         has_an_area("window", "lon", "lat"),
         needs(("start", "dwell_s", "time_zone"), "columns.time"),
         must(
-            "one_per", among("row"), "needs columns.owner, the column of their identifiers", {"columns.owner": LEFT_OUT}
+            "one_per",
+            among("row"),
+            "needs columns.owner, the column of their identifiers",
+            **{"columns.owner": LEFT_OUT},
         ),
         must(
             "one_per",
             among("row"),
             "needs rows of one owner each, but with columns.count a row has several",
-            {"columns.count": GIVEN},
+            **{"columns.count": GIVEN},
         ),
         must(
             "duplicates",
             unlike("greatest"),
             "must not be greatest without columns.count: each row is one",
-            {"columns.count": LEFT_OUT},
+            **{"columns.count": LEFT_OUT},
         ),
     )
 

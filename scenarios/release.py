@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from scenarios.errors import RuleViolation
 from scenarios.field_types import Name, Positive, PositiveProbability, number
 from scenarios.kinds import find_kind, is_capable, names_of
-from scenarios.section import ByKind, OwnKind, Section, ValidFields, broken_parameters
+from scenarios.section import ByKind, OwnKind, OwnParameters, Section, ValidFields
 
 MOST_LEVELS = 16
 MOST_K = 100_000
@@ -107,14 +107,10 @@ class SmoothMedianSection(_OfCounts):
     """Share of a cell's vehicles in a simple random sample drawn beforehand."""
 
 
-class OwnRelease(_OfCounts):
+class OwnRelease(_OfCounts, OwnParameters):
     """A user's release of counts, ``package.module:Class``; its other keys are its parameters."""
 
-    model_config = ConfigDict(extra="allow")
-
     kind: OwnKind
-
-    rules = (broken_parameters,)
 
 
 Release = Annotated[ReleaseSection, ByKind("release", plug_in="scenarios.release:OwnRelease")]

@@ -5,13 +5,13 @@ import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from scenarios.errors import RuleViolation
 from scenarios.field_types import Count, Positive, rule
 from scenarios.references import FileReference, FolderReference
 from scenarios.rules import GIVEN, must, needs, one_of
-from scenarios.section import ByKind, OwnKind, Place, Section, ValidFields, broken_parameters
+from scenarios.section import ByKind, OwnKind, OwnParameters, Place, Section, ValidFields
 from scenarios.units import LengthUnit, SpeedUnit, TimeUnit
 
 if TYPE_CHECKING:
@@ -262,7 +262,7 @@ class ColumnNames(Section):
 
 LON_LAT_OR_X_Y = one_of(("lon", "lat"), ("x", "y"), words="must name either lon and lat, or x and y")
 X_Y_NEED_CRS = must(
-    "crs", GIVEN, 'x and y need a coordinate reference system, as crs = "EPSG:32618"', {"columns.x": GIVEN}
+    "crs", GIVEN, 'x and y need a coordinate reference system, as crs = "EPSG:32618"', **{"columns.x": GIVEN}
 )
 CRS_OF_X_Y = (X_Y_NEED_CRS, needs("crs", "columns.x", "needs x and y; lon and lat are always WGS84"))
 
@@ -328,16 +328,12 @@ class Tables(TextTables, RoadSection):
     rules = CRS_OF_X_Y
 
 
-class OwnRoads(RoadSection):
+class OwnRoads(RoadSection, OwnParameters):
     """Roads that a user's reader reads, ``package.module:Class``; other keys are its parameters."""
-
-    model_config = ConfigDict(extra="allow")
 
     source: OwnKind
     path: FileReference | None = None
     """File, which the class receives as its parameter ``path``."""
-
-    rules = (broken_parameters,)
 
 
 Roads = Annotated[RoadSection, ByKind("roads", "source", plug_in="scenarios.roads:OwnRoads")]

@@ -41,7 +41,6 @@ def unlike(*values: Any) -> Condition:
 
 Where = Mapping[str, Condition]
 """Conditions by key, all of which must be met."""
-EVERYWHERE: Where = {}
 LEFT_OUT = Condition(lambda value, _: value is None or value is False or value == (), {"enum": [None, False, []]})
 """The key is not given, or is false, or an empty list."""
 GIVEN = LEFT_OUT.negated()
@@ -118,10 +117,13 @@ class EachOnce:
         return {"properties": {key: {"uniqueItems": True} for key in self.keys}}
 
 
-def must(keys: str | Sequence[str], be: Condition, words: str, paths: Where = EVERYWHERE, **where: Any) -> Rule:
-    """Return the rule that keys must meet a condition where all others meet theirs, or have these values."""
+def must(keys: str | Sequence[str], be: Condition, words: str, **where: Any) -> Rule:
+    """Return the rule that keys must meet a condition where all others meet theirs, or have these values.
+
+    A key of an inner table is given as ``**{"columns.x": GIVEN}``.
+    """
     listed = (keys,) if isinstance(keys, str) else tuple(keys)
-    conditions = {key: held if isinstance(held, Condition) else among(held) for key, held in {**paths, **where}.items()}
+    conditions = {key: held if isinstance(held, Condition) else among(held) for key, held in where.items()}
     unless = tuple({key: held.negated()} for key, held in conditions.items())
     return Rule(listed, words, (dict.fromkeys(listed, be), *unless))
 

@@ -402,6 +402,14 @@ def _not_finite(at: tuple[str | int, ...], value: Any) -> Iterator[RuleViolation
             yield from _not_finite((*at, index), item)
 
 
+class OwnParameters(Section):
+    """A user's own kind, whose other keys are its parameters; the last of the sections that it extends."""
+
+    model_config = ConfigDict(extra="allow")
+
+    rules: ClassVar[Rules] = (broken_parameters,)
+
+
 def short_name(kind: object) -> str:
     """Return the name of the class in the name of a user's kind, or the whole name of an installed kind."""
     return str(kind).rpartition(":")[2]

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Discriminator, Field, Tag
+from pydantic import Discriminator, Field, Tag
 
 from scenarios.errors import RuleViolation
 from scenarios.field_types import NotNegative, Positive, Probability, WholeNumber
@@ -12,7 +12,7 @@ from scenarios.references import FileReference, trusted_only
 from scenarios.roads import ColumnNames, TextTables
 from scenarios.rules import GIVEN, LEFT_OUT, Rule, among, bounded, must, needs, one_of, unlike
 from scenarios.run_clock import Moment, MomentOfDay
-from scenarios.section import ByKind, OneOf, OwnKind, Section, ValidFields, broken_parameters
+from scenarios.section import ByKind, OneOf, OwnKind, OwnParameters, Section, ValidFields
 
 MOST_VEHICLES = 2**31 - 1
 """Maximum number of vehicles, which are numbered in 32 bits; memory is checked once the roads are known."""
@@ -105,14 +105,10 @@ class EnteringTraffic(TrafficSection):
     """Whether a vehicle that has departed, and waits for room to enter its first link, answers queries there."""
 
 
-class OwnTraffic(EnteringTraffic):
+class OwnTraffic(EnteringTraffic, OwnParameters):
     """Vehicles of a user's traffic engine, ``package.module:Class``; other keys are its parameters."""
 
-    model_config = ConfigDict(extra="allow")
-
     engine: OwnKind
-
-    rules = (broken_parameters,)
 
 
 Traffic = Annotated[
@@ -203,7 +199,7 @@ class DrivenTraffic(TextTables, EnteringTraffic):
         ),
         needs("trips", demand="trips"),
         needs("zones", demand="gravity"),
-        must("share", among(1), 'needs demand = "trips", or with zones', _NO_FILE),
+        must("share", among(1), 'needs demand = "trips", or with zones', **_NO_FILE),
         Rule(("share",), "give either share or vehicles", ({"share": among(1)}, {"vehicles": LEFT_OUT}, _NO_FILE)),
         must(
             "profile",
