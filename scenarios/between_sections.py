@@ -83,28 +83,23 @@ def _budget(campaign: ValidFields) -> Iterator[RuleViolation]:
     if campaign.get("budget") is None:
         return
     scenario, kind = campaign.outer, campaign.section("budget").get("kind")
-    at, divisible = ("budget", "kind"), names_of("mechanism", "divisible")
+    divisible = names_of("mechanism", "divisible")
     servers = campaign.section("aggregation") or scenario.section("aggregation")
+    rules = []
     if kind != "uniform" and servers.get("noise") is not None:
-        rule = "does not support aggregation.noise: the decision to publish does not know of it; uniform does"
-        yield RuleViolation(at, rule, kind)
+        rules.append("does not support aggregation.noise: the decision to publish does not know of it; uniform does")
+    divides = f"divides the parameter epsilon of mechanisms of one round ({', '.join(divisible)})"
     for mechanism in scenario.sections("mechanisms"):
         if mechanism.has("kind", "name") and mechanism["kind"] not in divisible:
-            rule = (
-                f"divides the parameter epsilon of mechanisms of one round ({', '.join(divisible)}), and "
-                f'mechanisms.{mechanism["name"]} is of kind "{mechanism["kind"]}"'
-            )
-            yield RuleViolation(at, rule, kind)
-    for refinement in scenario.sections("refinements"):
-        rule = f"does not support refinements, and there is refinements.{refinement.get('name')}"
-        yield RuleViolation(at, rule, kind)
+            rules.append(f'{divides}, and mechanisms.{mechanism["name"]} is of kind "{mechanism["kind"]}"')
+    refinements = [refinement.get("name") for refinement in scenario.sections("refinements")]
+    rules += [f"does not support refinements, and there is refinements.{name}" for name in refinements]
     for attack in scenario.sections("attacks"):
-        named = attack.get("campaigns")
-        if named is None or campaign.get("name") in named:
-            rule = (
-                f"does not support attacks; name campaigns without a budget in attacks.{attack.get('name')}.campaigns"
-            )
-            yield RuleViolation(at, rule, kind)
+        if attack.get("campaigns") is None or campaign.get("name") in attack["campaigns"]:
+            key = f"attacks.{attack.get('name')}.campaigns"
+            rules.append(f"does not support attacks; name campaigns without a budget in {key}")
+    for rule in rules:
+        yield RuleViolation(("budget", "kind"), rule, kind)
 
 
 def _refined(refinement: ValidFields) -> Iterator[RuleViolation]:
