@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from scenarios.errors import RuleViolation
 from scenarios.field_types import exceeds, number, without_default
 from scenarios.overrides import plain
-from scenarios.section import Section, ValidFields
+from scenarios.section import BrokenRules, Section, ValidFields
 
 
 class Condition(NamedTuple):
@@ -120,6 +120,24 @@ class EachOnce:
         return {"properties": {key: {"uniqueItems": True} for key in self.keys}}
 
 
+@dataclass(frozen=True)
+class Each:
+    """Rules of each section of a list; a key that it lacks is one of the scenario: ``scenario.duration_s``."""
+
+    path: str
+    rules: tuple[BrokenRules, ...]
+
+    def __call__(self, scenario: ValidFields) -> Iterator[RuleViolation]:
+        """Yield the faults of each section."""
+        *outer, name = self.path.split(".")
+        holder = scenario.section(outer[0]) if outer else scenario
+        for index, section in enumerate(holder.sections(name)):
+            section.outer = scenario
+            for rule in self.rules:
+                for breach in rule(section):
+                    yield breach._replace(at=(*outer, name, index, *breach.at))
+
+
 def must(keys: str | Sequence[str], be: Condition, words: str, **where: Any) -> Rule:
     """Return the rule that keys must meet a condition where all others meet theirs, or have these values.
 
@@ -169,8 +187,13 @@ def bounded(key: str, comparison: str, bound: str, why: str = "") -> Rule:
 
 def described_rules(section: type[Section]) -> list[dict[str, Any]]:
     """Return the rules of a section as JSON Schemas, with their words as descriptions."""
-    rules = [rule for rule in section.every_rule() if isinstance(rule, Rule | EachOnce)]
-    return [{"description": rule.sentence(), **rule.schema(section)} for rule in rules]
+    every = section.every_rule()
+    rules = [rule for rule in every if isinstance(rule, Rule | EachOnce)]
+    inner = [(each.path, rule) for each in every if isinstance(each, Each) for rule in each.rules]
+    return [
+        *({"description": rule.sentence(), **rule.schema(section)} for rule in rules),
+        *({"description": f"in `{path}`, {rule.sentence()}"} for path, rule in inner if isinstance(rule, Rule)),
+    ]
 
 
 _NAMED = re.compile(r"{([\w.]+)}")
