@@ -9,27 +9,12 @@ from scenarios.errors import RuleViolation
 from scenarios.field_types import exceeds, number
 from scenarios.kinds import is_capable, names_of
 from scenarios.release import broken_release, released_by
-from scenarios.rules import bounded, must, unlike
+from scenarios.rules import Each, bounded, must, unlike
 from scenarios.run_clock import clock_of
 from scenarios.section import BrokenRules, ValidFields, broken_names
 
 MOST_TICKS = 2**31 - 1
 """Maximum number of steps of a run: steps are numbered in 32 bits."""
-
-
-def each(path: str, *rules: BrokenRules) -> BrokenRules:
-    """Return rules that hold for each section of a list; keys that it lacks are looked up in the scenario."""
-    at = tuple(path.split("."))
-
-    def broken(scenario: ValidFields) -> Iterator[RuleViolation]:
-        *outside, name = at
-        holder = scenario.section(outside[0]) if outside else scenario
-        for index, section in enumerate(holder.sections(name)):
-            section.outer = scenario
-            for breach in itertools.chain.from_iterable(rule(section) for rule in rules):
-                yield breach._replace(at=(*at, index, *breach.at))
-
-    return broken
 
 
 def _steps(scenario: ValidFields) -> Iterator[RuleViolation]:
@@ -83,28 +68,23 @@ def _budget(campaign: ValidFields) -> Iterator[RuleViolation]:
     if campaign.get("budget") is None:
         return
     scenario, kind = campaign.outer, campaign.section("budget").get("kind")
-    at, divisible = ("budget", "kind"), names_of("mechanism", "divisible")
+    divisible = names_of("mechanism", "divisible")
     servers = campaign.section("aggregation") or scenario.section("aggregation")
+    rules = []
     if kind != "uniform" and servers.get("noise") is not None:
-        rule = "does not support aggregation.noise: the decision to publish does not know of it; uniform does"
-        yield RuleViolation(at, rule, kind)
-    for mechanism in scenario.sections("mechanisms"):
-        if mechanism.has("kind", "name") and mechanism["kind"] not in divisible:
-            rule = (
-                f"divides the parameter epsilon of mechanisms of one round ({', '.join(divisible)}), and "
-                f'mechanisms.{mechanism["name"]} is of kind "{mechanism["kind"]}"'
-            )
-            yield RuleViolation(at, rule, kind)
-    for refinement in scenario.sections("refinements"):
-        rule = f"does not support refinements, and there is refinements.{refinement.get('name')}"
-        yield RuleViolation(at, rule, kind)
+        rules.append("does not support aggregation.noise: the decision to publish does not know of it; uniform does")
+    divides = f"divides the parameter epsilon of mechanisms of one round ({', '.join(divisible)})"
+    mechanisms = [mechanism for mechanism in scenario.sections("mechanisms") if mechanism.has("kind", "name")]
+    others = [mechanism for mechanism in mechanisms if mechanism["kind"] not in divisible]
+    rules += [f'{divides}, and mechanisms.{other["name"]} is of kind "{other["kind"]}"' for other in others]
+    refinements = [refinement.get("name") for refinement in scenario.sections("refinements")]
+    rules += [f"does not support refinements, and there is refinements.{name}" for name in refinements]
     for attack in scenario.sections("attacks"):
-        named = attack.get("campaigns")
-        if named is None or campaign.get("name") in named:
-            rule = (
-                f"does not support attacks; name campaigns without a budget in attacks.{attack.get('name')}.campaigns"
-            )
-            yield RuleViolation(at, rule, kind)
+        if attack.get("campaigns") is None or campaign.get("name") in attack["campaigns"]:
+            key = f"attacks.{attack.get('name')}.campaigns"
+            rules.append(f"does not support attacks; name campaigns without a budget in {key}")
+    for rule in rules:
+        yield RuleViolation(("budget", "kind"), rule, kind)
 
 
 def _refined(refinement: ValidFields) -> Iterator[RuleViolation]:
@@ -142,24 +122,21 @@ def _releases(scenario: ValidFields) -> Iterator[RuleViolation]:
                 yield breach
 
 
+_TOTAL = must(
+    "total",
+    unlike("asked"),
+    "assumes that every device asked is in some cell, but {population.outside} are in none",
+    **{"population.outside": unlike(0)},
+)
 BETWEEN_SECTIONS: tuple[BrokenRules, ...] = (
     _steps,
-    each("traffic.departures", bounded("to_s", "at most", "scenario.duration_s")),
+    Each("traffic.departures", (bounded("to_s", "at most", "scenario.duration_s"),)),
     _coordinates,
-    each("campaigns", _times),
+    Each("campaigns", (_times,)),
     _releases,
-    each("campaigns", _budget),
-    each(
-        "refinements",
-        must(
-            "total",
-            unlike("asked"),
-            "assumes that every device asked is in some cell, but {population.outside} are in none",
-            **{"population.outside": unlike(0)},
-        ),
-        _refined,
-    ),
-    each("attacks", broken_attack),
+    Each("campaigns", (_budget,)),
+    Each("refinements", (_TOTAL, _refined)),
+    Each("attacks", (broken_attack,)),
     _names,
     bounded("fcd.from_s", "at most", "scenario.duration_s"),
     bounded("fcd.to_s", "at most", "scenario.duration_s"),

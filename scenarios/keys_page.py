@@ -20,7 +20,7 @@ Times are seconds from the start of the run. A moment, whose value is "number or
 `[scenario] start` states the time of second 0: a time of day, `start_s = "08:00"` or `"08:00:30"`, is the first such
 time from the start on; `"day 2 08:00"` is that of the second day; a date and time is as `"2026-03-29T08:00"`, if the
 start has a date. On the clock of a file (`begin_s`) a time of day counts from midnight.
-Rules between the keys of a table stand below it.
+Rules between the keys of a table stand below it; `crowdveil check` checks them and others, such as sums of shares.
 Shipped scenarios begin with `#:schema`, which editors with a TOML language server use to complete and check keys.
 """
 
@@ -54,6 +54,7 @@ def keys_page() -> str:
             parts.append(f"{heading}{_line(models[ref])}\n\n{_table(models[ref], anchors)}")
     parts.append("## Tables within sections")
     parts += [f"### {name}\n\n{_line(models[name])}\n\n{_table(models[name], anchors)}" for name in inner]
+    parts += ["## Rules between sections", "\n".join(_rules(definitions))]
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
@@ -84,8 +85,11 @@ def _table(model: dict[str, Any], anchors: Mapping[str, str]) -> str:
         default = "required" if key in model.get("required", ()) else _default(value.get("default"))
         cells = (f"`{key}`", _values(value, anchors), default, _line(value))
         rows.append("".join(f"| {cell} " if cell else "| " for cell in cells) + "|")
-    rules = [f"- {_line(rule)}" for rule in model.get("allOf", ())]
-    return "\n".join([*rows, *(["", "Rules:", ""] if rules else []), *rules])
+    return "\n".join([*rows, *(["", "Rules:", "", *_rules(model)] if "allOf" in model else [])])
+
+
+def _rules(model: dict[str, Any]) -> list[str]:
+    return [f"- {_line(rule)}" for rule in model["allOf"]]
 
 
 def _line(described: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from scenarios.cells import Bounds, Column, PlaceTable, four_numbers, has_an_area
 from scenarios.field_types import NotNegative, Positive, rule, text_or_number
 from scenarios.references import FileOrFolderReference, FileReference
-from scenarios.roads import CRS_OF_X_Y, X_Y_NEED_CRS, AnyCrs, ColumnNames, MetricCrs, TextTables
+from scenarios.roads import CRS_ALONE, CRS_OF_X_Y, X_Y_NEED_CRS, AnyCrs, ColumnNames, MetricCrs, TextTables
 from scenarios.rules import GIVEN, LEFT_OUT, Rule, among, must, needs, one_of, unlike
 from scenarios.run_clock import TimeZone
 from scenarios.simulated_traffic import TrafficSection
@@ -147,6 +147,9 @@ def _several(given: Any) -> Any:
 _trace_moment = text_or_number("must be a recorded time: ISO 8601 text, or a number as recorded")
 
 
+_LON_LAT_OR_X_Y = ({"lon": LEFT_OUT, "lat": LEFT_OUT}, {"x": LEFT_OUT, "y": LEFT_OUT})
+
+
 class TraceColumns(ColumnNames):
     """Columns of a table: name in this schema = the file's. Omitted columns are found by their usual names."""
 
@@ -171,11 +174,7 @@ class TraceColumns(ColumnNames):
     """Speed, miles per hour."""
 
     rules = (
-        Rule(
-            (),
-            "must name lon and lat, or x and y",
-            (dict.fromkeys(("lon", "lat"), LEFT_OUT), dict.fromkeys(("x", "y"), LEFT_OUT)),
-        ),
+        Rule((), "must name lon and lat, or x and y", _LON_LAT_OR_X_Y),
         one_of(("speed_mps",), ("speed_kph",), ("speed_mph",), (), words="must name one speed"),
     )
 
@@ -232,11 +231,7 @@ class TraceTraffic(TextTables, TrafficSection):
 
     rules = (
         X_Y_NEED_CRS,
-        Rule(
-            ("crs",),
-            "needs x and y; lon and lat are always WGS84",
-            ({"crs": LEFT_OUT}, {"columns.lon": LEFT_OUT}, {"columns.x": GIVEN}),
-        ),
+        Rule(("crs",), CRS_ALONE, ({"columns": LEFT_OUT}, {"columns.x": GIVEN}, {"columns.lon": LEFT_OUT}), LEFT_OUT),
         must("crs", LEFT_OUT, "must be left out with net, which states it", net=GIVEN),
         must("time_unit", LEFT_OUT, "is of numbers, and must be left out with time_format", time_format=GIVEN),
         needs("match_m", words="needs match = nearest or hmm", match=("nearest", "hmm")),

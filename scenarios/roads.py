@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from scenarios.errors import RuleViolation
 from scenarios.field_types import Count, Positive, rule
 from scenarios.references import FileReference, FolderReference
-from scenarios.rules import GIVEN, must, needs, one_of
+from scenarios.rules import GIVEN, LEFT_OUT, Rule, needs, one_of
 from scenarios.section import ByKind, OwnKind, OwnParameters, Place, Section, ValidFields
 from scenarios.units import LengthUnit, SpeedUnit, TimeUnit
 
@@ -261,10 +261,13 @@ class ColumnNames(Section):
 
 
 LON_LAT_OR_X_Y = one_of(("lon", "lat"), ("x", "y"), words="must name either lon and lat, or x and y")
-X_Y_NEED_CRS = must(
-    "crs", GIVEN, 'x and y need a coordinate reference system, as crs = "EPSG:32618"', **{"columns.x": GIVEN}
+X_Y_NEED_CRS = Rule(
+    ("crs",),
+    'x and y need a coordinate reference system, as crs = "EPSG:32618"',
+    ({"columns": LEFT_OUT}, {"columns.x": LEFT_OUT}),
 )
-CRS_OF_X_Y = (X_Y_NEED_CRS, needs("crs", "columns.x", "needs x and y; lon and lat are always WGS84"))
+CRS_ALONE = "needs x and y; lon and lat are always WGS84"
+CRS_OF_X_Y = (X_Y_NEED_CRS, Rule(("crs",), CRS_ALONE, ({"columns": LEFT_OUT}, {"columns.x": GIVEN}), LEFT_OUT))
 
 
 class Columns(ColumnNames):

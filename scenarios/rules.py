@@ -8,13 +8,14 @@ import json
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from scenarios.errors import RuleViolation
 from scenarios.field_types import exceeds, number, without_default
 from scenarios.overrides import plain
-from scenarios.section import Section, ValidFields
+from scenarios.section import BrokenRules, Section, ValidFields
 
 
 class Condition(NamedTuple):
@@ -48,39 +49,40 @@ GIVEN = LEFT_OUT.negated()
 
 @dataclass(frozen=True)
 class Rule:
-    """The conditions of at least one of several alternatives must be met.
+    """Keys must meet a condition, unless other conditions are met.
 
     Parameters
     ----------
     keys
-        The keys that are at fault, those of them that are given; if empty, all that are given together.
+        The keys, each of which may be at fault; if empty, nothing but `unless` is allowed.
     words
         What they break; ``{queries}`` stands for the key `queries`, with its value in a message.
-    alternatives
-        The conditions of each, by key.
+    unless
+        Alternatives, each of conditions by key.
+    be
+        What each of `keys` must be.
     at
         The key that has the fault if `keys` is empty; if this is empty too, the section.
     """
 
     keys: tuple[str, ...]
     words: str
-    alternatives: tuple[Where, ...]
+    unless: tuple[Where, ...] = ()
+    be: Condition = GIVEN
     at: tuple[str, ...] = ()
 
     def __call__(self, valid: ValidFields) -> Iterator[RuleViolation]:
         """Yield the faults of the keys if no alternative holds."""
-        try:
-            values = {key: valid.find(key) for conditions in self.alternatives for key in conditions}
-            if any(_all_met(conditions, values, valid) for conditions in self.alternatives):
-                return
-        except KeyError:
+        if any(_all_met(conditions, valid) for conditions in self.unless):
             return
-        words = _NAMED.sub(lambda name: f"{name[1]} = {_shown(name[1], valid.find(name[1]))}", self.words)
-        given = {key: plain(value) for key, value in values.items() if GIVEN.passes(value, valid)}
-        for key in [key for key in self.keys if key in given] or self.keys[:1]:
-            yield RuleViolation(tuple(key.split(".")), words, plain(values[key]))
+        for key in self.keys:
+            if not _all_met({key: self.be}, valid):
+                value = valid.find(key)
+                words = _NAMED.sub(lambda name: f"{name[1]} = {_shown(name[1], valid.find(name[1]))}", self.words)
+                yield RuleViolation(tuple(key.split(".")), words, None if value == () else plain(value))
         if not self.keys:
-            yield RuleViolation(self.at, words, given or None)
+            given = {key: plain(valid[key]) for conditions in self.unless for key in conditions if valid.has(key)}
+            yield RuleViolation(self.at, self.words, given or None)
 
     def sentence(self) -> str:
         """Return the rule for people who read about the keys."""
@@ -88,11 +90,12 @@ class Rule:
 
     def schema(self, section: type[Section]) -> dict[str, Any]:
         """Return the rule as a JSON Schema of the section, which everything meets if none can say it."""
-        if any(condition.schema == {} for conditions in self.alternatives for condition in conditions.values()):
+        if not self.be.schema:
             return {}
         known = {name: field for name, field in section.model_fields.items() if not field.is_required()}
         defaults = {name: it.default for name, it in known.items() if it.json_schema_extra is not without_default}
-        return {"anyOf": [_schema_of(conditions, defaults) for conditions in self.alternatives]}
+        allowed = (*self.unless, dict.fromkeys(self.keys, self.be)) if self.keys else self.unless
+        return {"anyOf": [_schema_of(conditions, defaults) for conditions in allowed]}
 
 
 @dataclass(frozen=True)
@@ -117,6 +120,24 @@ class EachOnce:
         return {"properties": {key: {"uniqueItems": True} for key in self.keys}}
 
 
+@dataclass(frozen=True)
+class Each:
+    """Rules of each section of a list; a key that it lacks is one of the scenario: ``scenario.duration_s``."""
+
+    path: str
+    rules: tuple[BrokenRules, ...]
+
+    def __call__(self, scenario: ValidFields) -> Iterator[RuleViolation]:
+        """Yield the faults of each section."""
+        *outer, name = self.path.split(".")
+        holder = scenario.section(outer[0]) if outer else scenario
+        for index, section in enumerate(holder.sections(name)):
+            section.outer = scenario
+            for rule in self.rules:
+                for breach in rule(section):
+                    yield breach._replace(at=(*outer, name, index, *breach.at))
+
+
 def must(keys: str | Sequence[str], be: Condition, words: str, **where: Any) -> Rule:
     """Return the rule that keys must meet a condition where all others meet theirs, or have these values.
 
@@ -125,7 +146,7 @@ def must(keys: str | Sequence[str], be: Condition, words: str, **where: Any) -> 
     listed = (keys,) if isinstance(keys, str) else tuple(keys)
     conditions = {key: held if isinstance(held, Condition) else among(held) for key, held in where.items()}
     unless = tuple({key: held.negated()} for key, held in conditions.items())
-    return Rule(listed, words, (dict.fromkeys(listed, be), *unless))
+    return Rule(listed, words, unless, be)
 
 
 def needs(keys: str | Sequence[str], other: str = "", words: str = "", **values: Any) -> Rule:
@@ -134,14 +155,14 @@ def needs(keys: str | Sequence[str], other: str = "", words: str = "", **values:
     choices = {key: value if isinstance(value, tuple) else (value,) for key, value in values.items()}
     allowed = [f"{key} = {' or '.join(map(json.dumps, choice))}" for key, choice in choices.items()]
     wanted = {other: GIVEN} if other else {key: among(*choice) for key, choice in choices.items()}
-    return Rule(listed, words or f"needs {other or allowed[0]}", (dict.fromkeys(listed, LEFT_OUT), wanted))
+    return Rule(listed, words or f"needs {other or allowed[0]}", (wanted,), LEFT_OUT)
 
 
 def one_of(*groups: tuple[str, ...], words: str, at: tuple[str, ...] = ()) -> Rule:
     """Return the rule that all keys of exactly one group are given; an empty group allows for none."""
     every = [key for group in groups for key in group]
     each = tuple({key: GIVEN if key in group else LEFT_OUT for key in every} for group in groups)
-    return Rule((), words, each, at)
+    return Rule((), words, each, at=at)
 
 
 _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
@@ -161,13 +182,18 @@ def bounded(key: str, comparison: str, bound: str, why: str = "") -> Rule:
         limit = valid.find(bound)
         return value is None or limit is None or holds(value, limit)
 
-    return Rule((key,), f"must be {comparison} {{{bound}}}{why}", ({key: Condition(passes, {})},))
+    return Rule((key,), f"must be {comparison} {{{bound}}}{why}", be=Condition(passes, {}))
 
 
 def described_rules(section: type[Section]) -> list[dict[str, Any]]:
     """Return the rules of a section as JSON Schemas, with their words as descriptions."""
-    rules = [rule for rule in section.every_rule() if isinstance(rule, Rule | EachOnce)]
-    return [{"description": rule.sentence(), **rule.schema(section)} for rule in rules]
+    every = section.every_rule()
+    rules = [rule for rule in every if isinstance(rule, Rule | EachOnce)]
+    inner = [(each.path, rule) for each in every if isinstance(each, Each) for rule in each.rules]
+    return [
+        *({"description": rule.sentence(), **rule.schema(section)} for rule in rules),
+        *({"description": f"in `{path}`, {rule.sentence()}"} for path, rule in inner if isinstance(rule, Rule)),
+    ]
 
 
 _NAMED = re.compile(r"{([\w.]+)}")
@@ -183,8 +209,11 @@ def _shown(key: str, value: Any) -> str:
     return text + _UNITS.get(key.rpartition("_")[2], "")
 
 
-def _all_met(conditions: Where, values: Mapping[str, Any], valid: ValidFields) -> bool:
-    return all(condition.passes(values[key], valid) for key, condition in conditions.items())
+def _all_met(conditions: Where, valid: ValidFields) -> bool:
+    """Return whether keys meet their conditions, as far as they are valid."""
+    with suppress(KeyError):
+        return all(condition.passes(valid.find(key), valid) for key, condition in conditions.items())
+    return True
 
 
 def _schema_of(conditions: Where, defaults: Mapping[str, Any]) -> dict[str, Any]:

@@ -418,8 +418,8 @@ def schema() -> dict[str, Any]:
     Returns
     -------
     dict
-        JSON Schema, draft 2020-12. It does not express rules between keys (sums, rounds that overlap): `load`
-        checks them.
+        JSON Schema, draft 2020-12. Each section lists its rules between keys in ``allOf``, in words and, except for
+        those that compare numbers, as conditions. `load` checks them, and others: sums, rounds that overlap.
     """
     tables = {"$schema": "https://json-schema.org/draft/2020-12/schema", **Scenario.model_json_schema()}
     models = {model.__name__: model for model in _all_sections(Section)}

@@ -79,7 +79,7 @@ class ValidFields(dict[str, Any]):
         *sections, name = path.split(".")
         held = self
         for section in sections:
-            held = held.section(section) if section in held else ValidFields()
+            held = held.section(section)
         return held[name]
 
 

@@ -82,7 +82,9 @@ class TripColumns(ColumnNames):
     are named here."""
 
     rules = (
-        one_of(("trips",), ("rate_vph",), ("rate_vps",), (), words="give one of trips, rate_vph and rate_vps"),
+        must("rate_vph", LEFT_OUT, "give one of trips and rate_vph", trips=GIVEN),
+        must("rate_vps", LEFT_OUT, "give one of trips and rate_vps", trips=GIVEN),
+        must("rate_vps", LEFT_OUT, "give one of rate_vph and rate_vps", rate_vph=GIVEN),
         one_of(("from_s", "to_s"), (), words="from_s and to_s need each other: give both or none", at=("from_s",)),
         must("departure_s", LEFT_OUT, "give either departure_s, or from_s and to_s", from_s=GIVEN),
     )
@@ -200,7 +202,7 @@ class DrivenTraffic(TextTables, EnteringTraffic):
         needs("trips", demand="trips"),
         needs("zones", demand="gravity"),
         must("share", among(1), 'needs demand = "trips", or with zones', **_NO_FILE),
-        Rule(("share",), "give either share or vehicles", ({"share": among(1)}, {"vehicles": LEFT_OUT}, _NO_FILE)),
+        Rule(("share",), "give either share or vehicles", ({"vehicles": LEFT_OUT}, _NO_FILE), among(1)),
         must(
             "profile",
             GIVEN,
@@ -223,6 +225,9 @@ def _whole_milliseconds(valid: ValidFields) -> Iterator[RuleViolation]:
         whole = round(milliseconds)
         if milliseconds and (whole < 1 or abs(milliseconds - whole) > _NEARLY_WHOLE):
             yield valid.violation(name, "must be whole milliseconds: SUMO counts in them")
+
+
+_NO_FILES = dict.fromkeys(("net", "routes", "additional"), LEFT_OUT)
 
 
 class SumoTraffic(EnteringTraffic):
@@ -250,7 +255,7 @@ class SumoTraffic(EnteringTraffic):
     """An engine that drives the same vehicles over the same roads afterwards, to compare its traffic with SUMO's."""
 
     rules = (
-        must(("net", "routes", "additional"), LEFT_OUT, "must be left out with config, which names them", config=GIVEN),
+        Rule(("config",), "names its own files: leave out net, routes and additional", (_NO_FILES,), LEFT_OUT),
         must("routes", GIVEN, "is required: the vehicles SUMO drives; or give a config", config=LEFT_OUT),
         _whole_milliseconds,
     )
