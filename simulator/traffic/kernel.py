@@ -50,14 +50,18 @@ from simulator.traffic.physics import (
 )
 
 
-def _compiled(function: Kernel) -> Kernel:
-    """Compile a function that makes no arrays.
+# Numba counts the users of each array unless functions are compiled without its memory manager: two atomic operations
+# for each array of a call, a quarter of the time of a crossing with signals. So no function here makes an array.
+_OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "_nrt": False}
 
-    Numba need not count the users of those that it is given then: two atomic operations for each array of a call, a
-    quarter of the time of a crossing with signals.
-    """
-    options: dict[str, Any] = {"cache": True, "nogil": True, "_nrt": False}
-    return cast("Kernel", numba.njit(**options)(function))
+
+def _compiled(function: Kernel) -> Kernel:
+    return cast("Kernel", numba.njit(**_OPTIONS)(function))
+
+
+def _inlined(function: Kernel) -> Kernel:
+    """Compile a function into those that call it: a quarter less time with signals, and as long to compile."""
+    return cast("Kernel", numba.njit(forceinline=True, **_OPTIONS)(function))
 
 
 @intrinsic
@@ -165,7 +169,7 @@ def refill(
         vehicles[vehicle].turns = _refill(vehicle, cursor, starts, ends, route, links, bits)
 
 
-@_compiled
+@_inlined
 def _slot(lane: Record, exits: Int32Array) -> int:
     """Return when `lane` can take one more vehicle, NEVER while it is full."""
     before = LONG_AGO
@@ -177,7 +181,7 @@ def _slot(lane: Record, exits: Int32Array) -> int:
     return entry_slot(lane.last_in, lane.headway, lane.count, lane.storage, lane.hole, before)
 
 
-@_compiled
+@_inlined
 def _lanes_ahead(
     onto: Index,
     turns: np.uint64,
@@ -206,7 +210,7 @@ def _lanes_ahead(
     return allowed, _leading_to(goal, allowed, link, turn, lanes, movements, turn_reach)
 
 
-@_compiled
+@_inlined
 def _leading_to(
     goal: np.uint64,
     allowed: np.uint64,
@@ -227,7 +231,7 @@ def _leading_to(
     return best if best != _LOW else allowed
 
 
-@_compiled
+@_inlined
 def _lanes_after(
     at: Index,
     turns: np.uint64,
@@ -254,7 +258,7 @@ def _lanes_after(
     return _leading_to(goal, allowed, link, turn, lanes, movements, turn_reach)
 
 
-@_compiled
+@_inlined
 def _choose(
     link: Record,
     allowed: np.uint64,
@@ -362,7 +366,7 @@ def _leave(
         measured[onto, 1] += max(0, time - mover.entry - lane.free)
 
 
-@_compiled
+@_inlined
 def _foe_takes(
     movement: Record,
     time: int,
