@@ -65,6 +65,26 @@ def _inlined(function: Kernel) -> Kernel:
 
 
 @intrinsic
+def _prefetch(typing_context: Any, records: Any, at: Any) -> Any:  # noqa: ARG001  # numba's own protocol
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        whole, byte, pointer = ir.IntType(32), ir.IntType(64), ir.IntType(8).as_pointer()
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        index = context.cast(builder, args[1], signature.args[1], types.intp)
+        size = context.get_abi_sizeof(context.get_data_type(records.dtype))
+        place = builder.gep(builder.bitcast(data, pointer), [builder.mul(index, ir.Constant(byte, size))])
+        kind = ir.FunctionType(ir.VoidType(), [pointer, whole, whole, whole])
+        function = builder.module.declare_intrinsic("llvm.prefetch", [pointer], kind)
+        builder.call(function, [place, *(ir.Constant(whole, value) for value in (1, 3, 1))])
+        return context.get_dummy_value()
+
+    return types.void(records, at), generate
+
+
+prefetch = cast("Callable[[Records, Index], None]", _prefetch)
+"""Load a record into the cache, which takes effect later, while other work is done; no record needs to be there."""
+
+
+@intrinsic
 def _trailing_zeros(typing_context: Any, word: Any) -> Any:  # noqa: ARG001  # numba's own protocol
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
@@ -632,6 +652,8 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                 at = (word << _WORD) + np.int64(trailing_zeros(pending))
                 pending &= pending - _BIT
                 lane = lanes[at]
+                if pending != _LOW:
+                    prefetch(vehicles, lanes[(word << _WORD) + np.int64(trailing_zeros(pending))].head)
                 while lane.head >= 0:
                     vehicle = np.int64(lane.head)
                     mover = vehicles[vehicle]
@@ -639,6 +661,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                     if ready > now:
                         _schedule(ring, at, ready, pass_no, pass_bits)
                         break
+                    prefetch(vehicles, mover.next)
                     turns = mover.turns
                     if (turns >> last_known) & low_bits == _LOW:
                         cursor[vehicle] -= unread(turns, bits)
