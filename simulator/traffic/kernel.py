@@ -49,7 +49,6 @@ from simulator.traffic.physics import (
     slower,
 )
 
-
 # Numba counts the users of each array unless functions are compiled without its memory manager: two atomic operations
 # for each array of a call, a quarter of the time of a crossing with signals. So no function here makes an array.
 _OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "_nrt": False}

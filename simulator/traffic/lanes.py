@@ -267,6 +267,7 @@ class _Builder:
             self._reaction_s = np.full(len(links), driving.reaction_s)
             self._headway_s = moving_s + driving.reaction_s
         self.windows: list[tuple[int, int, int]] = []
+        self._windows_at: dict[tuple[tuple[int, int, int], ...], int] = {}
         self.foes: list[tuple[int, int]] = []
         self.movements = np.zeros(0, dtype=MOVEMENT)
 
@@ -413,13 +414,16 @@ class _Builder:
             return
         record["cycle"] = self.units(cycle_s)
         record["offset"] = round((offset_s - start_s) % cycle_s / self._step_s * ONE_TICK)
-        record["window_first"] = len(self.windows)
         left = row.turn in ("left", "slight_left", "u_turn")
-        self.windows += [
+        used = tuple(
             (int(self.units(begin_s)) if begin_s else 0, int(self.units(end_s)), right)
             for begin_s, end_s, right in self._used(windows, cycle_s, clears=left)
-        ]
-        record["window_last"] = len(self.windows)
+        )
+        # Movements with equal windows share them, so that the cache holds those of many junctions.
+        record["window_first"] = first = self._windows_at.setdefault(used, len(self.windows))
+        if first == len(self.windows):
+            self.windows += used
+        record["window_last"] = first + len(used)
 
     def _green_windows(self, signals: pd.DataFrame | None) -> dict[Any, Any]:
         groups: dict[Any, Any] = {}
