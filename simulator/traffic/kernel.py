@@ -294,9 +294,13 @@ def _choose(
     If all are full, the lane is the first without another's claim, or else the first, and the time is NEVER.
     """
     best, slot, least, full = -1, NEVER, NEVER, -1
-    for k in range(link.lanes):
-        if not (allowed >> np.uint64(k)) & _BIT:
-            continue
+    left = allowed & (ALL_LANES >> np.uint64(64 - link.lanes))
+    if left & (left - _BIT) == _LOW:
+        best = link.first_lane + np.int64(trailing_zeros(left))
+        return best, _slot(lanes[best], exits)
+    while left != _LOW:
+        k = np.int64(trailing_zeros(left))
+        left &= left - _BIT
         lane = link.first_lane + k
         time = _slot(lanes[lane], exits)
         if time == NEVER:
@@ -403,8 +407,7 @@ def _foe_takes(
 ) -> bool:
     """Return whether a vehicle that has the right of way could cross before `time` + `gap`."""
     for pair in range(movement.foe_first, movement.foe_last):
-        foe = movements[foes[pair, 0]]
-        lane = lanes[foe.lane]
+        lane = lanes[foes[pair, 1]]
         if lane.head < 0:
             continue
         other = vehicles[lane.head]
@@ -414,16 +417,16 @@ def _foe_takes(
         theirs = max(other.entry + lane.free, lane.discharge)
         if theirs >= time + gap:
             continue
-        state = held[foe.lane]
+        state = held[foes[pair, 1]]
         if state.vehicle == lane.head and state.full_pass >= pass_no - 1:
             continue
-        right = PROTECTED
+        foe, right = movements[foes[pair, 0]], PROTECTED
         if foe.window_first >= 0:
             theirs, right = green_at(theirs, windows, foe.window_first, foe.window_last, foe.cycle, foe.offset)
             if theirs >= time + gap:
                 continue
-        first_come = foes[pair, 1] == 1 and (foe.window_first < 0 or right != PROTECTED)
-        if first_come and (theirs > ready or (theirs == ready and foe.lane > at)):
+        first_come = foes[pair, 2] == 1 and (foe.window_first < 0 or right != PROTECTED)
+        if first_come and (theirs > ready or (theirs == ready and foes[pair, 1] > at)):
             continue
         return True
     return False

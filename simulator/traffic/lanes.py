@@ -136,7 +136,7 @@ class LinkPhysics:
     windows
         (windows, 3) int32: green windows; see `green_at`.
     foes
-        (pairs, 2) int32: a movement to yield to, and whether it yields too.
+        (pairs, 3) int32: a movement to yield to, its lane, and whether it yields too.
     turn_lanes
         (classes, link and turn) uint64: lanes from which a turn is allowed, a bit each. The first of a link has the
         lanes on which a trip may end.
@@ -239,7 +239,7 @@ class LinkPhysics:
             builder.entries,
             builder.movements,
             np.array(builder.windows, dtype=np.int32).reshape(-1, 3),
-            np.array(builder.foes, dtype=np.int32).reshape(-1, 2),
+            np.array(builder.foes, dtype=np.int32).reshape(-1, 3),
             builder.turn_lanes,
             builder.turn_reach,
             *builder.vehicles(classes),
@@ -268,7 +268,7 @@ class _Builder:
             self._headway_s = moving_s + driving.reaction_s
         self.windows: list[tuple[int, int, int]] = []
         self._windows_at: dict[tuple[tuple[int, int, int], ...], int] = {}
-        self.foes: list[tuple[int, int]] = []
+        self.foes: list[tuple[int, int, int]] = []
         self.movements = np.zeros(0, dtype=MOVEMENT)
 
     def units(self, seconds: Any) -> Any:
@@ -366,7 +366,7 @@ class _Builder:
         yields = {at: self._yields(at, ways, by_place) for at, ways in rows_of.items()}
         for at in sorted(yields):
             movements["foe_first"][at] = len(self.foes)
-            self.foes += [(foe, int(at in yields[foe])) for foe in sorted(yields[at])]
+            self.foes += [(foe, int(movements["lane"][foe]), int(at in yields[foe])) for foe in sorted(yields[at])]
             movements["foe_last"][at] = len(self.foes)
 
     def _permit(self, table: pd.DataFrame) -> None:
