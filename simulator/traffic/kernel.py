@@ -201,6 +201,18 @@ def _slot(lane: Record, exits: Int32Array) -> int:
 
 
 @_inlined
+def _place(link: Record, code: np.uint64, arrive: np.uint64) -> Index:
+    """Return where the lanes of `link` for a turn stand in `turn_lanes` and `turn_reach`."""
+    return np.int64(link.first_turn) + (np.int64(0) if code == arrive else np.int64(code))
+
+
+@_inlined
+def _is_one(lanes: np.uint64) -> bool:
+    """Return whether a set of lanes has no more than one."""
+    return bool(lanes & (lanes - _BIT) == _LOW)
+
+
+@_inlined
 def _lanes_ahead(
     onto: Index,
     turns: np.uint64,
@@ -216,10 +228,10 @@ def _lanes_ahead(
     low = np.uint64((1 << bits) - 1)
     link = links[onto]
     code = turns & low
-    place = link.first_turn + (np.int64(0) if code == low else np.int64(code))
+    place = _place(link, code, low)
     allowed = turn_lanes[of_class, place]
     # With one lane there is no choice, and where all lanes lead everywhere none is preferred.
-    if code == low or allowed & (allowed - _BIT) == _LOW or turn_reach[place] == ALL_LANES:
+    if code == low or _is_one(allowed) or turn_reach[place] == ALL_LANES:
         return allowed, allowed
     turn = np.int64(code) - 1
     following = link.first_out + turn
@@ -266,14 +278,13 @@ def _lanes_after(
     low = np.uint64((1 << bits) - 1)
     link = links[at]
     code = turns & low
-    place = link.first_turn + (np.int64(0) if code == low else np.int64(code))
+    place = _place(link, code, low)
     allowed: np.uint64 = turn_lanes[of_class, place]
     second = (turns >> np.uint64(bits)) & low
     if code == low or second == _LOW or turn_reach[place] == ALL_LANES:
         return allowed
     turn = np.int64(code) - 1
-    following = links[link.first_out + turn].first_turn
-    goal = turn_lanes[of_class, following + (np.int64(0) if second == low else np.int64(second))]
+    goal = turn_lanes[of_class, _place(links[link.first_out + turn], second, low)]
     return _leading_to(goal, allowed, link, turn, lanes, movements, turn_reach)
 
 
@@ -295,7 +306,7 @@ def _choose(
     """
     best, slot, least, full = -1, NEVER, NEVER, -1
     left = allowed & (ALL_LANES >> np.uint64(64 - link.lanes))
-    if left & (left - _BIT) == _LOW:
+    if _is_one(left):
         best = link.first_lane + np.int64(trailing_zeros(left))
         return best, _slot(lanes[best], exits)
     while left != _LOW:
