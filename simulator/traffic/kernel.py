@@ -13,6 +13,8 @@ These techniques make it fast, measured on the 20 × 20 grid:
   most crossings do not read the route, which avoids a cache miss that would cost as much as the rest.
 - One 64-byte record per lane and one 16-byte record per vehicle. Vehicles are numbered in order of departure, so that
   those on the road at the same time are adjacent in memory.
+- *Prefetching*: the records of the vehicles that come next are asked for before they are needed, 15 % of the time with
+  signals.
 - Exit times are read only where a lane holds enough vehicles for a hole to delay an entry.
 """
 
@@ -213,8 +215,9 @@ def _is_one(lanes: np.uint64) -> bool:
 
 
 @_inlined
-def _lanes_ahead(
+def _preferred(
     onto: Index,
+    allowed: np.uint64,
     turns: np.uint64,
     bits: int,
     of_class: Index,
@@ -223,22 +226,20 @@ def _lanes_ahead(
     movements: Records,
     turn_lanes: Bitmap,
     turn_reach: Bitmap,
-) -> tuple[np.uint64, np.uint64]:
-    """Return the lanes of link `onto` that allow the first of `turns`, and those that also lead on for two more."""
+) -> np.uint64:
+    """Return those of the lanes of link `onto` `allowed` for the first of `turns` that also lead on for two more."""
     low = np.uint64((1 << bits) - 1)
     link = links[onto]
     code = turns & low
-    place = _place(link, code, low)
-    allowed = turn_lanes[of_class, place]
     # With one lane there is no choice, and where all lanes lead everywhere none is preferred.
-    if code == low or _is_one(allowed) or turn_reach[place] == ALL_LANES:
-        return allowed, allowed
+    if code == low or _is_one(allowed) or turn_reach[_place(link, code, low)] == ALL_LANES:
+        return allowed
     turn = np.int64(code) - 1
     following = link.first_out + turn
     goal = _lanes_after(
         following, turns >> np.uint64(bits), bits, of_class, lanes, links, movements, turn_lanes, turn_reach
     )
-    return allowed, _leading_to(goal, allowed, link, turn, lanes, movements, turn_reach)
+    return _leading_to(goal, allowed, link, turn, lanes, movements, turn_reach)
 
 
 @_inlined
@@ -708,17 +709,26 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                             slot = _slot(lanes[target], exits)
                         else:
                             of_class = np.int64(vehicle_class[vehicle]) if by_class else np.int64(0)
-                            allowed, preferred = _lanes_ahead(
-                                onto,
-                                turns >> turn_shift,
-                                bits,
-                                of_class,
-                                lanes,
-                                links,
-                                movements,
-                                turn_lanes,
-                                turn_reach,
-                            )
+                            ahead_turns, memo = turns >> turn_shift, held[at]
+                            allowed = preferred = turn_lanes[of_class, _place(ahead, ahead_turns & low_bits, low_bits)]
+                            # Preferences depend on turns and class alone; vehicles that are held try again, half a
+                            # time for each crossing of a busy grid.
+                            if memo.turns == turns and memo.of_class == of_class:
+                                preferred = memo.preferred
+                            elif not _is_one(allowed):
+                                preferred = _preferred(
+                                    onto,
+                                    allowed,
+                                    ahead_turns,
+                                    bits,
+                                    of_class,
+                                    lanes,
+                                    links,
+                                    movements,
+                                    turn_lanes,
+                                    turn_reach,
+                                )
+                                memo.turns, memo.of_class, memo.preferred = turns, of_class, preferred
                             target, slot = _choose(
                                 ahead, allowed, preferred, ready, crossing, at, lanes, exits, rules.other_lane
                             )
@@ -885,8 +895,9 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                         slot = _slot(lanes[target], exits)
                     else:
                         of_class = np.int64(vehicle_class[vehicle]) if by_class else np.int64(0)
-                        allowed, preferred = _lanes_ahead(
-                            at, mover.turns, bits, of_class, lanes, links, movements, turn_lanes, turn_reach
+                        allowed = turn_lanes[of_class, _place(link, mover.turns & low_bits, low_bits)]
+                        preferred = _preferred(
+                            at, allowed, mover.turns, bits, of_class, lanes, links, movements, turn_lanes, turn_reach
                         )
                         target, slot = _choose(
                             link, allowed, preferred, ready, 0, len(lanes) + at, lanes, exits, rules.other_lane

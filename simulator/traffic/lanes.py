@@ -58,7 +58,8 @@ HELD = np.dtype(
     [
         ("vehicle", np.int32),  # the first vehicle of the lane, which the next fields are about; -1 for none
         ("ready_since", np.int32),  # when it could first leave
-        ("why", np.int32),  # what held it last: FREE, FULL, RED or GAP
+        ("why", np.int16),  # what held it last: FREE, FULL, RED or GAP
+        ("of_class", np.int16),  # class and turns of a vehicle for which lanes ahead were preferred last
         ("full_pass", np.int32),  # last pass in which all lanes ahead of it were full
         ("full_lane", np.int32),  # one of them
         ("blocked_since", np.int32),  # pass from which it has been blocked by full lanes, -1 if it is not
@@ -68,9 +69,11 @@ HELD = np.dtype(
         ("served", np.int32),  # tag of the plain movements of the lane; see `MOVEMENT`
         ("claim_served", np.int32),  # tag of the movement that has a claim on the lane
         ("claim_ready", np.int32),  # when its vehicle can enter at the earliest
+        ("turns", np.uint64),
+        ("preferred", np.uint64),  # lanes of the next link that lead on for these turns
     ]
 )
-"""State of a lane that is touched only for vehicles that are held."""
+"""State of a lane that is touched only for vehicles that are held, or choose a lane."""
 
 MOVEMENT = np.dtype(
     [
