@@ -643,7 +643,7 @@ def _movements_of(physics: LinkPhysics, lanes: list[_Lane]) -> list[_Movement]:
     movements = []
     for number, record in enumerate(physics.movements):
         pairs = physics.foes[record["foe_first"] : record["foe_last"]].tolist()
-        foes = [(foe, bool(mutual)) for foe, mutual in pairs]
+        foes = [(foe, bool(mutual)) for foe, _, mutual in pairs]
         values = {name: int(record[name]) for name in names}
         movements.append(_Movement(number, lanes[record["lane"]], **values, foes=foes))
     for lane, record in zip(lanes, physics.lanes, strict=True):

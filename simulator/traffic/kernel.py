@@ -13,19 +13,22 @@ These techniques make it fast, measured on the 20 × 20 grid:
   most crossings do not read the route, which avoids a cache miss that would cost as much as the rest.
 - One 64-byte record per lane and one 16-byte record per vehicle. Vehicles are numbered in order of departure, so that
   those on the road at the same time are adjacent in memory.
+- *Prefetching*: the records of the vehicles that come next are asked for before they are needed, 15 % of the time with
+  signals.
 - Exit times are read only where a lane holds enough vehicles for a hole to delay an entry.
 """
 
 from collections.abc import Callable
 from typing import Any, cast
 
+import numba
 import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from mechanisms.compiled import compiled
+from mechanisms.compiled import Kernel
 from simulator.arrays import FloatArray, Int32Array, IntArray, LinkIds
 from simulator.traffic.lanes import ALL_LANES
 from simulator.traffic.physics import (
@@ -47,6 +50,39 @@ from simulator.traffic.physics import (
     next_visit,
     slower,
 )
+
+# Numba counts the users of each array unless functions are compiled without its memory manager: two atomic operations
+# for each array of a call, a quarter of the time of a crossing with signals. So no function here makes an array.
+_OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "_nrt": False}
+
+
+def _compiled(function: Kernel) -> Kernel:
+    return cast("Kernel", numba.njit(**_OPTIONS)(function))
+
+
+def _inlined(function: Kernel) -> Kernel:
+    """Compile a function into those that call it: a quarter less time with signals, and as long to compile."""
+    return cast("Kernel", numba.njit(forceinline=True, **_OPTIONS)(function))
+
+
+@intrinsic
+def _prefetch(typing_context: Any, records: Any, at: Any) -> Any:  # noqa: ARG001  # numba's own protocol
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        whole, byte, pointer = ir.IntType(32), ir.IntType(64), ir.IntType(8).as_pointer()
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        index = context.cast(builder, args[1], signature.args[1], types.intp)
+        size = context.get_abi_sizeof(context.get_data_type(records.dtype))
+        place = builder.gep(builder.bitcast(data, pointer), [builder.mul(index, ir.Constant(byte, size))])
+        kind = ir.FunctionType(ir.VoidType(), [pointer, whole, whole, whole])
+        function = builder.module.declare_intrinsic("llvm.prefetch", [pointer], kind)
+        builder.call(function, [place, *(ir.Constant(whole, value) for value in (1, 3, 1))])
+        return context.get_dummy_value()
+
+    return types.void(records, at), generate
+
+
+prefetch = cast("Callable[[Records, Index], None]", _prefetch)
+"""Load a record into the cache, which takes effect later, while other work is done; no record needs to be there."""
 
 
 @intrinsic
@@ -103,18 +139,18 @@ def turn_bits(most_out_links: int) -> int:
     raise ValueError(f"a node may have at most 65,534 links that leave it, received {most_out_links}")
 
 
-@compiled
+@_compiled
 def _set_bit(bitmap: Bitmap, at: Index) -> None:
     bitmap[at >> _WORD] |= _BIT << np.uint64(at & 63)
 
 
-@compiled
+@_compiled
 def _schedule(ring: Bitmap, at: Index, time: int, pass_no: int, pass_bits: int) -> None:
     """Schedule a visit of lane `at` in the first pass at or after `time`; never in the present one, `pass_no`."""
     _set_bit(ring[next_visit(time, pass_no, pass_bits) & (RING - 1)], at)
 
 
-@compiled
+@_compiled
 def _refill(
     vehicle: Index, cursor: Int32Array, starts: IntArray, ends: IntArray, route: LinkIds, links: Records, bits: int
 ) -> np.uint64:
@@ -137,7 +173,7 @@ def _refill(
     return word
 
 
-@compiled
+@_compiled
 def refill(
     turned: IntArray,
     vehicles: Records,
@@ -154,7 +190,7 @@ def refill(
         vehicles[vehicle].turns = _refill(vehicle, cursor, starts, ends, route, links, bits)
 
 
-@compiled
+@_inlined
 def _slot(lane: Record, exits: Int32Array) -> int:
     """Return when `lane` can take one more vehicle, NEVER while it is full."""
     before = LONG_AGO
@@ -166,9 +202,22 @@ def _slot(lane: Record, exits: Int32Array) -> int:
     return entry_slot(lane.last_in, lane.headway, lane.count, lane.storage, lane.hole, before)
 
 
-@compiled
-def _lanes_ahead(
+@_inlined
+def _place(link: Record, code: np.uint64, arrive: np.uint64) -> Index:
+    """Return where the lanes of `link` for a turn stand in `turn_lanes` and `turn_reach`."""
+    return np.int64(link.first_turn) + (np.int64(0) if code == arrive else np.int64(code))
+
+
+@_inlined
+def _is_one(lanes: np.uint64) -> bool:
+    """Return whether a set of lanes has no more than one."""
+    return bool(lanes & (lanes - _BIT) == _LOW)
+
+
+@_inlined
+def _preferred(
     onto: Index,
+    allowed: np.uint64,
     turns: np.uint64,
     bits: int,
     of_class: Index,
@@ -177,25 +226,23 @@ def _lanes_ahead(
     movements: Records,
     turn_lanes: Bitmap,
     turn_reach: Bitmap,
-) -> tuple[np.uint64, np.uint64]:
-    """Return the lanes of link `onto` that allow the first of `turns`, and those that also lead on for two more."""
+) -> np.uint64:
+    """Return those of the lanes of link `onto` `allowed` for the first of `turns` that also lead on for two more."""
     low = np.uint64((1 << bits) - 1)
     link = links[onto]
     code = turns & low
-    place = link.first_turn + (np.int64(0) if code == low else np.int64(code))
-    allowed = turn_lanes[of_class, place]
     # With one lane there is no choice, and where all lanes lead everywhere none is preferred.
-    if code == low or allowed & (allowed - _BIT) == _LOW or turn_reach[place] == ALL_LANES:
-        return allowed, allowed
+    if code == low or _is_one(allowed) or turn_reach[_place(link, code, low)] == ALL_LANES:
+        return allowed
     turn = np.int64(code) - 1
     following = link.first_out + turn
     goal = _lanes_after(
         following, turns >> np.uint64(bits), bits, of_class, lanes, links, movements, turn_lanes, turn_reach
     )
-    return allowed, _leading_to(goal, allowed, link, turn, lanes, movements, turn_reach)
+    return _leading_to(goal, allowed, link, turn, lanes, movements, turn_reach)
 
 
-@compiled
+@_inlined
 def _leading_to(
     goal: np.uint64,
     allowed: np.uint64,
@@ -216,7 +263,7 @@ def _leading_to(
     return best if best != _LOW else allowed
 
 
-@compiled
+@_inlined
 def _lanes_after(
     at: Index,
     turns: np.uint64,
@@ -232,18 +279,17 @@ def _lanes_after(
     low = np.uint64((1 << bits) - 1)
     link = links[at]
     code = turns & low
-    place = link.first_turn + (np.int64(0) if code == low else np.int64(code))
+    place = _place(link, code, low)
     allowed: np.uint64 = turn_lanes[of_class, place]
     second = (turns >> np.uint64(bits)) & low
     if code == low or second == _LOW or turn_reach[place] == ALL_LANES:
         return allowed
     turn = np.int64(code) - 1
-    following = links[link.first_out + turn].first_turn
-    goal = turn_lanes[of_class, following + (np.int64(0) if second == low else np.int64(second))]
+    goal = turn_lanes[of_class, _place(links[link.first_out + turn], second, low)]
     return _leading_to(goal, allowed, link, turn, lanes, movements, turn_reach)
 
 
-@compiled
+@_inlined
 def _choose(
     link: Record,
     allowed: np.uint64,
@@ -260,9 +306,13 @@ def _choose(
     If all are full, the lane is the first without another's claim, or else the first, and the time is NEVER.
     """
     best, slot, least, full = -1, NEVER, NEVER, -1
-    for k in range(link.lanes):
-        if not (allowed >> np.uint64(k)) & _BIT:
-            continue
+    left = allowed & (ALL_LANES >> np.uint64(64 - link.lanes))
+    if _is_one(left):
+        best = link.first_lane + np.int64(trailing_zeros(left))
+        return best, _slot(lanes[best], exits)
+    while left != _LOW:
+        k = np.int64(trailing_zeros(left))
+        left &= left - _BIT
         lane = link.first_lane + k
         time = _slot(lanes[lane], exits)
         if time == NEVER:
@@ -276,7 +326,7 @@ def _choose(
     return (best, slot) if best >= 0 else (full, NEVER)
 
 
-@compiled
+@_compiled
 def _claim(target: Index, at: Index, ready: int, served: int, virtual: int, lanes: Records, held: Records) -> bool:
     """Claim the next entry of lane `target` unless another with a lower tag has; return whether `at` has the claim."""
     other = lanes[target].claim
@@ -288,7 +338,7 @@ def _claim(target: Index, at: Index, ready: int, served: int, virtual: int, lane
     return True
 
 
-@compiled
+@_compiled
 def _goes_first(
     target: Index, at: Index, slot: int, entry: int, served: int, virtual: int, lanes: Records, held: Records
 ) -> bool:
@@ -302,13 +352,13 @@ def _goes_first(
     return comes_first(other, held[target].claim_served, at, served, virtual)
 
 
-@compiled
+@_compiled
 def _release(claimed: Index, at: Index, lanes: Records) -> None:
     if claimed >= 0 and lanes[claimed].claim == at:
         lanes[claimed].claim = -1
 
 
-@compiled
+@_compiled
 def _enter(
     vehicle: Index,
     at: Index,
@@ -334,7 +384,7 @@ def _enter(
     lane.count += 1
 
 
-@compiled
+@_compiled
 def _leave(
     lane: Record, mover: Record, time: int, headway: int, onto: Index, exits: Int32Array, measured: IntArray
 ) -> None:
@@ -351,7 +401,7 @@ def _leave(
         measured[onto, 1] += max(0, time - mover.entry - lane.free)
 
 
-@compiled
+@_inlined
 def _foe_takes(
     movement: Record,
     time: int,
@@ -369,8 +419,7 @@ def _foe_takes(
 ) -> bool:
     """Return whether a vehicle that has the right of way could cross before `time` + `gap`."""
     for pair in range(movement.foe_first, movement.foe_last):
-        foe = movements[foes[pair, 0]]
-        lane = lanes[foe.lane]
+        lane = lanes[foes[pair, 1]]
         if lane.head < 0:
             continue
         other = vehicles[lane.head]
@@ -380,22 +429,22 @@ def _foe_takes(
         theirs = max(other.entry + lane.free, lane.discharge)
         if theirs >= time + gap:
             continue
-        state = held[foe.lane]
+        state = held[foes[pair, 1]]
         if state.vehicle == lane.head and state.full_pass >= pass_no - 1:
             continue
-        right = PROTECTED
+        foe, right = movements[foes[pair, 0]], PROTECTED
         if foe.window_first >= 0:
             theirs, right = green_at(theirs, windows, foe.window_first, foe.window_last, foe.cycle, foe.offset)
             if theirs >= time + gap:
                 continue
-        first_come = foes[pair, 1] == 1 and (foe.window_first < 0 or right != PROTECTED)
-        if first_come and (theirs > ready or (theirs == ready and foe.lane > at)):
+        first_come = foes[pair, 2] == 1 and (foe.window_first < 0 or right != PROTECTED)
+        if first_come and (theirs > ready or (theirs == ready and foes[pair, 1] > at)):
             continue
         return True
     return False
 
 
-@compiled
+@_compiled
 def _hold(vehicle: Index, at: Index, ready: int, why: int, lanes: Records, held: Records) -> None:
     """Note what holds `vehicle` at the end of lane `at`; claims last only while lanes ahead hold it."""
     state = held[at]
@@ -412,7 +461,7 @@ def _hold(vehicle: Index, at: Index, ready: int, why: int, lanes: Records, held:
         state.full_pass = -2
 
 
-@compiled
+@_compiled
 def _rotate(
     at: Index,
     pass_no: int,
@@ -453,10 +502,8 @@ def _rotate(
         if lane == at:
             break
     time = pass_no << pass_bits
-    heads = np.empty(length, dtype=np.int64)
-    for step in range(length):
+    for _ in range(length):
         here = lanes[lane]
-        heads[step] = here.head
         mover = vehicles[here.head]
         if here.first_movement >= 0:
             movements[here.first_movement + np.int64(mover.turns & low_bits) - 1].last_pass = time
@@ -464,15 +511,17 @@ def _rotate(
         _leave(here, mover, time, here.headway, ahead, exits, measured)
         mover.turns >>= shift
         _release(held[lane].claimed, lane, lanes)
-        held[lane].claimed = held[lane].vehicle = -1
+        held[lane].claimed = -1
         lane = held[lane].full_lane
-    for step in range(length):
+    for _ in range(length):
+        head = np.int64(held[lane].vehicle)
+        held[lane].vehicle = -1
         lane = held[lane].full_lane
         here = lanes[lane]
-        loss = slower(heads[step], here.link, pace, length_m, here.free)
-        _enter(heads[step], lane, time, loss, here, vehicles, ring, pass_no, pass_bits)
-        if log.shape[0] > 0 and heads[step] & (log_every - 1) == 0:
-            log[counts.logged] = log_row(heads[step] // log_every, time, lane - links[here.link].first_lane)
+        loss = slower(head, here.link, pace, length_m, here.free)
+        _enter(head, lane, time, loss, here, vehicles, ring, pass_no, pass_bits)
+        if log.shape[0] > 0 and head & (log_every - 1) == 0:
+            log[counts.logged] = log_row(head // log_every, time, lane - links[here.link].first_lane)
             counts.logged += 1
     for _ in range(length):
         here = lanes[lane]
@@ -483,13 +532,13 @@ def _rotate(
     return True
 
 
-@compiled
+@_compiled
 def log_row(vehicle: Index, time: int, lane: Index) -> Index:
     """Return a row of the log: ascending by vehicle, then by time."""
     return (np.int64(vehicle) << (LOG_TIME_BITS + LOG_LANE_BITS)) | (np.int64(time) << LOG_LANE_BITS) | np.int64(lane)
 
 
-@compiled
+@_compiled
 def unread(turns: np.uint64, bits: int) -> int:
     """Return the number of links in a turn word."""
     low_bits = np.uint64((1 << bits) - 1)
@@ -500,7 +549,7 @@ def unread(turns: np.uint64, bits: int) -> int:
     return unread
 
 
-@compiled
+@_compiled
 def _seek(
     target: Index, at: Index, ready: int, virtual: int, move: Index, lanes: Records, held: Records, movements: Records
 ) -> None:
@@ -514,7 +563,7 @@ def _seek(
         state.claimed = target
 
 
-@compiled
+@_compiled
 def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls would slow it down
     lanes: Records,
     held: Records,
@@ -617,6 +666,8 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                 at = (word << _WORD) + np.int64(trailing_zeros(pending))
                 pending &= pending - _BIT
                 lane = lanes[at]
+                if pending != _LOW:
+                    prefetch(vehicles, lanes[(word << _WORD) + np.int64(trailing_zeros(pending))].head)
                 while lane.head >= 0:
                     vehicle = np.int64(lane.head)
                     mover = vehicles[vehicle]
@@ -624,6 +675,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                     if ready > now:
                         _schedule(ring, at, ready, pass_no, pass_bits)
                         break
+                    prefetch(vehicles, mover.next)
                     turns = mover.turns
                     if (turns >> last_known) & low_bits == _LOW:
                         cursor[vehicle] -= unread(turns, bits)
@@ -657,17 +709,26 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                             slot = _slot(lanes[target], exits)
                         else:
                             of_class = np.int64(vehicle_class[vehicle]) if by_class else np.int64(0)
-                            allowed, preferred = _lanes_ahead(
-                                onto,
-                                turns >> turn_shift,
-                                bits,
-                                of_class,
-                                lanes,
-                                links,
-                                movements,
-                                turn_lanes,
-                                turn_reach,
-                            )
+                            ahead_turns, memo = turns >> turn_shift, held[at]
+                            allowed = preferred = turn_lanes[of_class, _place(ahead, ahead_turns & low_bits, low_bits)]
+                            # Preferences depend on turns and class alone; vehicles that are held try again, half a
+                            # time for each crossing of a busy grid.
+                            if memo.turns == turns and memo.of_class == of_class:
+                                preferred = memo.preferred
+                            elif not _is_one(allowed):
+                                preferred = _preferred(
+                                    onto,
+                                    allowed,
+                                    ahead_turns,
+                                    bits,
+                                    of_class,
+                                    lanes,
+                                    links,
+                                    movements,
+                                    turn_lanes,
+                                    turn_reach,
+                                )
+                                memo.turns, memo.of_class, memo.preferred = turns, of_class, preferred
                             target, slot = _choose(
                                 ahead, allowed, preferred, ready, crossing, at, lanes, exits, rules.other_lane
                             )
@@ -834,8 +895,9 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                         slot = _slot(lanes[target], exits)
                     else:
                         of_class = np.int64(vehicle_class[vehicle]) if by_class else np.int64(0)
-                        allowed, preferred = _lanes_ahead(
-                            at, mover.turns, bits, of_class, lanes, links, movements, turn_lanes, turn_reach
+                        allowed = turn_lanes[of_class, _place(link, mover.turns & low_bits, low_bits)]
+                        preferred = _preferred(
+                            at, allowed, mover.turns, bits, of_class, lanes, links, movements, turn_lanes, turn_reach
                         )
                         target, slot = _choose(
                             link, allowed, preferred, ready, 0, len(lanes) + at, lanes, exits, rules.other_lane

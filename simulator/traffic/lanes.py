@@ -58,7 +58,8 @@ HELD = np.dtype(
     [
         ("vehicle", np.int32),  # the first vehicle of the lane, which the next fields are about; -1 for none
         ("ready_since", np.int32),  # when it could first leave
-        ("why", np.int32),  # what held it last: FREE, FULL, RED or GAP
+        ("why", np.int16),  # what held it last: FREE, FULL, RED or GAP
+        ("of_class", np.int16),  # class and turns of a vehicle for which lanes ahead were preferred last
         ("full_pass", np.int32),  # last pass in which all lanes ahead of it were full
         ("full_lane", np.int32),  # one of them
         ("blocked_since", np.int32),  # pass from which it has been blocked by full lanes, -1 if it is not
@@ -68,9 +69,11 @@ HELD = np.dtype(
         ("served", np.int32),  # tag of the plain movements of the lane; see `MOVEMENT`
         ("claim_served", np.int32),  # tag of the movement that has a claim on the lane
         ("claim_ready", np.int32),  # when its vehicle can enter at the earliest
+        ("turns", np.uint64),
+        ("preferred", np.uint64),  # lanes of the next link that lead on for these turns
     ]
 )
-"""State of a lane that is touched only for vehicles that are held."""
+"""State of a lane that is touched only for vehicles that are held, or choose a lane."""
 
 MOVEMENT = np.dtype(
     [
@@ -136,7 +139,7 @@ class LinkPhysics:
     windows
         (windows, 3) int32: green windows; see `green_at`.
     foes
-        (pairs, 2) int32: a movement to yield to, and whether it yields too.
+        (pairs, 3) int32: a movement to yield to, its lane, and whether it yields too.
     turn_lanes
         (classes, link and turn) uint64: lanes from which a turn is allowed, a bit each. The first of a link has the
         lanes on which a trip may end.
@@ -239,7 +242,7 @@ class LinkPhysics:
             builder.entries,
             builder.movements,
             np.array(builder.windows, dtype=np.int32).reshape(-1, 3),
-            np.array(builder.foes, dtype=np.int32).reshape(-1, 2),
+            np.array(builder.foes, dtype=np.int32).reshape(-1, 3),
             builder.turn_lanes,
             builder.turn_reach,
             *builder.vehicles(classes),
@@ -267,7 +270,8 @@ class _Builder:
             self._reaction_s = np.full(len(links), driving.reaction_s)
             self._headway_s = moving_s + driving.reaction_s
         self.windows: list[tuple[int, int, int]] = []
-        self.foes: list[tuple[int, int]] = []
+        self._windows_at: dict[tuple[tuple[int, int, int], ...], int] = {}
+        self.foes: list[tuple[int, int, int]] = []
         self.movements = np.zeros(0, dtype=MOVEMENT)
 
     def units(self, seconds: Any) -> Any:
@@ -365,7 +369,7 @@ class _Builder:
         yields = {at: self._yields(at, ways, by_place) for at, ways in rows_of.items()}
         for at in sorted(yields):
             movements["foe_first"][at] = len(self.foes)
-            self.foes += [(foe, int(at in yields[foe])) for foe in sorted(yields[at])]
+            self.foes += [(foe, int(movements["lane"][foe]), int(at in yields[foe])) for foe in sorted(yields[at])]
             movements["foe_last"][at] = len(self.foes)
 
     def _permit(self, table: pd.DataFrame) -> None:
@@ -413,13 +417,16 @@ class _Builder:
             return
         record["cycle"] = self.units(cycle_s)
         record["offset"] = round((offset_s - start_s) % cycle_s / self._step_s * ONE_TICK)
-        record["window_first"] = len(self.windows)
         left = row.turn in ("left", "slight_left", "u_turn")
-        self.windows += [
+        used = tuple(
             (int(self.units(begin_s)) if begin_s else 0, int(self.units(end_s)), right)
             for begin_s, end_s, right in self._used(windows, cycle_s, clears=left)
-        ]
-        record["window_last"] = len(self.windows)
+        )
+        # Movements with equal windows share them, so that the cache holds those of many junctions.
+        record["window_first"] = first = self._windows_at.setdefault(used, len(self.windows))
+        if first == len(self.windows):
+            self.windows += used
+        record["window_last"] = first + len(used)
 
     def _green_windows(self, signals: pd.DataFrame | None) -> dict[Any, Any]:
         groups: dict[Any, Any] = {}
