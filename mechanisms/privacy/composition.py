@@ -39,13 +39,13 @@ COMPOSED = "; over T queries by composing a pair that dominates one query's, in 
 
 
 @runtime_checkable
-class HasPairs(Protocol):
+class HasLaws(Protocol):
     """A curve that is known from the laws of outputs."""
 
-    def pairs(self) -> Sequence[Pair]:
+    def laws(self) -> Sequence[Pair]:
         """Return pairs of masses (P, Q) of independent outputs, whose product dominates one query in both directions.
 
-        None where the curve is not known in this way.
+        Empty where the curve is not known in this way.
         """
 
 
@@ -199,8 +199,8 @@ class ComposedCurve:
 @lru_cache(maxsize=256)
 def _parts(curve: Curve, limit: float, fineness: int) -> tuple["GridPair", ...]:
     """Return independent pairs whose product dominates one query: those of its laws, or one from its curve."""
-    pairs = curve.pairs() if isinstance(curve, HasPairs) else ()
-    return _on_grid(pairs, OF_LAWS * fineness) if pairs else (grid_pair(curve, limit, fineness),)
+    laws = curve.laws() if isinstance(curve, HasLaws) else ()
+    return _on_grid(laws, OF_LAWS * fineness) if laws else (grid_pair(curve, limit, fineness),)
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,8 +6,10 @@ from dataclasses import dataclass, replace
 
 from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
 from mechanisms.privacy.composition import COMPOSED, composed
+from mechanisms.privacy.hockey_stick import Pair
 from mechanisms.privacy.published_differences import (
     POINTS,
+    differences_law,
     dominating_move_delta,
     moved_differences_delta,
     released_differences_delta,
@@ -168,6 +170,15 @@ class ReleasedDelta:
         if self.searched:
             return worst_move_delta(k=k, sampling=beta, epsilon=epsilon, crowd=crowd, other_crowd=other)
         return dominating_move_delta(k=k, sampling=beta, epsilon=epsilon, crowd=crowd, other_crowd=other, points=points)
+
+
+    def laws(self) -> tuple[Pair, ...]:
+        """Return the pairs that dominate one query for every crowd from the view's on; none if two crowds differ."""
+        crowd, moves = self.view.crowd or 1, self.view.adjacency == "move"
+        if moves and crowd != (self.view.other_crowd or 1):
+            return ()
+        law = differences_law(sampling=self.sampling, crowd=crowd, k=self.view.k, moves=moves, points=self.points)
+        return law.laws(moves=moves)
 
 
 def released_differences_claim(view: ReleasedDifferences, sampling: float) -> PrivacyClaim:
