@@ -242,7 +242,7 @@ def _largest_hidden(devices: int, queries: int, epsilon: float, delta: float) ->
 
     def excess(log_local: float) -> float:
         local = math.exp(log_local)
-        bound = composed(ClonesDelta(devices, local), queries, limit=local)(epsilon)
+        bound = composed(ClonesDelta.over(queries, devices, local), queries, limit=local)(epsilon)
         return max(math.log(bound / delta), -20.0) if bound > 0.0 else -20.0
 
     low, high = (math.log(local) for local in (max(epsilon / queries, LEAST_LOCAL), LARGEST_LOCAL))

@@ -15,8 +15,15 @@ from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON
 # Pairs (M, b) summed one by one, in about 30 ms. For more pairs, neighbouring M are merged into runs, at least so many.
 LARGEST_PAIR_SUM = 2**21
 LEAST_RUNS = 4
+# The same for a curve that is composed over queries, and so is evaluated a hundred times.
+COMPOSED_PAIR_SUM = 2**16
 # Tails of a below this are left out; they are far below what the windows leave out.
 LEAST_TAIL = 1e-60
+
+
+def pairs_over(queries: int) -> int:
+    """Return how many pairs (m, b) are summed one by one at each point of a curve that is composed over T queries."""
+    return LARGEST_PAIR_SUM if queries == 1 else COMPOSED_PAIR_SUM
 
 
 @dataclass(frozen=True)
@@ -147,7 +154,7 @@ class VariationRatioDelta:
 
 
 def split_pair(
-    p: NDArray[np.float64], q: NDArray[np.float64], others: NDArray[np.float64], devices: int
+    p: NDArray[np.float64], q: NDArray[np.float64], others: NDArray[np.float64], devices: int, pairs: int
 ) -> VariationRatioDelta:
     """Return the bound for shuffled reports of which one has the distribution p or q.
 
@@ -162,6 +169,8 @@ def split_pair(
         The distributions of any other device's report, for every truth that it may have.
     devices : int
         n.
+    pairs : int
+        Pairs (m, b) that are summed one by one.
     """
     shared = (p > 0.0) & (q > 0.0)
     more, less = p[shared], q[shared]
@@ -180,6 +189,7 @@ def split_pair(
         cover=float((greatest / np.maximum(others[:, shared], LEAST_TAIL)).max(initial=1.0)),
         apart=float(p[~shared].sum()),
         other_apart=float(q[~shared].sum()),
+        pairs=pairs,
     )
 
 

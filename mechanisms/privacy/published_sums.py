@@ -15,7 +15,7 @@ import numpy as np
 
 from mechanisms.parameter import ParameterError
 from mechanisms.privacy.binomial import LEFT_OUT
-from mechanisms.privacy.blanket import split_pair
+from mechanisms.privacy.blanket import pairs_over, split_pair
 from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON, ConstantDelta, PrivacyClaim
 from mechanisms.privacy.composition import COMPOSED, FINENESS, composed
 from mechanisms.privacy.hockey_stick import Pair, pair_curve, pair_of_curve
@@ -374,7 +374,7 @@ def answer_sums_claim(
     moves = view.adjacency == "move"
     counted = max(view.counted or 1, view.crowd or 1)
     rows = [np.multiply.outer(*pair).ravel() for pair in ((yes, no), (no, yes), (no, no))] if moves else [yes, no]
-    single = split_pair(rows[0], rows[1], np.array(rows), counted)
+    single = split_pair(rows[0], rows[1], np.array(rows), counted, pairs_over(view.queries))
     curve = composed(single, view.queries, limit=linked.epsilon / view.queries)
     over = "" if view.queries == 1 else COMPOSED
     basis = (

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mechanisms.parameter import check_epsilon
 from mechanisms.privacy.binomial import LEFT_OUT, mass_above, mass_at, mass_up_to, window
-from mechanisms.privacy.blanket import BlanketDelta, VariationRatioDelta
+from mechanisms.privacy.blanket import BlanketDelta, VariationRatioDelta, pairs_over
 from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON, LARGEST_EPSILON, ConstantDelta, PrivacyClaim
 from mechanisms.privacy.composition import COMPOSED, at_least_once, composed
 from mechanisms.privacy.rounding import rounded_up
@@ -17,6 +17,8 @@ from mechanisms.privacy.view import Shuffled
 
 # Most numbers of clones evaluated one by one; a wider window is cut into this many runs of neighbouring numbers.
 LARGEST_SUM = 2**13
+# The same for a curve that is composed over queries, and so is evaluated a hundred times.
+COMPOSED_SUM = 2**8
 
 
 @dataclass(frozen=True)
@@ -35,10 +37,18 @@ class ClonesDelta:
         n.
     epsilon : float
         ε₀ of one report, at δ = 0; finite.
+    runs : int
+        Most numbers of clones that are evaluated one by one.
     """
 
     devices: int
     epsilon: float
+    runs: int = LARGEST_SUM
+
+    @classmethod
+    def over(cls, queries: int, devices: int, epsilon: float) -> "ClonesDelta":
+        """Return the curve of one of T queries."""
+        return cls(devices, epsilon) if queries == 1 else cls(devices, epsilon, COMPOSED_SUM)
 
     def __call__(self, epsilon: float) -> float:
         """Return the bound of δ, including the mass that the window over M leaves out, at most 1e-30.
@@ -49,7 +59,7 @@ class ClonesDelta:
         epsilon = min(check_epsilon(epsilon), LARGEST_EPSILON)
         first, masses = window(self.devices - 1, math.exp(-self.epsilon))
         left_out = LEFT_OUT if len(masses) < self.devices else 0.0
-        starts = np.arange(0, len(masses), -(-len(masses) // LARGEST_SUM))
+        starts = np.arange(0, len(masses), -(-len(masses) // self.runs))
         delta = self.delta_among(first + starts, epsilon)
         return min(1.0, float(np.add.reduceat(masses, starts) @ delta) + left_out)
 
@@ -169,7 +179,7 @@ def shuffled_claim(
     else:
         over = COMPOSED
     fresh = 1 if single is None else view.queries
-    clones = composed(ClonesDelta(view.devices, start.epsilon), fresh, limit=start.epsilon)
+    clones = composed(ClonesDelta.over(fresh, view.devices, start.epsilon), fresh, limit=start.epsilon)
     tighter = None if stronger is None else composed(stronger, fresh, limit=start.epsilon)
     basis = (
         f"Hiding among the clones (Feldman, McMillan and Talwar 2021): the exact δ of its dominating pair for any "
@@ -222,7 +232,8 @@ def shuffled_value_claim(
     unsampled = float(blanks.sum())
     even = least == blanks.max()  # of k-ary randomized response; there may be a million
     rest = (len(others) * least if even else math.fsum(others.tolist())) / unsampled
-    blanket = BlanketDelta(view.devices, sampling, unsampled, least / unsampled, second / unsampled, rest)
+    pairs = pairs_over(view.queries)
+    blanket = BlanketDelta(view.devices, sampling, unsampled, least / unsampled, second / unsampled, rest, pairs)
     curve = composed(blanket, view.queries, limit=local.epsilon / view.queries)
     basis = (
         "Privacy blanket (Balle, Bell, Gascón and Nissim 2019): the exact δ of one report among the others' blanks for "
