@@ -289,7 +289,7 @@ class Search:
         self.shape: Shape = ()
         self.cut_short: str | None = None
         self._made: list[float] = []  # the best score so far when each candidate was made
-        self._tried: set[Shape] = set()
+        self._tried: set[str] = set()
 
     def run(self, starts: tuple[Shape, ...]) -> None:
         """Search from the given shapes, until the step is small enough or the limit of candidates is reached."""
@@ -330,11 +330,19 @@ class Search:
             yield tuple(x + step * y for x, y in zip(self.shape, move, strict=True))
 
     def _offer(self, shape: Shape) -> None:
-        """Clip a shape to the unit cube, evaluate it if it is new, and keep it if it is the best so far."""
+        """Clip a shape to the unit cube, evaluate it if it is new, and keep it if it is the best so far.
+
+        Shapes that are rounded to the same parameters, such as a threshold, are the same.
+        """
         shape = tuple(min(max(x, 0.0), 1.0) for x in shape)
-        if shape in self._tried:
+        try:
+            made = self.make(self.goal, shape, self.dial.value(0.0))
+            parameters = f"{made.parameters} {made.release}"
+        except ParameterError:
+            parameters = f"{shape}"
+        if parameters in self._tried:
             return
-        self._tried.add(shape)
+        self._tried.add(parameters)
         improvement = self._improvement(shape)
         if improvement is not None and (self.best is None or improvement.score < self.best.score * (1.0 - LEAST_GAIN)):
             self.best, self.shape = improvement, shape

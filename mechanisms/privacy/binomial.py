@@ -118,6 +118,17 @@ def _with_deep(
     return result
 
 
+def run_starts(masses: NDArray[np.float64], runs: int) -> NDArray[np.int64]:
+    """Return the first index of each of at most so many runs of neighbouring values, short where the masses are great.
+
+    Each run has about the same sum of the masses' roots.
+    """
+    if len(masses) <= runs:
+        return np.arange(len(masses))
+    shares = np.cumsum(np.sqrt(masses))
+    return np.unique(np.searchsorted(shares, shares[-1] / runs * np.arange(runs)))
+
+
 def window(n: int, p: float) -> tuple[int, NDArray[np.float64]]:
     """Return the first value of a window and P[Bin(n, p) = k] for each k in it; the masses sum to 1.
 

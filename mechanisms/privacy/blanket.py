@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mechanisms.compiled import compiled
 from mechanisms.parameter import check_epsilon
-from mechanisms.privacy.binomial import LEFT_OUT, mass_above, mass_at, mass_up_to, window
+from mechanisms.privacy.binomial import LEFT_OUT, mass_above, mass_at, mass_up_to, run_starts, window
 from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON
 
 # Pairs (M, b) summed one by one, in about 30 ms. For more pairs, neighbouring M are merged into runs, at least so many.
@@ -236,7 +236,7 @@ def positive_mean(
     high, last_masses = window(first + len(masses), down)
     width = high + len(last_masses) - low
     runs = max(pairs // width, LEAST_RUNS)
-    starts = np.arange(0, len(masses), -(-len(masses) // runs))
+    starts = run_starts(masses, runs)
     draws = np.asarray(first + 1 + starts, dtype=np.float64)
     # a contributes from t + 1 on, t = start + climb·b.
     start, climb = draws * level / rise, fall / rise

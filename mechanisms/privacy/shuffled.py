@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.parameter import check_epsilon
-from mechanisms.privacy.binomial import LEFT_OUT, mass_above, mass_at, mass_up_to, window
+from mechanisms.privacy.binomial import LEFT_OUT, mass_above, mass_at, mass_up_to, run_starts, window
 from mechanisms.privacy.blanket import BlanketDelta, VariationRatioDelta, pairs_over
 from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON, LARGEST_EPSILON, ConstantDelta, PrivacyClaim
 from mechanisms.privacy.composition import COMPOSED, at_least_once, composed
@@ -59,7 +59,7 @@ class ClonesDelta:
         epsilon = min(check_epsilon(epsilon), LARGEST_EPSILON)
         first, masses = window(self.devices - 1, math.exp(-self.epsilon))
         left_out = LEFT_OUT if len(masses) < self.devices else 0.0
-        starts = np.arange(0, len(masses), -(-len(masses) // self.runs))
+        starts = run_starts(masses, self.runs)
         delta = self.delta_among(first + starts, epsilon)
         return min(1.0, float(np.add.reduceat(masses, starts) @ delta) + left_out)
 
