@@ -17,6 +17,8 @@ Curve: TypeAlias = Callable[[float], float]
 Floats: TypeAlias = NDArray[np.float64]
 # The curve of one query is taken as flat from where it is at most this, or this share above its last value.
 LEAST_DELTA, LEAST_FALL = 1e-22, 1e-3
+# How often ε is halved together, and at most, to find the scale of a curve.
+HALVINGS, MOST_HALVINGS = 20, 60
 # Points of a curve up to the root mean square loss; above it, times the fineness, those a unit of ln ε. These are about
 # a hundred, which make an ε too large by a few tenths of a percent.
 FINENESS, PROPORTION = 10, 4
@@ -47,6 +49,14 @@ class HasLaws(Protocol):
 
         Empty where the curve is not known in this way.
         """
+
+
+@runtime_checkable
+class HasEach(Protocol):
+    """A curve that computes δ at many ε faster together than one by one."""
+
+    def each(self, epsilons: Floats) -> Floats:
+        """Return δ at each ε ≥ 0."""
 
 
 @dataclass(frozen=True)
@@ -227,46 +237,47 @@ class GridPair:
 
 def grid_pair(curve: Curve, limit: float = math.inf, fineness: int = FINENESS) -> GridPair:
     """Return a pair whose curve connects points of the curve of one query, and is nowhere below it."""
+    # The curve at ε halved again and again, from its end on; more of them where it falls far before its end.
+    high = min(limit, LARGEST_CROWD_EPSILON)
+    epsilons, deltas = np.zeros(0), np.zeros(0)
     distance = min(curve(0.0), 1.0)
-    end, last = _end(curve, limit)
+    while len(epsilons) < MOST_HALVINGS and (not len(epsilons) or deltas[-1] - deltas[0] < (distance - deltas[0]) / 2.0):
+        more = high * 0.5 ** np.arange(len(epsilons), len(epsilons) + HALVINGS)
+        epsilons, deltas = np.append(epsilons, more), np.append(deltas, _each(curve, more))
+        if high == limit:
+            deltas[0] = 0.0
+    # It is taken as flat where it hardly falls.
+    flat = deltas <= max(LEAST_DELTA, float(deltas[0]) * (1.0 + LEAST_FALL))
+    first = len(flat) if flat.all() else int(flat.argmin())
+    end, last = float(epsilons[first - 1]), float(deltas[first - 1])
+    if first < len(flat):
+        between = np.linspace(epsilons[first], end, 9)[1:-1]
+        heights = _each(curve, between)
+        near = np.flatnonzero(heights <= max(LEAST_DELTA, float(deltas[0]) * (1.0 + LEAST_FALL)))
+        if len(near):
+            end, last = float(between[near[0]]), float(heights[near[0]])
     if distance - last <= LEAST_DELTA:
         return GridPair(1.0, np.zeros(0, dtype=np.int64), np.zeros(0), distance)
     # Root mean square loss: half its square is the mean loss under P, ∫ (1 + e^−ε)·δ(ε) dε, here from chords.
-    epsilons, deltas = [end], [last]
-    while deltas[-1] - last < (distance - last) / 2.0 and len(epsilons) < 60:
-        epsilons.append(epsilons[-1] / 2.0)
-        deltas.append(curve(epsilons[-1]))
-    x, y = np.array([*epsilons, 0.0]), np.array([*deltas, distance])
+    x, y = np.array([end, *epsilons[first:], 0.0]), np.array([last, *deltas[first:], distance])
     spread = math.sqrt(2.0 * -np.trapezoid((1.0 + np.exp(-x)) * y, x))
     grid = min(math.ceil(fineness * end / min(spread, end)), LARGEST_GRID)
     width, points = end / grid, [0]
     while points[-1] < grid:
         points.append(min(points[-1] + max(1, points[-1] // (PROPORTION * fineness)), grid))
-    heights = [distance, *(curve(k * width) for k in points[1:-1]), last]
+    heights = np.array([distance, *_each(curve, np.array(points[1:-1]) * width), last])
     # A convex h with h(x) = 1 − x + x·h(1/x) has a slope of at least (h(1) − 1)/2 from 1 on, so a greater bound of h(1)
     # than the others allow is lowered. Otherwise the masses would add up to more than 1.
     growth = np.expm1(np.array(points[1:]) * width)
-    heights[0] = min(distance, float(((2.0 * np.array(heights[1:]) + growth) / (2.0 + growth)).min()))
-    return _connect(width, points, [min(1.0, height * (1.0 + ROUNDING)) for height in heights])
+    heights[0] = min(distance, float(((2.0 * heights[1:] + growth) / (2.0 + growth)).min()))
+    return _connect(width, points, np.minimum(1.0, heights * (1.0 + ROUNDING)).tolist())
 
 
-def _end(curve: Curve, limit: float) -> tuple[float, float]:
-    """Return the ε from which a curve is taken as flat, and its height there: 0 at the limit."""
-    high = min(limit, LARGEST_CROWD_EPSILON)
-    last = 0.0 if high == limit else curve(high)
-    enough = max(LEAST_DELTA, last * (1.0 + LEAST_FALL))
-    low, height = high / 2.0, curve(high / 2.0)
-    while height <= enough and low > 1e-12:
-        high, last = low, height
-        low, height = high / 2.0, curve(high / 2.0)
-    for _ in range(3):
-        middle = (low + high) / 2.0
-        height = curve(middle)
-        if height <= enough:
-            high, last = middle, height
-        else:
-            low = middle
-    return high, last
+def _each(curve: Curve, epsilons: Floats) -> Floats:
+    """Return δ at each ε, together where the curve can."""
+    if isinstance(curve, HasEach):
+        return curve.each(epsilons)
+    return np.array([curve(epsilon) for epsilon in epsilons.tolist()])
 
 
 def _connect(width: float, points: list[int], heights: list[float]) -> GridPair:

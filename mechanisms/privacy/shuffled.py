@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from mechanisms.parameter import check_epsilon
 from mechanisms.privacy.binomial import LEFT_OUT, mass_above, mass_at, mass_up_to, run_starts, window
@@ -18,7 +18,7 @@ from mechanisms.privacy.view import Shuffled
 # Most numbers of clones evaluated one by one; a wider window is cut into this many runs of neighbouring numbers.
 LARGEST_SUM = 2**13
 # The same for a curve that is composed over queries, and so is evaluated a hundred times.
-COMPOSED_SUM = 2**8
+COMPOSED_SUM = 2**9
 
 
 @dataclass(frozen=True)
@@ -56,14 +56,17 @@ class ClonesDelta:
         One more clone never increases δ, so the first M of a run of neighbouring numbers bounds the others. With a
         window of more than 8,192 values this adds less than a hundred-thousandth of δ.
         """
-        epsilon = min(check_epsilon(epsilon), LARGEST_EPSILON)
+        return float(self.each(np.array([min(check_epsilon(epsilon), LARGEST_EPSILON)]))[0])
+
+    def each(self, epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the bound at each ε."""
         first, masses = window(self.devices - 1, math.exp(-self.epsilon))
         left_out = LEFT_OUT if len(masses) < self.devices else 0.0
         starts = run_starts(masses, self.runs)
-        delta = self.delta_among(first + starts, epsilon)
-        return min(1.0, float(np.add.reduceat(masses, starts) @ delta) + left_out)
+        shares = np.add.reduceat(masses, starts)
+        return np.minimum(1.0, self.delta_among(first + starts, epsilons[:, np.newaxis]) @ shares + left_out)
 
-    def delta_among(self, clones: NDArray[np.int64], epsilon: float) -> NDArray[np.float64]:
+    def delta_among(self, clones: NDArray[np.int64], epsilon: ArrayLike) -> NDArray[np.float64]:
         """Return δ given the number of clones M.
 
         The likelihood ratio of A = a rises with a. With y = 1 − x the first hypothesis is more likely by a factor above
@@ -78,24 +81,23 @@ class ClonesDelta:
         ----------
         clones : (…) int64
             M, at least 0.
-        epsilon : float
+        epsilon : float or (…) float64
             At least 0, at most 700.
 
         Returns
         -------
         (…) float64
+            Of the common shape.
         """
         apart = math.tanh(self.epsilon / 2.0)
         towards = 1.0 / (1.0 + math.exp(-self.epsilon))
         away = math.exp(-self.epsilon) * towards
-        growth = math.expm1(epsilon)
+        growth = np.expm1(epsilon)
         gain = apart - growth * away
-        if gain <= 0.0:
-            return np.zeros(clones.shape)
         share = (apart + growth * towards) / (apart * (2.0 + growth))
         last = np.minimum(np.floor((clones + 1) * share), clones)
         delta = gain * mass_at(last, clones, 0.5) - growth * mass_above(last, clones, 0.5)
-        return np.maximum(delta, 0.0)
+        return np.where(gain > 0.0, np.maximum(delta, 0.0), 0.0)
 
 
 @dataclass(frozen=True)
