@@ -107,7 +107,8 @@ class ViewBound:
         fixed : bool
             Whether a search uses only this ε and δ. The δ of amplification by clones depends on the mechanism only
             through a report's ε₀, and increases with it. So the greatest ε₀ allowed is computed once, and the margin is
-            how far ln ε₀ is above it, instead of a margin of δ.
+            how far ln ε₀ is above it, instead of a margin of δ. Up to it the margin is at most −1: a root there would
+            hide one beyond it, where another bound holds.
         """
         least = math.inf
         parts = (part for claim in (self.own, *self.made_from) for part in _parts(claim))
@@ -116,7 +117,8 @@ class ViewBound:
             clones, queries = _single(curve.shuffled) if isinstance(curve, AmplifiedDelta) else (None, 1)
             if fixed and delta > 0.0 and isinstance(curve, AmplifiedDelta) and isinstance(clones, ClonesDelta):
                 most = _largest_hidden(clones.devices, queries, epsilon, delta)
-                least = min(least, math.log(clones.epsilon / most))
+                above = math.log(clones.epsilon / most)
+                least = min(least, above if above > 0.0 else above - 1.0)
                 left = curve.local
                 if curve.stronger is not None and least > 0.0:
                     left = PrivacyClaim.bound(left.epsilon, AmplifiedDelta(curve.stronger, left), left.basis)
@@ -174,7 +176,7 @@ ROUGH_FINENESS, ROUGH_PAIR_FINENESS = 2, 10
 # Points of an approximate curve of suppressed differences.
 ROUGH_POINTS = 150
 # Pairs that an approximate bound of shuffled reports sums, in about a millisecond.
-ROUGH_PAIRS = 2**15
+ROUGH_PAIRS = 2**13
 # The greatest margin, and the negative of the least.
 MOST_MARGIN = 50.0
 # The range in which a report's ε₀ is searched.

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import xlogy
 
 from mechanisms.compiled import compiled
 from mechanisms.parameter import check_epsilon
@@ -255,9 +256,13 @@ def positive_means(
     # a contributes from t + 1 on, t = start + climb·b.
     start, climb = draws * numbers[:, 2] / numbers[:, 0], numbers[:, 1] / numbers[:, 0]
     last = _last_outcome(draws, low, low + width - 1, start, climb, p)
+    means = np.zeros(len(draws))
+    some = last >= low
+    draws, start, numbers, last = draws[some], start[some], numbers[some], last[some]
+    climb = numbers[:, 1] / numbers[:, 0]
     trials = draws - last - 1.0
     t = np.floor(start + climb * last)
-    by_draws = _partial_means(
+    means[some] = _partial_means(
         draws,
         low,
         last,
@@ -269,21 +274,25 @@ def positive_means(
         start,
     )
     left_out = 10.0 * LEFT_OUT if width <= devices or len(masses) < devices else 0.0
-    return by_draws.reshape(len(level), -1) @ np.add.reduceat(masses, starts) + left_out
+    return means.reshape(len(level), -1) @ np.add.reduceat(masses, starts) + left_out
 
 
 def _last_outcome(
     draws: NDArray[np.float64], low: int, high: int, start: NDArray[np.float64], climb: NDArray[np.float64], p: float
 ) -> NDArray[np.float64]:
-    """Return, for each m, the largest b in low…high at which P[a > t(b)] is not negligible, by bisection; at least low.
+    """Return, for each m, the largest b in low…high at which P[a ≥ t(b)] may not be negligible; low − 1 if there is none.
 
-    The probability falls with b, since fewer draws are left and t rises.
+    By bisection, since the probability falls with b: fewer draws are left and t rises. Chernoff's bound of it for
+    Bin(n, p) at t > np is e^−(t·ln(t/np) + (n − t)·ln((n − t)/(n − np))).
     """
-    below, above = np.full(draws.shape, float(low)), np.minimum(draws, float(high)) + 1.0
+    below, above = np.full(draws.shape, low - 1.0), np.minimum(draws, float(high)) + 1.0
     while (above - below > 1.0).any():
         b = np.floor((below + above) / 2.0)
-        left = draws - b
-        enough = (left > 0.0) & (mass_above(np.floor(start + climb * b) - 1.0, left - 1.0, p) > LEAST_TAIL)
+        n, t = draws - b - 1.0, np.floor(start + climb * b)
+        rest, mean = np.maximum(n - t, 0.0), n * p
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rarity = xlogy(t, t / mean) + xlogy(rest, rest / (n - mean))
+        enough = (n >= 0.0) & ((t <= mean) | ((t <= n) & (rarity < -math.log(LEAST_TAIL))))
         below, above = np.where(enough, b, below), np.where(enough, above, b)
     return below
 

@@ -21,7 +21,7 @@ LEAST_DELTA, LEAST_FALL = 1e-22, 1e-3
 HALVINGS, MOST_HALVINGS = 20, 60
 # Points of a curve up to the root mean square loss; above it, times the fineness, those a unit of ln ε. These are about
 # a hundred, which make an ε too large by a few tenths of a percent.
-FINENESS, PROPORTION = 10, 4
+FINENESS, PROPORTION = 12, 4
 # Intervals of the grid up to the root mean square loss of a pair.
 PAIR_FINENESS = 200
 # The same for the laws of a query, times the fineness of a curve.
