@@ -25,7 +25,7 @@ FINENESS, PROPORTION = 12, 4
 # Intervals of the grid up to the root mean square loss of a pair.
 PAIR_FINENESS = 200
 # The same for the laws of a query, times the fineness of a curve.
-OF_LAWS = 10
+OF_LAWS = 5
 # Most steps of the grid of losses.
 LARGEST_GRID = 2**17
 # Every δ of one query is raised by this share, far more than its rounding error.

@@ -74,6 +74,7 @@ def moved_differences_delta(
     return max(moved_delta(_cell_law(n, beta, least), _cell_law(m, beta, least), epsilon), certain)
 
 
+@lru_cache(maxsize=64)
 def _cell_law(n: int, beta: float, least: int) -> SummedCellLaw:
     """Return the law of a cell's published difference; differences below `least` are one output."""
     first, present = window(n, beta)

@@ -283,8 +283,11 @@ class CrowdRatioDelta:
 
         What the window over b leaves out, at most 1e-30, is added.
         """
-        epsilon = min(check_epsilon(epsilon), LARGEST_CROWD_EPSILON)
-        n, factor = self.crowd, math.exp(epsilon)
+        return float(self.each(np.array([min(check_epsilon(epsilon), LARGEST_CROWD_EPSILON)]))[0])
+
+    def each(self, epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return δ at each ε."""
+        n, factor = self.crowd, np.exp(epsilons)[:, np.newaxis]
         first, masses = window(n, self.still)
         b = np.arange(first, first + len(masses), dtype=np.float64)
         others, p = n - b, min(self.up / max(1.0 - self.still, self.up), 1.0)
@@ -294,17 +297,17 @@ class CrowdRatioDelta:
         margin = level - n * factor
         t = np.ceil(margin / fall) - 1.0
         gain = (margin - fall * others * p) * mass_up_to(t - 1.0, fewer, p) + margin * (1.0 - p) * mass_at(t, fewer, p)
-        elsewhere = float(masses @ np.maximum(np.where(others > 0.0, gain, margin), 0.0)) / n + self.apart
+        elsewhere = np.maximum(np.where(others > 0.0, gain, margin), 0.0) @ masses / n + self.apart
         # There: E[(n − e^ε·level + e^ε·fall·a) 1{a ≥ t + 1}] given b.
         margin, rise = n - factor * level, factor * fall
         t = np.floor(-margin / rise)
         gain = (margin + rise * others * p) * mass_above(t, fewer, p) + (margin + rise * others) * p * mass_at(
             t, fewer, p
         )
-        there = float(masses @ np.maximum(gain, 0.0)) / n
+        there = np.maximum(gain, 0.0) @ masses / n
         certain = self.up**n if self.up_ratio == 0.0 else 0.0
         left_out = LEFT_OUT if len(masses) <= n and 0.0 < self.still < 1.0 else 0.0
-        return min(1.0, max(elsewhere, there, certain) + left_out)
+        return np.minimum(1.0, np.maximum(np.maximum(elsewhere, there), certain) + left_out)
 
     @property
     def epsilon(self) -> float:
