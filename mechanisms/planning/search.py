@@ -136,7 +136,7 @@ def set_dial(
         low,
         high,
         near=None if near is None else -met * dial.place(near),
-        tolerance=1e-8 if fine else 1e-5,
+        tolerance=1e-8 if fine else 3e-5,
     )
     if root is None:
         return None
