@@ -153,9 +153,22 @@ def bound_view(mechanism: PlannableMechanism, view: View, *, devices: int, rough
         Whether the curves are fast approximations, for a search.
     """
     stated = mechanism.claim(view)
-    claims = (stated,) if stated.delta_kind == "exact" else (stated, *_made_from(mechanism, view, devices))
+    alone = stated.delta_kind == "exact" or _is_of_sums(stated.curve)
+    claims = (stated,) if alone else (stated, *_made_from(mechanism, view, devices))
     stated, *made_from = (_rough_claim(claim) for claim in claims) if rough else claims
     return ViewBound(view, stated, tuple(made_from))
+
+
+def _is_of_sums(curve: Any) -> bool:
+    match curve:
+        case LeastDelta():
+            return any(_is_of_sums(claim.curve) for claim in curve.claims)
+        case AmplifiedDelta():
+            return _is_of_sums(curve.shuffled)
+        case ComposedCurve():
+            return _is_of_sums(curve.curve)
+        case _:
+            return isinstance(curve, SumsDelta | AnyTruthsDelta)
 
 
 def _made_from(mechanism: PlannableMechanism, view: View, devices: int) -> Iterator[PrivacyClaim]:
@@ -175,8 +188,8 @@ def _made_from(mechanism: PlannableMechanism, view: View, devices: int) -> Itera
 ROUGH_FINENESS, ROUGH_PAIR_FINENESS = 2, 10
 # Points of an approximate curve of suppressed differences.
 ROUGH_POINTS = 150
-# Pairs that an approximate bound of shuffled reports sums, in about a millisecond.
-ROUGH_PAIRS = 2**13
+# Pairs that an approximate bound of shuffled reports sums; over queries fewer.
+ROUGH_PAIRS = 2**15
 # The greatest margin, and the negative of the least.
 MOST_MARGIN = 50.0
 # The range in which a report's ε₀ is searched.
@@ -220,7 +233,7 @@ def _roughly(curve: Any) -> Any:
         case SumsDelta():
             rough = replace(curve, certified=False, leaving=_roughly(curve.leaving))
         case BlanketDelta() | VariationRatioDelta():
-            rough = replace(curve, pairs=ROUGH_PAIRS)
+            rough = replace(curve, pairs=min(ROUGH_PAIRS, curve.pairs // 16))
         case _:
             rough = curve
     return rough

@@ -119,14 +119,16 @@ def _with_deep(
 
 
 def run_starts(masses: NDArray[np.float64], runs: int) -> NDArray[np.int64]:
-    """Return the first index of each of at most so many runs of neighbouring values, short where the masses are great.
+    """Return the first index of each of at most twice so many runs of neighbouring values.
 
-    Each run has about the same sum of the masses' roots.
+    So many of equal length, which matters where only the tails do; these are divided where the masses are great, so
+    that the sums of the masses' roots are about equal.
     """
     if len(masses) <= runs:
         return np.arange(len(masses))
     shares = np.cumsum(np.sqrt(masses))
-    return np.unique(np.searchsorted(shares, shares[-1] / runs * np.arange(runs)))
+    by_mass = np.searchsorted(shares, shares[-1] / runs * np.arange(runs))
+    return np.unique(np.append(np.arange(0, len(masses), -(-len(masses) // runs)), by_mass))
 
 
 def window(n: int, p: float) -> tuple[int, NDArray[np.float64]]:
