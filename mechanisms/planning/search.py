@@ -24,7 +24,7 @@ Scale = Literal["log", "logit"]
 GRID = {1: 17, 2: 7}
 SPREAD_POINTS = 256
 # The local search ends when its step is this small, and accepts a shape only if its score is better by this share.
-LEAST_STEP, LEAST_GAIN = 5e-4, 1e-4
+LEAST_STEP, LEAST_GAIN = 1e-3, 1e-4
 # Exact evaluations by which a dial set approximately is moved on, and the least step worth one.
 MOST_ADVANCES, LEAST_ADVANCE = 5, 2e-4
 # The search for a shape uses at most this crowd: a larger one costs time and does not change the best shape.

@@ -108,7 +108,7 @@ class SumsDelta:
         if not self.certified:
             return max(self.at(corner, epsilon) for corner in self._corners(whole))
         for divisions in range(MOST_BOXES):
-            gap, corners = (GAP, 3) if divisions < FEW_BOXES else (WIDE_GAP, 1)
+            gap, corners = (GAP if divisions < FEW_BOXES else WIDE_GAP), (1 if divisions else 3)
             for box in offered:
                 if box is not None:
                     bound = self._delta(box, epsilon)
