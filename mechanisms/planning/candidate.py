@@ -377,8 +377,8 @@ class Candidate:
             return always if math.isfinite(always) else math.inf
         low, high = 0.0, LARGEST_EPSILON if self.target.epsilon is None else self.target.epsilon
         if not self.rough:
-            # A plan usually reaches the target's ε to a thousandth. If not, the approximate ε is near the exact one, and
-            # a few exact evaluations around it are enough.
+            # A plan usually reaches the target's ε to a thousandth. If not, the approximate ε is near the exact one,
+            # and a few exact evaluations around it are enough.
             approximate = replace(self, rough=True)
             # Approximate bounds that do not hold at the target's ε are of no use below it.
             if (

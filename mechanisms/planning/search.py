@@ -465,7 +465,7 @@ class Family:
         return self.starts is not _no_shapes
 
     def best(self, target: Target, limit: float = math.inf) -> Candidate | None:
-        """Return the best candidate that meets the target, or None; one above a limit of the score need not be found."""
+        """Return the best candidate that meets the target, or None; one above a limit of the score may be left out."""
         starts, candidates = tuple(self.starts(target)), list[Candidate]()
         guess = self.guess(target)
         if guess is not None:

@@ -71,7 +71,7 @@ class BlanketDelta:
     def each(self, epsilons: Floats) -> Floats:
         """Return the bound at each ε, the larger of both directions."""
         pairs = {(self.blank, self.other_blank), (self.other_blank, self.blank)}
-        return np.minimum(1.0, np.max([self._direction(*pair, epsilons) for pair in pairs], axis=0))
+        return np.asarray(np.minimum(1.0, np.max([self._direction(*pair, epsilons) for pair in pairs], axis=0)))
 
     def _direction(self, blank: float, other_blank: float, epsilons: Floats) -> Floats:
         """Return the hockey-stick divergence of the truth with `blank` against the truth with `other_blank`."""
@@ -139,7 +139,7 @@ class VariationRatioDelta:
     def each(self, epsilons: Floats) -> Floats:
         """Return the bound at each ε, the larger of both directions."""
         sides = {(self.up, self.down, self.apart), (self.down, self.up, self.other_apart)}
-        return np.minimum(1.0, np.max([self._direction(*side, epsilons) for side in sides], axis=0))
+        return np.asarray(np.minimum(1.0, np.max([self._direction(*side, epsilons) for side in sides], axis=0)))
 
     def _direction(self, up: float, down: float, apart: float, epsilons: Floats) -> Floats:
         """Return the bound of the hockey-stick divergence of the distribution with more of the part `up`."""
@@ -280,7 +280,7 @@ def positive_means(
 def _last_outcome(
     draws: NDArray[np.float64], low: int, high: int, start: NDArray[np.float64], climb: NDArray[np.float64], p: float
 ) -> NDArray[np.float64]:
-    """Return, for each m, the largest b in low…high at which P[a ≥ t(b)] may not be negligible; low − 1 if there is none.
+    """Return, for each m, the largest b in low…high at which P[a ≥ t(b)] may matter; low − 1 if there is none.
 
     By bisection, since the probability falls with b: fewer draws are left and t rises. Chernoff's bound of it for
     Bin(n, p) at t > np is e^−(t·ln(t/np) + (n − t)·ln((n − t)/(n − np))).

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -241,8 +241,10 @@ def grid_pair(curve: Curve, limit: float = math.inf, fineness: int = FINENESS) -
     high = min(limit, LARGEST_CROWD_EPSILON)
     epsilons, deltas = np.zeros(0), np.zeros(0)
     distance = min(curve(0.0), 1.0)
-    while len(epsilons) < MOST_HALVINGS and (not len(epsilons) or deltas[-1] - deltas[0] < (distance - deltas[0]) / 2.0):
-        more = high * 0.5 ** np.arange(len(epsilons), len(epsilons) + HALVINGS)
+    while not len(epsilons) or (
+        len(epsilons) < MOST_HALVINGS and deltas[-1] - deltas[0] < (distance - deltas[0]) / 2.0
+    ):
+        more = np.asarray(high * 0.5 ** np.arange(len(epsilons), len(epsilons) + HALVINGS), dtype=np.float64)
         epsilons, deltas = np.append(epsilons, more), np.append(deltas, _each(curve, more))
         if high == limit:
             deltas[0] = 0.0
@@ -273,10 +275,10 @@ def grid_pair(curve: Curve, limit: float = math.inf, fineness: int = FINENESS) -
     return _connect(width, points, np.minimum(1.0, heights * (1.0 + ROUNDING)).tolist())
 
 
-def _each(curve: Curve, epsilons: Floats) -> Floats:
+def _each(curve: Any, epsilons: Floats) -> Floats:
     """Return δ at each ε, together where the curve can."""
     if isinstance(curve, HasEach):
-        return curve.each(epsilons)
+        return np.asarray(curve.each(epsilons))
     return np.array([curve(epsilon) for epsilon in epsilons.tolist()])
 
 
@@ -322,8 +324,10 @@ class SummedLoss:
     def __init__(self, parts: Sequence[GridPair], queries: int) -> None:
         self.parts, self.queries = [part for part in parts if len(part.steps)], queries
         uncertain = math.prod(1.0 - part.certain for part in parts)
-        one = parts[0].certain if len(parts) == 1 or uncertain <= 0.0 else -math.expm1(
-            math.fsum(math.log1p(-part.certain) for part in parts)
+        one = (
+            parts[0].certain
+            if len(parts) == 1 or uncertain <= 0.0
+            else -math.expm1(math.fsum(math.log1p(-part.certain) for part in parts))
         )
         self.certain = at_least_once(one, queries)
         """Probability that a loss is infinite."""

@@ -177,7 +177,6 @@ class ReleasedDelta:
             return worst_move_delta(k=k, sampling=beta, epsilon=epsilon, crowd=crowd, other_crowd=other)
         return dominating_move_delta(k=k, sampling=beta, epsilon=epsilon, crowd=crowd, other_crowd=other, points=points)
 
-
     def laws(self) -> tuple[Pair, ...]:
         """Return the pairs that dominate one query for every crowd from the view's on; none if two crowds differ."""
         crowd, moves = self.view.crowd or 1, self.view.adjacency == "move"

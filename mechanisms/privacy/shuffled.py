@@ -307,7 +307,7 @@ class CrowdRatioDelta:
         there = np.maximum(gain, 0.0) @ masses / n
         certain = self.up**n if self.up_ratio == 0.0 else 0.0
         left_out = LEFT_OUT if len(masses) <= n and 0.0 < self.still < 1.0 else 0.0
-        return np.minimum(1.0, np.maximum(np.maximum(elsewhere, there), certain) + left_out)
+        return np.asarray(np.minimum(1.0, np.maximum(np.maximum(elsewhere, there), certain) + left_out))
 
     @property
     def epsilon(self) -> float:
