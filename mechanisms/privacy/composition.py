@@ -130,7 +130,7 @@ def _divided(masses: Floats, losses: Floats, certain: float, width: float) -> "G
     index = below.astype(np.int64) - first
     sums = np.bincount(index, masses - above, index.max() + 2) + np.bincount(index + 1, above, index.max() + 2)
     kept = np.flatnonzero(sums > 0.0)
-    return GridPair(width, kept + first, sums[kept], certain)
+    return GridPair(width, kept + first, np.asarray(sums[kept], dtype=np.float64), certain)
 
 
 def at_least_once(probability: float, queries: int) -> float:
