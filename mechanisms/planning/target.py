@@ -110,8 +110,8 @@ class Target:
         default=None,
         metadata=_stated(
             "Devices that are certain to be in the cell, for released views; for a move in both cells. By default "
-            "claims hold for any truths of the others where that is possible. Mechanisms whose published differences need a "
-            "crowd rely on the occupancy, which a plan states; if k is given, on none.",
+            "claims hold for any truths of the others where that is possible. Mechanisms whose published differences "
+            "need a crowd rely on the occupancy, which a plan states; if k is given, on none.",
             "DEVICES",
             at_least=1,
         ),

@@ -103,12 +103,25 @@ def _both_directions(composed: ComposedDelta) -> tuple["SummedLoss", "SummedLoss
     return SummedLoss(there, composed.queries), SummedLoss(back, composed.queries)
 
 
-def _on_grid(pairs: Sequence[Pair], fineness: int) -> tuple["GridPair", ...]:
-    """Return pairs whose curves connect the points of those given at the multiples of one interval for all of them."""
+def _on_grid(pairs: Sequence[Pair], fineness: int, least: float = 0.0) -> tuple["GridPair", ...]:
+    """Return pairs whose curves connect the points of those given at the multiples of one interval for all of them.
+
+    Losses that are exceeded with at most the probability `least` are taken as infinite, and the same probability of
+    the lowest losses is raised to the next: both bound the pair from above, and shorten the grid.
+    """
     given = []
     for p, q in pairs:
         both = (p > 0.0) & (q > 0.0)
-        given.append((p[both], np.log(p[both] / q[both]), math.fsum(p[q == 0.0])))
+        masses, losses, certain = p[both], np.log(p[both] / q[both]), math.fsum(p[q == 0.0])
+        if least > 0.0 and len(masses):
+            order = np.argsort(losses)
+            masses, losses = masses[order], losses[order]
+            tails = np.cumsum(masses[::-1])[::-1]
+            end = max(int((tails > least).sum()), 1)
+            certain += float(tails[end]) if end < len(tails) else 0.0
+            masses, losses = masses[:end], losses[:end]
+            losses = np.maximum(losses, losses[min(int((np.cumsum(masses) <= least).sum()), end - 1)])
+        given.append((masses, losses, certain))
     largest = max(float(np.abs(losses).max(initial=0.0)) for _, losses, _ in given)
     if largest == 0.0:
         return tuple(GridPair(1.0, np.zeros(0, dtype=np.int64), np.zeros(0), certain) for _, _, certain in given)
@@ -210,7 +223,7 @@ class ComposedCurve:
 def _parts(curve: Curve, limit: float, fineness: int) -> tuple["GridPair", ...]:
     """Return independent pairs whose product dominates one query: those of its laws, or one from its curve."""
     laws = curve.laws() if isinstance(curve, HasLaws) else ()
-    return _on_grid(laws, OF_LAWS * fineness) if laws else (grid_pair(curve, limit, fineness),)
+    return _on_grid(laws, OF_LAWS * fineness, least=LEAST_DELTA) if laws else (grid_pair(curve, limit, fineness),)
 
 
 @dataclass(frozen=True, eq=False)
@@ -336,7 +349,11 @@ class SummedLoss:
             self.width = self.parts[0].interval
             self.log_masses = [np.log(part.masses) for part in self.parts]
             squares = sum(float(part.masses @ (part.steps * self.width) ** 2) for part in self.parts)
-            self.tilts = np.append(0.0, 0.5 / math.sqrt(queries * squares) * 1.5 ** np.arange(24))
+            # From one that moves the mean by half its spread, or for rare losses from ½, on.
+            first = 0.5 / math.sqrt(queries * squares)
+            more = max(0, math.ceil(math.log(first / 0.5, 1.5)))
+            self.scale = first
+            self.tilts = np.append(0.0, first * 1.5 ** np.arange(-more, 24.0))
             self.log_means = self.log_mean(self.tilts)
 
     def log_mean(self, tilts: Floats) -> Floats:
@@ -372,7 +389,7 @@ class SummedLoss:
         """
         width, times = self.width, self.queries
         theta, log_mean = float(self.tilts[tilt]), float(self.log_means[tilt])
-        shifts = np.geomspace(1e-3, 1e3, SHIFTS) * float(self.tilts[1])
+        shifts = np.geomspace(1e-3, 1e3, SHIFTS) * self.scale
         above = (times * (self.log_mean(theta + shifts) - log_mean) - LEFT_OUT_LOG) / shifts
         below = -(times * (self.log_mean(theta - shifts) - log_mean) - LEFT_OUT_LOG) / shifts
         last = min(math.ceil(above.min() / width), times * sum(int(part.steps[-1]) for part in self.parts))
