@@ -1,7 +1,7 @@
 """Target of a plan: the size of the city, the view, and the privacy or the error to reach."""
 
 import math
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, get_args
 
@@ -30,15 +30,16 @@ MOST_CELLS, MOST_DEVICES, MOST_QUERIES, MOST_SERVERS = 10**6, 10**12, 10**6, 255
 
 def _stated(
     text: str,
+    default: object = MISSING,
     unit: str | None = None,
     *,
     at_least: int | None = None,
     at_most: int | str | None = None,
     choices: tuple[str, ...] = (),
-) -> dict[str, Any]:
-    """Return the metadata of a field: what it is, what it counts, its bounds if it is an integer, and its choices."""
+) -> Any:
+    """Return a field with what it is, what it counts, its bounds if it is an integer, and its choices as metadata."""
     bounds = {} if at_least is None else {"at_least": at_least, "at_most": at_most}
-    return {"text": text, "unit": unit, "bounds": bounds, "choices": choices}
+    return field(default=default, metadata={"text": text, "unit": unit, "bounds": bounds, "choices": choices})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,92 +56,69 @@ class Target:
         view that is not released.
     """
 
-    cells: int = field(metadata=_stated("V, the number of cells.", "CELLS", at_least=1, at_most=MOST_CELLS))
-    population: int = field(
-        metadata=_stated("N, the number of devices asked.", "DEVICES", at_least=1, at_most=MOST_DEVICES)
+    cells: int = _stated("V, the number of cells.", unit="CELLS", at_least=1, at_most=MOST_CELLS)
+    population: int = _stated("N, the number of devices asked.", unit="DEVICES", at_least=1, at_most=MOST_DEVICES)
+    occupancy: int | None = _stated(
+        "Y, the number of devices expected in a cell. By default N/(V + 1), for devices spread evenly over the cells "
+        "and outside, rounded, but at least 1.",
+        None,
+        "DEVICES",
+        at_least=0,
+        at_most="population",
     )
-    occupancy: int | None = field(
-        default=None,
-        metadata=_stated(
-            "Y, the number of devices expected in a cell. By default N/(V + 1), for devices spread evenly over the "
-            "cells and outside, rounded, but at least 1.",
-            "DEVICES",
-            at_least=0,
-            at_most="population",
-        ),
+    view: str = _stated(
+        "What the observer sees: report, report_round_1…3, linked_reports, released, released_differences, "
+        "released_counts, shuffled, shuffled_round_1…3. For a mechanism of one round, the view of any round is its "
+        "only report, and it publishes counts where other mechanisms publish differences.",
+        "linked_reports",
+        choices=VIEWS,
     )
-    view: str = field(
-        default="linked_reports",
-        metadata=_stated(
-            "What the observer sees: report, report_round_1…3, linked_reports, released, released_differences, "
-            "released_counts, shuffled, shuffled_round_1…3. For a mechanism of one round, the view of any round is its "
-            "only report, and it publishes counts where other mechanisms publish differences.",
-            choices=VIEWS,
-        ),
+    epsilon: float | None = _stated("ε required of the view, with delta.", None)
+    delta: float = _stated("δ, below 1. With error, the δ at which ε is compared.", 0.0)
+    error: float | None = _stated(
+        "The root mean square error allowed for a cell of occupancy, in vehicles.", None, "VEHICLES"
     )
-    epsilon: float | None = field(default=None, metadata=_stated("ε required of the view, with delta."))
-    delta: float = field(default=0.0, metadata=_stated("δ, below 1. With error, the δ at which ε is compared."))
-    error: float | None = field(
-        default=None,
-        metadata=_stated("The root mean square error allowed for a cell of occupancy, in vehicles.", "VEHICLES"),
+    queries: int = _stated(
+        "T, the number of queries observed together.", 1, "QUERIES", at_least=1, at_most=MOST_QUERIES
     )
-    queries: int = field(
-        default=1,
-        metadata=_stated("T, the number of queries observed together.", "QUERIES", at_least=1, at_most=MOST_QUERIES),
+    adjacency: Adjacency = _stated(  # noqa: RUF009 - returns a field
+        "The change of one device that the view must not reveal: a move between two cells or outside, or only entering "
+        "or leaving a cell. A plan compares only claims for the same one.",
+        "move",
+        choices=get_args(Adjacency),
     )
-    adjacency: Adjacency = field(
-        default="move",
-        metadata=_stated(
-            "The change of one device that the view must not reveal: a move between two cells or outside, or only "
-            "entering or leaving a cell. A plan compares only claims for the same one.",
-            choices=get_args(Adjacency),
-        ),
+    batch: int | None = _stated(
+        "Least number of devices whose reports are counted or shuffled together, for which the claims must hold; N by "
+        "default.",
+        None,
+        "DEVICES",
+        at_least=1,
+        at_most="population",
     )
-    batch: int | None = field(
-        default=None,
-        metadata=_stated(
-            "Least number of devices whose reports are counted or shuffled together, for which the claims must hold; N "
-            "by default.",
-            "DEVICES",
-            at_least=1,
-            at_most="population",
-        ),
+    crowd: int | None = _stated(
+        "Devices that are certain to be in the cell, for released views; for a move in both cells. By default claims "
+        "hold for any truths of the others where that is possible. Mechanisms whose published differences need a crowd "
+        "rely on the occupancy, which a plan states; if k is given, on none.",
+        None,
+        "DEVICES",
+        at_least=1,
     )
-    crowd: int | None = field(
-        default=None,
-        metadata=_stated(
-            "Devices that are certain to be in the cell, for released views; for a move in both cells. By default "
-            "claims hold for any truths of the others where that is possible. Mechanisms whose published differences "
-            "need a crowd rely on the occupancy, which a plan states; if k is given, on none.",
-            "DEVICES",
-            at_least=1,
-        ),
+    k: int | None = _stated("Published differences below k are suppressed.", None, at_least=1)
+    servers: int = _stated(
+        "Servers that hold shares and add noise to what they publish.", 2, "SERVERS", at_least=2, at_most=MOST_SERVERS
     )
-    k: int | None = field(default=None, metadata=_stated("Published differences below k are suppressed.", at_least=1))
-    servers: int = field(
-        default=2,
-        metadata=_stated(
-            "Servers that hold shares and add noise to what they publish.", "SERVERS", at_least=2, at_most=MOST_SERVERS
-        ),
+    honest: int = _stated(
+        "How many of these servers do not collude; 0: all operators pool what they have, linked reports.",
+        1,
+        "SERVERS",
+        at_least=0,
+        at_most="servers",
     )
-    honest: int = field(
-        default=1,
-        metadata=_stated(
-            "How many of these servers do not collude; 0: all operators pool what they have, linked reports.",
-            "SERVERS",
-            at_least=0,
-            at_most="servers",
-        ),
+    published: bool = _stated(
+        "Whether the target covers what is published too, besides a view of reports.", default=True
     )
-    published: bool = field(
-        default=True,
-        metadata=_stated("Whether the target covers what is published too, besides a view of reports."),
-    )
-    simulated: int = field(
-        default=1000,
-        metadata=_stated(
-            "R, the number of cells of the simulation whose error the plan's interval is for.", "CELLS", at_least=1
-        ),
+    simulated: int = _stated(
+        "R, the number of cells of the simulation whose error the plan's interval is for.", 1000, "CELLS", at_least=1
     )
 
     def __post_init__(self) -> None:
