@@ -189,7 +189,7 @@ ROUGH_FINENESS, ROUGH_PAIR_FINENESS = 2, 10
 # Points of an approximate curve of suppressed differences.
 ROUGH_POINTS = 150
 # Pairs that an approximate bound of shuffled reports sums; over queries fewer.
-ROUGH_PAIRS = 2**15
+ROUGH_PAIRS = 2**16
 # The greatest margin, and the negative of the least.
 MOST_MARGIN = 50.0
 # The range in which a report's ε₀ is searched.

@@ -119,16 +119,16 @@ def _with_deep(
 
 
 def run_starts(masses: NDArray[np.float64], runs: int) -> NDArray[np.int64]:
-    """Return the first index of each of at most twice so many runs of neighbouring values.
+    """Return the first index of each of at most so many runs of neighbouring values.
 
-    So many of equal length, which matters where only the tails do; these are divided where the masses are great, so
-    that the sums of the masses' roots are about equal.
+    Half of them begin at equal distances, for where only the tails matter, and half where the sum of the masses' roots
+    has grown by equal shares, for where most of the mass does.
     """
     if len(masses) <= runs:
         return np.arange(len(masses))
-    shares = np.cumsum(np.sqrt(masses))
-    by_mass = np.searchsorted(shares, shares[-1] / runs * np.arange(runs))
-    return np.unique(np.append(np.arange(0, len(masses), -(-len(masses) // runs)), by_mass))
+    half, shares = max(runs // 2, 1), np.cumsum(np.sqrt(masses))
+    by_mass = np.searchsorted(shares, shares[-1] / half * np.arange(half))
+    return np.unique(np.append(np.arange(0, len(masses), -(-len(masses) // half)), by_mass))
 
 
 def window(n: int, p: float) -> tuple[int, NDArray[np.float64]]:

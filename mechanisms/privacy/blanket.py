@@ -17,9 +17,9 @@ from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON
 Floats: TypeAlias = NDArray[np.float64]
 # Pairs (M, b) summed one by one, in about 30 ms. For more pairs, neighbouring M are merged into runs, at least so many.
 LARGEST_PAIR_SUM = 2**21
-LEAST_RUNS = 8
+LEAST_RUNS = 16
 # The same for a curve that is composed over queries, and so is evaluated a hundred times.
-COMPOSED_PAIR_SUM = 2**16
+COMPOSED_PAIR_SUM = 2**17
 # Tails of a below this are left out; they are far below what the windows leave out.
 LEAST_TAIL = 1e-60
 

@@ -335,7 +335,7 @@ class SummedLoss:
     """
 
     def __init__(self, parts: Sequence[GridPair], queries: int) -> None:
-        self.parts, self.queries = [part for part in parts if len(part.steps)], queries
+        self.parts, self.queries = [part for part in parts if part.steps.any()], queries
         uncertain = math.prod(1.0 - part.certain for part in parts)
         one = (
             parts[0].certain

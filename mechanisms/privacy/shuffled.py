@@ -18,7 +18,7 @@ from mechanisms.privacy.view import Shuffled
 # Most numbers of clones evaluated one by one; a wider window is cut into this many runs of neighbouring numbers.
 LARGEST_SUM = 2**13
 # The same for a curve that is composed over queries, and so is evaluated a hundred times.
-COMPOSED_SUM = 2**8
+COMPOSED_SUM = 2**9
 
 
 @dataclass(frozen=True)
