@@ -107,7 +107,8 @@ class ViewBound:
         fixed : bool
             Whether a search uses only this ε and δ. The δ of amplification by clones depends on the mechanism only
             through a report's ε₀, and increases with it. So the greatest ε₀ allowed is computed once, and the margin is
-            how far ln ε₀ is above it, instead of a margin of δ.
+            how far ln ε₀ is above it, instead of a margin of δ. Up to it the margin is at most −1: a root there would
+            hide one beyond it, where another bound holds.
         """
         least = math.inf
         parts = (part for claim in (self.own, *self.made_from) for part in _parts(claim))
@@ -116,7 +117,8 @@ class ViewBound:
             clones, queries = _single(curve.shuffled) if isinstance(curve, AmplifiedDelta) else (None, 1)
             if fixed and delta > 0.0 and isinstance(curve, AmplifiedDelta) and isinstance(clones, ClonesDelta):
                 most = _largest_hidden(clones.devices, queries, epsilon, delta)
-                least = min(least, math.log(clones.epsilon / most))
+                above = math.log(clones.epsilon / most)
+                least = min(least, above if above > 0.0 else above - 1.0)
                 left = curve.local
                 if curve.stronger is not None and least > 0.0:
                     left = PrivacyClaim.bound(left.epsilon, AmplifiedDelta(curve.stronger, left), left.basis)
@@ -151,9 +153,22 @@ def bound_view(mechanism: PlannableMechanism, view: View, *, devices: int, rough
         Whether the curves are fast approximations, for a search.
     """
     stated = mechanism.claim(view)
-    claims = (stated,) if stated.delta_kind == "exact" else (stated, *_made_from(mechanism, view, devices))
+    alone = stated.delta_kind == "exact" or _is_of_sums(stated.curve)
+    claims = (stated,) if alone else (stated, *_made_from(mechanism, view, devices))
     stated, *made_from = (_rough_claim(claim) for claim in claims) if rough else claims
     return ViewBound(view, stated, tuple(made_from))
+
+
+def _is_of_sums(curve: Any) -> bool:
+    match curve:
+        case LeastDelta():
+            return any(_is_of_sums(claim.curve) for claim in curve.claims)
+        case AmplifiedDelta():
+            return _is_of_sums(curve.shuffled)
+        case ComposedCurve():
+            return _is_of_sums(curve.curve)
+        case _:
+            return isinstance(curve, SumsDelta | AnyTruthsDelta)
 
 
 def _made_from(mechanism: PlannableMechanism, view: View, devices: int) -> Iterator[PrivacyClaim]:
@@ -173,8 +188,8 @@ def _made_from(mechanism: PlannableMechanism, view: View, devices: int) -> Itera
 ROUGH_FINENESS, ROUGH_PAIR_FINENESS = 2, 10
 # Points of an approximate curve of suppressed differences.
 ROUGH_POINTS = 150
-# Pairs that an approximate bound of shuffled reports sums, in about a millisecond.
-ROUGH_PAIRS = 2**15
+# Pairs that an approximate bound of shuffled reports sums; over queries fewer.
+ROUGH_PAIRS = 2**16
 # The greatest margin, and the negative of the least.
 MOST_MARGIN = 50.0
 # The range in which a report's ε₀ is searched.
@@ -218,7 +233,7 @@ def _roughly(curve: Any) -> Any:
         case SumsDelta():
             rough = replace(curve, certified=False, leaving=_roughly(curve.leaving))
         case BlanketDelta() | VariationRatioDelta():
-            rough = replace(curve, pairs=ROUGH_PAIRS)
+            rough = replace(curve, pairs=min(ROUGH_PAIRS, curve.pairs // 16))
         case _:
             rough = curve
     return rough
@@ -242,7 +257,7 @@ def _largest_hidden(devices: int, queries: int, epsilon: float, delta: float) ->
 
     def excess(log_local: float) -> float:
         local = math.exp(log_local)
-        bound = composed(ClonesDelta(devices, local), queries, limit=local)(epsilon)
+        bound = composed(ClonesDelta.over(queries, devices, local), queries, limit=local)(epsilon)
         return max(math.log(bound / delta), -20.0) if bound > 0.0 else -20.0
 
     low, high = (math.log(local) for local in (max(epsilon / queries, LEAST_LOCAL), LARGEST_LOCAL))
@@ -362,14 +377,14 @@ class Candidate:
             return always if math.isfinite(always) else math.inf
         low, high = 0.0, LARGEST_EPSILON if self.target.epsilon is None else self.target.epsilon
         if not self.rough:
-            # A plan usually reaches the target's ε exactly. If not, the approximate ε is near the exact one, and a few
-            # exact evaluations around it are enough.
+            # A plan usually reaches the target's ε to a thousandth. If not, the approximate ε is near the exact one,
+            # and a few exact evaluations around it are enough.
             approximate = replace(self, rough=True)
             # Approximate bounds that do not hold at the target's ε are of no use below it.
             if (
                 self.target.epsilon is not None
                 and self.holds(high)
-                and not (approximate.holds(high) and self.holds(high * (1.0 - 1e-5)))
+                and not (approximate.holds(high) and self.holds(high * (1.0 - 1e-3)))
             ):
                 return high
             near = approximate.epsilon

@@ -96,7 +96,7 @@ def _anonymized(target: Target, _: Shape, first: float) -> Candidate:
 
 
 BINARY_RANDOMIZERS = (
-    Family("randomized_response", COIN, FIRST, (_coins,), starts=_coin_shapes),
+    Family("randomized_response", COIN, FIRST, (_coins,), starts=_coin_shapes, shared=True),
     Family("warner", Dial(1e-6, 40.0), "the log odds of the truth ln(p/(1 − p))", (_warner,)),
     Family("sampled_response", COIN, FIRST, (_sampled,), guess=best_first_coin),
     Family("sampling_and_noise", COIN, "π_sYes − π_sNo", (_noise,), guess=best_first_coin),

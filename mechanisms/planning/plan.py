@@ -205,6 +205,8 @@ class Planning:
         }
 
 
+# A mechanism is left out only if its error is above the best by more than the approximate claims of a search may cause.
+NEAR = 1.05
 # A report's ε that is this many times the target's is far from it.
 FAR = 2.0
 # Most devices counted, and most certain to be in the cell, in claims about views that are not the target's.
@@ -219,6 +221,7 @@ def plan(
     *,
     own: Mapping[str, Callable[..., Any]] = MappingProxyType({}),
     claims: bool = True,
+    best_only: bool = False,
     progress: Callable[[float], object] = lambda _: None,
 ) -> Planning:
     """Return, for every mechanism, the parameters that meet a target with the least error, or why none do.
@@ -235,6 +238,8 @@ def plan(
         (`mechanisms.declared`).
     claims : bool
         Whether to compute the claims about all views too, and the least ε of the target's view.
+    best_only : bool
+        Whether mechanisms may be left out whose error is above that of the best that relies on no crowd.
     progress : callable
         Is called after each mechanism with its share of the work; the shares add up to 1.
 
@@ -244,20 +249,26 @@ def plan(
         If a name is neither a family nor a kind, or a class of the user's declares nothing to be set.
     """
     families = families_named(tuple(mechanisms), own)
-    plans = []
+    plans: list[Plan] = []
     with warnings.catch_warnings():
         # A search tries parameters that the papers advise against.
         warnings.simplefilter("ignore", ParameterWarning)
-        for family in families:
-            plans.append(_plan(family, target, claims=claims))
+        # Those without a search come first, so that their error limits the searches.
+        for family in sorted(families, key=lambda family: best_only and family.is_searched):
+            alone = Planning(target, plans).best_without_crowd if best_only and target.error is None else None
+            limit = math.inf if alone is None else NEAR * alone.std_error
+            plans.append(_plan(family, target, claims=claims, limit=limit))
             progress(1 / len(families))
-    return Planning(target, tuple(plans))
+    places = {family.name: place for place, family in enumerate(families)}
+    return Planning(target, tuple(sorted(plans, key=lambda plan: places[plan.name])))
 
 
-def _plan(family: Family, target: Target, *, claims: bool) -> Plan:
-    """Return one family's plan."""
+def _plan(family: Family, target: Target, *, claims: bool, limit: float = math.inf) -> Plan:
+    """Return one family's plan, which need not be found if its error is above a limit."""
     reason = family.refusal(target)
-    best = family.best(target) if reason is None else None
+    best = family.best(target, limit) if reason is None else None
+    if best is None and limit < math.inf:
+        reason = reason or "Its error is above that of another mechanism."
     if best is None:
         reason = reason or family.reason(target) or _why_none(family, target)
     elif math.isinf(best.std_error):

@@ -24,7 +24,7 @@ Scale = Literal["log", "logit"]
 GRID = {1: 17, 2: 7}
 SPREAD_POINTS = 256
 # The local search ends when its step is this small, and accepts a shape only if its score is better by this share.
-LEAST_STEP, LEAST_GAIN = 5e-4, 1e-4
+LEAST_STEP, LEAST_GAIN = 1e-3, 1e-4
 # Exact evaluations by which a dial set approximately is moved on, and the least step worth one.
 MOST_ADVANCES, LEAST_ADVANCE = 5, 2e-4
 # The search for a shape uses at most this crowd: a larger one costs time and does not change the best shape.
@@ -122,6 +122,7 @@ def set_dial(
         except ParameterError:
             return None
 
+    @cache
     def rough(place: float) -> float:
         candidate = at(dial.value(place))
         return _excess(candidate and replace(candidate, rough=True))
@@ -136,7 +137,7 @@ def set_dial(
         low,
         high,
         near=None if near is None else -met * dial.place(near),
-        tolerance=1e-8 if fine else 1e-5,
+        tolerance=1e-8 if fine else 3e-5,
     )
     if root is None:
         return None
@@ -239,7 +240,9 @@ def _excess(candidate: Candidate | None) -> float:
 
 
 @lru_cache(maxsize=256)
-def find_best(make: Make, dial: Dial, target: Target, starts: tuple[Shape, ...]) -> Candidate | None:
+def find_best(
+    make: Make, dial: Dial, target: Target, starts: tuple[Shape, ...], limit: float = math.inf
+) -> Candidate | None:
     """Return the best candidate over all shapes, with its dial set: of least error, or of least ε for an error target.
 
     Parameters
@@ -250,6 +253,8 @@ def find_best(make: Make, dial: Dial, target: Target, starts: tuple[Shape, ...])
     starts : tuple of shapes
         Shapes to start from, of numbers in [0, 1]. The search also tries the points of `spread_out`: a grid for shapes
         of one or two numbers. It then refines the best shape step by step. Empty for a family without a shape.
+    limit : float
+        For a privacy target, a score above which a candidate is of no use: shapes that do not reach it are left early.
 
     Returns
     -------
@@ -257,13 +262,16 @@ def find_best(make: Make, dial: Dial, target: Target, starts: tuple[Shape, ...])
         Its `cut_short` is set if the search stopped at its limit, a number of candidates that is the same on every
         machine. None if no shape is found that meets the target.
     """
-    if not starts:
-        return set_dial(make, dial, target, (), fine=True)
+    if len(starts) < 2:
+        shape = starts[0] if starts else ()
+        search = Search(make, dial, target, MOST, limit)
+        useful = math.isinf(limit) or search.as_good(shape, limit, None) is not None
+        return set_dial(make, dial, target, shape, fine=True) if useful else None
     quick = target.queries == 1 and target.view.startswith(("report", "linked"))
     # Reports and what is published of them, both over several queries: a candidate takes a twentieth of a second.
     slowest = target.queries > 1 and target.published and target.view.startswith(("report", "shuffled"))
     most = MOST if quick else MOST_COMPOSED if slowest else MOST_SLOW
-    search = Search(make, dial, target.small_crowd(SEARCHED_CROWD), most)
+    search = Search(make, dial, target.small_crowd(SEARCHED_CROWD), most, limit)
     search.run(starts)
     if search.best is None:
         return None
@@ -281,15 +289,17 @@ class Search:
     goal : Target
     most : int
         The greatest number of candidates to evaluate.
+    limit : float
+        A score to reach.
     """
 
-    def __init__(self, make: Make, dial: Dial, goal: Target, most: int) -> None:
-        self.make, self.dial, self.goal, self.most = make, dial, goal, most
+    def __init__(self, make: Make, dial: Dial, goal: Target, most: int, limit: float = math.inf) -> None:
+        self.make, self.dial, self.goal, self.most, self.limit = make, dial, goal, most, limit
         self.best: Candidate | None = None
         self.shape: Shape = ()
         self.cut_short: str | None = None
         self._made: list[float] = []  # the best score so far when each candidate was made
-        self._tried: set[Shape] = set()
+        self._tried: set[str] = set()
 
     def run(self, starts: tuple[Shape, ...]) -> None:
         """Search from the given shapes, until the step is small enough or the limit of candidates is reached."""
@@ -330,32 +340,48 @@ class Search:
             yield tuple(x + step * y for x, y in zip(self.shape, move, strict=True))
 
     def _offer(self, shape: Shape) -> None:
-        """Clip a shape to the unit cube, evaluate it if it is new, and keep it if it is the best so far."""
+        """Clip a shape to the unit cube, evaluate it if it is new, and keep it if it is the best so far.
+
+        Shapes that are rounded to the same parameters, such as a threshold, are the same.
+        """
         shape = tuple(min(max(x, 0.0), 1.0) for x in shape)
-        if shape in self._tried:
+        try:
+            made = self.make(self.goal, shape, self.dial.value(0.0))
+            parameters = f"{made.parameters} {made.release}"
+        except ParameterError:
+            parameters = f"{shape}"
+        if parameters in self._tried:
             return
-        self._tried.add(shape)
+        self._tried.add(parameters)
         improvement = self._improvement(shape)
         if improvement is not None and (self.best is None or improvement.score < self.best.score * (1.0 - LEAST_GAIN)):
             self.best, self.shape = improvement, shape
 
     def _improvement(self, shape: Shape) -> Candidate | None:
         """Return a shape's candidate with its dial set approximately, or None if it cannot be the best."""
-        if self.best is None or self.best.score >= IMPOSSIBLE:
+        near, score = None, self.limit
+        if self.best is not None and self.best.score < IMPOSSIBLE:
+            near, score = self.best.dial, self.best.score * (1.0 - LEAST_GAIN)
+        if math.isinf(score):
             return set_dial(self._counted, self.dial, self.goal, shape, fine=False)
-        near, score = self.best.dial, self.best.score * (1.0 - LEAST_GAIN)
         if score == 0.0:
             return None
         if self.goal.error is not None:
             improvement = set_dial(self._counted, self.dial, self.goal, shape, fine=False, near=near)
             worse = improvement is None or (score < INFINITE and not improvement.holds(score))
             return None if worse else improvement
-        # Set the dial where the error equals the best so far: to improve on it, the shape must meet the privacy there.
+        return self.as_good(shape, score, near)
+
+    def as_good(self, shape: Shape, score: float, near: float | None) -> Candidate | None:
+        """Return a shape's candidate for a privacy target, or None if its error is above the score.
+
+        The dial is first set where the error is the score: to be as good, the shape must meet the privacy there.
+        """
         goal = replace(self.goal, epsilon=None, error=score)
-        as_good = set_dial(self.make, self.dial, goal, shape, fine=False, near=near)
-        if as_good is None:
+        found = set_dial(self.make, self.dial, goal, shape, fine=False, near=near)
+        if found is None:
             return None
-        return set_dial(self._counted, self.dial, self.goal, shape, fine=False, near=as_good.dial, least=as_good.dial)
+        return set_dial(self._counted, self.dial, self.goal, shape, fine=False, near=found.dial, least=found.dial)
 
     def _counted(self, target: Target, shape: Shape, value: float) -> Candidate:
         """Make a candidate; raise `_CutShortError` if the limit is reached."""
@@ -409,6 +435,8 @@ class Family:
     guess : callable
         Returns the best value of the dial, if the search of another family has found it; else None. It is used if the
         target is met there.
+    shared : bool
+        Whether other families start from what its search finds, which therefore has no limit.
     pointless : callable
         Returns why the candidate found is no better than a simpler mechanism, as a sentence; None if it is better.
     kind : str, optional
@@ -423,6 +451,7 @@ class Family:
     refusal: Callable[[Target], str | None] = _nothing
     reason: Callable[[Target], str | None] = _nothing
     guess: Callable[[Target], float | None] = _nothing
+    shared: bool = False
     pointless: Callable[[Target, Candidate], str | None] = _nothing
     kind: str = ""
 
@@ -430,8 +459,13 @@ class Family:
         """Fill in the kind."""
         object.__setattr__(self, "kind", self.kind or self.name)
 
-    def best(self, target: Target) -> Candidate | None:
-        """Return the best candidate that meets the target, or None."""
+    @property
+    def is_searched(self) -> bool:
+        """Whether it has shapes to search."""
+        return self.starts is not _no_shapes
+
+    def best(self, target: Target, limit: float = math.inf) -> Candidate | None:
+        """Return the best candidate that meets the target, or None; one above a limit of the score may be left out."""
         starts, candidates = tuple(self.starts(target)), list[Candidate]()
         guess = self.guess(target)
         if guess is not None:
@@ -440,11 +474,7 @@ class Family:
                 return guessed
             candidates += [guessed] if guessed.excess <= 0.0 else []
         for make in self.makes:
-            candidate = (
-                set_dial(make, self.dial, target, starts[0], fine=True)
-                if len(starts) == 1
-                else find_best(make, self.dial, target, starts)
-            )
+            candidate = find_best(make, self.dial, target, starts, math.inf if self.shared else limit)
             if candidate is not None:
                 candidates.append(candidate)
         return min(candidates, key=lambda candidate: candidate.score, default=None)

@@ -1,9 +1,9 @@
 """Target of a plan: the size of the city, the view, and the privacy or the error to reach."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cached_property
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,51 +28,26 @@ VIEWS = (*(f"report{r}" for r in ROUNDS), "linked_reports", *RELEASED, *(f"shuff
 MOST_CELLS, MOST_DEVICES, MOST_QUERIES, MOST_SERVERS = 10**6, 10**12, 10**6, 255
 
 
+def _stated(
+    text: str,
+    default: object = MISSING,
+    unit: str | None = None,
+    *,
+    at_least: int | None = None,
+    at_most: int | str | None = None,
+    choices: tuple[str, ...] = (),
+) -> Any:
+    """Return a field with what it is, what it counts, its bounds if it is an integer, and its choices as metadata."""
+    bounds = {} if at_least is None else {"at_least": at_least, "at_most": at_most}
+    return field(default=default, metadata={"text": text, "unit": unit, "bounds": bounds, "choices": choices})
+
+
 @dataclass(frozen=True, kw_only=True)
 class Target:
     """The size of a city, a view, and either the privacy required of that view or the error allowed for a cell.
 
-    Parameters
-    ----------
-    cells : int
-        V, the number of cells.
-    population : int
-        N, the number of devices asked.
-    occupancy : int, optional
-        Y, the number of devices expected in a cell. By default N/(V + 1), for devices spread evenly over the cells and
-        outside, rounded, but at least 1.
-    view : str
-        What the observer sees: report, report_round_1…3, linked_reports, released, released_differences,
-        released_counts, shuffled, shuffled_round_1…3. For a mechanism of one round, the view of any round is its only
-        report, and it publishes counts where other mechanisms publish differences.
-    epsilon : float, optional
-        ε required of the view, with `delta`.
-    delta : float
-        δ, below 1. With `error`, the δ at which ε is compared.
-    error : float, optional
-        The root mean square error allowed for a cell of `occupancy`, in vehicles.
-    queries : int
-        T, the number of queries observed together.
-    adjacency : {"move", "enter_leave"}
-        The change of one device that the view must not reveal: a move between two cells or outside, or only entering or
-        leaving a cell. A plan compares only claims for the same one.
-    batch : int, optional
-        Least number of devices whose reports are counted or shuffled together, for which the claims must hold; N by
-        default.
-    crowd : int, optional
-        Devices that are certain to be in the cell, for released views; for a move in both cells. By default claims hold
-        for any truths of the others where that is possible. Mechanisms whose published differences need a crowd rely
-        on the occupancy, which a plan states; if `k` is given, on none.
-    k : int, optional
-        Published differences below k are suppressed.
-    servers : int
-        Servers that hold shares and add noise to what they publish.
-    honest : int
-        How many of these servers do not collude; 0: all operators pool what they have, linked reports.
-    published : bool
-        Whether the target covers what is published too, besides a view of reports.
-    simulated : int
-        R, the number of cells of the simulation whose error the plan's interval is for.
+    The metadata of each field states what it is, its unit or symbol, its bounds and its choices; a bound may be another
+    field. The options of commands are made of them.
 
     Raises
     ------
@@ -81,42 +56,86 @@ class Target:
         view that is not released.
     """
 
-    cells: int
-    population: int
-    occupancy: int | None = None
-    view: str = "linked_reports"
-    epsilon: float | None = None
-    delta: float = 0.0
-    error: float | None = None
-    queries: int = 1
-    adjacency: Adjacency = "move"
-    batch: int | None = None
-    crowd: int | None = None
-    k: int | None = None
-    servers: int = 2
-    honest: int = 1
-    published: bool = True
-    simulated: int = 1000
+    cells: int = _stated("V, the number of cells.", unit="CELLS", at_least=1, at_most=MOST_CELLS)
+    population: int = _stated("N, the number of devices asked.", unit="DEVICES", at_least=1, at_most=MOST_DEVICES)
+    occupancy: int | None = _stated(
+        "Y, the number of devices expected in a cell. By default N/(V + 1), for devices spread evenly over the cells "
+        "and outside, rounded, but at least 1.",
+        None,
+        "DEVICES",
+        at_least=0,
+        at_most="population",
+    )
+    view: str = _stated(
+        "What the observer sees: report, report_round_1…3, linked_reports, released, released_differences, "
+        "released_counts, shuffled, shuffled_round_1…3. For a mechanism of one round, the view of any round is its "
+        "only report, and it publishes counts where other mechanisms publish differences.",
+        "linked_reports",
+        choices=VIEWS,
+    )
+    epsilon: float | None = _stated("ε required of the view, with delta.", None)
+    delta: float = _stated("δ, below 1. With error, the δ at which ε is compared.", 0.0)
+    error: float | None = _stated(
+        "The root mean square error allowed for a cell of occupancy, in vehicles.", None, "VEHICLES"
+    )
+    queries: int = _stated(
+        "T, the number of queries observed together.", 1, "QUERIES", at_least=1, at_most=MOST_QUERIES
+    )
+    adjacency: Adjacency = _stated(  # noqa: RUF009 - returns a field
+        "The change of one device that the view must not reveal: a move between two cells or outside, or only entering "
+        "or leaving a cell. A plan compares only claims for the same one.",
+        "move",
+        choices=get_args(Adjacency),
+    )
+    batch: int | None = _stated(
+        "Least number of devices whose reports are counted or shuffled together, for which the claims must hold; N by "
+        "default.",
+        None,
+        "DEVICES",
+        at_least=1,
+        at_most="population",
+    )
+    crowd: int | None = _stated(
+        "Devices that are certain to be in the cell, for released views; for a move in both cells. By default claims "
+        "hold for any truths of the others where that is possible. Mechanisms whose published differences need a crowd "
+        "rely on the occupancy, which a plan states; if k is given, on none.",
+        None,
+        "DEVICES",
+        at_least=1,
+    )
+    k: int | None = _stated("Published differences below k are suppressed.", None, at_least=1)
+    servers: int = _stated(
+        "Servers that hold shares and add noise to what they publish.", 2, "SERVERS", at_least=2, at_most=MOST_SERVERS
+    )
+    honest: int = _stated(
+        "How many of these servers do not collude; 0: all operators pool what they have, linked reports.",
+        1,
+        "SERVERS",
+        at_least=0,
+        at_most="servers",
+    )
+    published: bool = _stated(
+        "Whether the target covers what is published too, besides a view of reports.", default=True
+    )
+    simulated: int = _stated(
+        "R, the number of cells of the simulation whose error the plan's interval is for.", 1000, "CELLS", at_least=1
+    )
 
     def __post_init__(self) -> None:
         """Check every value and their combination."""
-        check_integer("cells", self.cells, at_least=1, at_most=MOST_CELLS)
-        check_integer("population", self.population, at_least=1, at_most=MOST_DEVICES)
-        check_integer("queries", self.queries, at_least=1, at_most=MOST_QUERIES)
-        check_integer("simulated", self.simulated, at_least=1)
-        check_integer("servers", self.servers, at_least=2, at_most=MOST_SERVERS)
-        check_integer("honest", self.honest, at_least=0, at_most=self.servers)
+        for each in fields(self):
+            value, bounds = getattr(self, each.name), dict(each.metadata["bounds"])
+            if each.metadata["choices"]:
+                check_choice(each.name, value, each.metadata["choices"])
+            elif bounds and value is not None:
+                most = bounds["at_most"]
+                bounds["at_most"] = getattr(self, most) if isinstance(most, str) else most
+                check_integer(each.name, value, **bounds)
         if self.occupancy is None:
-            even = round(self.population / (self.cells + 1))
-            object.__setattr__(self, "occupancy", max(1, even))
-        check_integer("occupancy", self.occupancy, at_least=0, at_most=self.population)
-        check_choice("adjacency", self.adjacency, get_args(Adjacency))
-        if self.batch is not None:
-            check_integer("batch", self.batch, at_least=1, at_most=self.population)
-        check_choice("view", self.view, VIEWS)
+            object.__setattr__(self, "occupancy", max(1, round(self.population / (self.cells + 1))))
         if self.honest == 0:  # together all operators hold every device's reports
-            for field, value in (("view", "linked_reports"), ("crowd", None), ("k", None)):
-                object.__setattr__(self, field, value)
+            for name, value in (("view", "linked_reports"), ("crowd", None), ("k", None)):
+                object.__setattr__(self, name, value)
         self._check_goal()
         self._check_crowd()
 
@@ -135,14 +154,13 @@ class Target:
 
     def _check_crowd(self) -> None:
         """Raise `ParameterError` for a crowd or a threshold k with a view to which it does not apply."""
-        for field in ("crowd", "k"):
-            value = getattr(self, field)
+        for name in ("crowd", "k"):
+            value = getattr(self, name)
             if value is None:
                 continue
-            check_integer(field, value, at_least=1)
             if not self.covers_publication:
                 left_out = "" if self.published else " alone"
-                raise ParameterError(field, f"applies only to a released view, not {self.view}{left_out}", value)
+                raise ParameterError(name, f"applies only to a released view, not {self.view}{left_out}", value)
         if self.k is not None and self.view == "released_counts":
             raise ParameterError("k", "applies only to released or released_differences, not released_counts", self.k)
         if self.crowd is not None and self.crowd > self.population:

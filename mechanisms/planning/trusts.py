@@ -106,6 +106,7 @@ def compare_trusts(target: Target, *, progress: Callable[[float], object] = lamb
                 replace(target, view=view, k=None, crowd=crowd),
                 names,
                 claims=False,
+                best_only=True,
                 progress=lambda share, part=part: progress(part * share),  # type: ignore[misc]  # bound now
             )
             if made.best is not None:

@@ -118,6 +118,19 @@ def _with_deep(
     return result
 
 
+def run_starts(masses: NDArray[np.float64], runs: int) -> NDArray[np.int64]:
+    """Return the first index of each of at most so many runs of neighbouring values.
+
+    Half of them begin at equal distances, for where only the tails matter, and half where the sum of the masses' roots
+    has grown by equal shares, for where most of the mass does.
+    """
+    if len(masses) <= runs:
+        return np.arange(len(masses))
+    half, shares = max(runs // 2, 1), np.cumsum(np.sqrt(masses))
+    by_mass = np.searchsorted(shares, shares[-1] / half * np.arange(half))
+    return np.unique(np.append(np.arange(0, len(masses), -(-len(masses) // half)), by_mass))
+
+
 def window(n: int, p: float) -> tuple[int, NDArray[np.float64]]:
     """Return the first value of a window and P[Bin(n, p) = k] for each k in it; the masses sum to 1.
 

@@ -3,20 +3,30 @@
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import xlogy
 
 from mechanisms.compiled import compiled
 from mechanisms.parameter import check_epsilon
-from mechanisms.privacy.binomial import LEFT_OUT, mass_above, mass_at, mass_up_to, window
+from mechanisms.privacy.binomial import LEFT_OUT, mass_above, mass_at, mass_up_to, run_starts, window
 from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON
 
+Floats: TypeAlias = NDArray[np.float64]
 # Pairs (M, b) summed one by one, in about 30 ms. For more pairs, neighbouring M are merged into runs, at least so many.
 LARGEST_PAIR_SUM = 2**21
-LEAST_RUNS = 4
+LEAST_RUNS = 16
+# The same for a curve that is composed over queries, and so is evaluated a hundred times.
+COMPOSED_PAIR_SUM = 2**17
 # Tails of a below this are left out; they are far below what the windows leave out.
 LEAST_TAIL = 1e-60
+
+
+def pairs_over(queries: int) -> int:
+    """Return how many pairs (m, b) are summed one by one at each point of a curve that is composed over T queries."""
+    return LARGEST_PAIR_SUM if queries == 1 else COMPOSED_PAIR_SUM
 
 
 @dataclass(frozen=True)
@@ -43,7 +53,7 @@ class BlanketDelta:
     blank, other_blank, other_blanks : float
         b_t and b_t', above 0, and the sum of the others; all of them sum to 1.
     pairs : int
-        Pairs (m, b) that are summed one by one (`positive_mean`).
+        Pairs (m, b) that are summed one by one (`positive_means`).
     """
 
     devices: int
@@ -56,23 +66,18 @@ class BlanketDelta:
 
     def __call__(self, epsilon: float) -> float:
         """Return the bound of δ, the larger of both directions."""
-        epsilon = min(check_epsilon(epsilon), LARGEST_CROWD_EPSILON)
-        pairs = {(self.blank, self.other_blank), (self.other_blank, self.blank)}
-        return min(1.0, max(self._direction(blank, other_blank, epsilon) for blank, other_blank in pairs))
+        return _remembered(self, min(check_epsilon(epsilon), LARGEST_CROWD_EPSILON))
 
-    def _direction(self, blank: float, other_blank: float, epsilon: float) -> float:
+    def each(self, epsilons: Floats) -> Floats:
+        """Return the bound at each ε, the larger of both directions."""
+        pairs = {(self.blank, self.other_blank), (self.other_blank, self.blank)}
+        return np.asarray(np.minimum(1.0, np.max([self._direction(*pair, epsilons) for pair in pairs], axis=0)))
+
+    def _direction(self, blank: float, other_blank: float, epsilons: Floats) -> Floats:
         """Return the hockey-stick divergence of the truth with `blank` against the truth with `other_blank`."""
-        rise, fall = self.sampling / blank, math.exp(epsilon) * self.sampling / other_blank
-        level = self.unsampled * math.expm1(epsilon)
-        return positive_mean(
-            self.devices,
-            self.unsampled,
-            (blank, other_blank, self.other_blanks),
-            rise=rise,
-            fall=fall,
-            level=level,
-            pairs=self.pairs,
-        )
+        rise, fall = self.sampling / blank, np.exp(epsilons) * self.sampling / other_blank
+        parts, level = (blank, other_blank, self.other_blanks), self.unsampled * np.expm1(epsilons)
+        return positive_means(self.devices, self.unsampled, parts, rise=rise, fall=fall, level=level, pairs=self.pairs)
 
 
 @dataclass(frozen=True)
@@ -109,7 +114,7 @@ class VariationRatioDelta:
     apart, other_apart : float
         Mass of P, and of Q, on outputs that only this one of them gives.
     pairs : int
-        Pairs (m, b) that are summed one by one (`positive_mean`).
+        Pairs (m, b) that are summed one by one (`positive_means`).
     """
 
     devices: int
@@ -129,25 +134,35 @@ class VariationRatioDelta:
 
     def __call__(self, epsilon: float) -> float:
         """Return the bound of δ, the larger of both directions."""
-        epsilon = min(check_epsilon(epsilon), LARGEST_CROWD_EPSILON)
-        sides = {(self.up, self.down, self.apart), (self.down, self.up, self.other_apart)}
-        return min(1.0, max(self._direction(*side, epsilon) for side in sides))
+        return _remembered(self, min(check_epsilon(epsilon), LARGEST_CROWD_EPSILON))
 
-    def _direction(self, up: float, down: float, apart: float, epsilon: float) -> float:
+    def each(self, epsilons: Floats) -> Floats:
+        """Return the bound at each ε, the larger of both directions."""
+        sides = {(self.up, self.down, self.apart), (self.down, self.up, self.other_apart)}
+        return np.asarray(np.minimum(1.0, np.max([self._direction(*side, epsilons) for side in sides], axis=0)))
+
+    def _direction(self, up: float, down: float, apart: float, epsilons: Floats) -> Floats:
         """Return the bound of the hockey-stick divergence of the distribution with more of the part `up`."""
-        if epsilon >= math.log(self.ratio) or up == 0.0:
-            return apart
+        inside = (epsilons < math.log(self.ratio)) & (up > 0.0)
         total = up + down + self.rest
         fall = total * (1.0 - 1.0 / self.ratio)
-        rise, level = fall * math.exp(epsilon), total * math.expm1(epsilon)
+        rise, level = fall * np.exp(epsilons[inside]), total * np.expm1(epsilons[inside])
         parts = (up / total, down / total, self.rest / total)
-        return apart + positive_mean(
-            self.devices, total / self.cover, parts, rise=rise, fall=fall, level=level, pairs=self.pairs
-        )
+        deltas = np.full(len(epsilons), apart)
+        if inside.any():
+            deltas[inside] += positive_means(
+                self.devices, total / self.cover, parts, rise=rise, fall=fall, level=level, pairs=self.pairs
+            )
+        return deltas
+
+
+@lru_cache(maxsize=1024)
+def _remembered(curve: BlanketDelta | VariationRatioDelta, epsilon: float) -> float:
+    return float(curve.each(np.array([epsilon]))[0])
 
 
 def split_pair(
-    p: NDArray[np.float64], q: NDArray[np.float64], others: NDArray[np.float64], devices: int
+    p: Floats, q: Floats, others: Floats, devices: int, pairs: int = LARGEST_PAIR_SUM
 ) -> VariationRatioDelta:
     """Return the bound for shuffled reports of which one has the distribution p or q.
 
@@ -162,6 +177,8 @@ def split_pair(
         The distributions of any other device's report, for every truth that it may have.
     devices : int
         n.
+    pairs : int
+        Pairs (m, b) that are summed one by one.
     """
     shared = (p > 0.0) & (q > 0.0)
     more, less = p[shared], q[shared]
@@ -180,21 +197,21 @@ def split_pair(
         cover=float((greatest / np.maximum(others[:, shared], LEAST_TAIL)).max(initial=1.0)),
         apart=float(p[~shared].sum()),
         other_apart=float(q[~shared].sum()),
+        pairs=pairs,
     )
 
 
-@lru_cache(maxsize=1024)
-def positive_mean(
+def positive_means(
     devices: int,
     share: float,
     parts: tuple[float, float, float],
     *,
-    rise: float,
-    fall: float,
-    level: float,
-    pairs: int = LARGEST_PAIR_SUM,
-) -> float:
-    """Return a bound of E[(rise·a − fall·b − level·m)₊/m], over the draws of n devices from three parts.
+    rise: ArrayLike,
+    fall: ArrayLike,
+    level: Floats,
+    pairs: int,
+) -> Floats:
+    """Return bounds of E[(rise·a − fall·b − level·m)₊/m], over the draws of n devices from three parts.
 
     The device in question is one draw and each of the n − 1 others is one with probability `share`, so that m − 1 ~
     Bin(n − 1, share). A draw gives a, b or neither with the probabilities `parts`. Over a, given b, the
@@ -212,10 +229,14 @@ def positive_mean(
     parts : (3,) float
         Probabilities of a, above 0, of b and of neither, which sum to 1; a subtraction of one near 1 would lose
         the digits of the others.
-    rise, fall, level : float
-        Above 0, at least 0 and at least 0.
+    rise, fall, level : (means,) float64
+        Above 0, at least 0 and at least 0; `rise` and `fall` may be one number for all.
     pairs : int
-        Pairs (m, b) that are summed one by one. For more, neighbouring m are merged into runs.
+        Pairs (m, b) that are summed one by one for each mean. For more, neighbouring m are merged into runs.
+
+    Returns
+    -------
+    (means,) float64
     """
     up, down, neither = parts
     apart = up + neither
@@ -226,39 +247,52 @@ def positive_mean(
     high, last_masses = window(first + len(masses), down)
     width = high + len(last_masses) - low
     runs = max(pairs // width, LEAST_RUNS)
-    starts = np.arange(0, len(masses), -(-len(masses) // runs))
-    draws = np.asarray(first + 1 + starts, dtype=np.float64)
+    starts = run_starts(masses, runs)
+    # One row for each mean and each m.
+    draws = np.tile(first + 1.0 + starts, len(level))
+    numbers = np.empty((len(level), 3))
+    numbers[:, 0], numbers[:, 1], numbers[:, 2] = rise, fall, level
+    numbers = np.repeat(numbers, len(starts), axis=0)
     # a contributes from t + 1 on, t = start + climb·b.
-    start, climb = draws * level / rise, fall / rise
+    start, climb = draws * numbers[:, 2] / numbers[:, 0], numbers[:, 1] / numbers[:, 0]
     last = _last_outcome(draws, low, low + width - 1, start, climb, p)
+    means = np.zeros(len(draws))
+    some = last >= low
+    draws, start, numbers, last = draws[some], start[some], numbers[some], last[some]
+    climb = numbers[:, 1] / numbers[:, 0]
     trials = draws - last - 1.0
     t = np.floor(start + climb * last)
-    by_draws = _partial_means(
+    means[some] = _partial_means(
         draws,
         low,
         last,
         mass_at(last, draws, down) if down <= 0.5 else mass_at(draws - last, draws, apart),
         mass_at(t, trials, p) if p <= 0.5 else mass_at(trials - t, trials, q),
         mass_above(t, trials, p) if p <= 0.5 else mass_up_to(trials - t - 1.0, trials, q),
-        np.array([rise, fall, level, apart / down if down > 0.0 else 0.0, p, q]),
+        numbers,
+        np.array([apart / down if down > 0.0 else 0.0, p, q]),
         start,
     )
     left_out = 10.0 * LEFT_OUT if width <= devices or len(masses) < devices else 0.0
-    return float(np.add.reduceat(masses, starts) @ by_draws) + left_out
+    return means.reshape(len(level), -1) @ np.add.reduceat(masses, starts) + left_out
 
 
 def _last_outcome(
-    draws: NDArray[np.float64], low: int, high: int, start: NDArray[np.float64], rise: float, p: float
+    draws: NDArray[np.float64], low: int, high: int, start: NDArray[np.float64], climb: NDArray[np.float64], p: float
 ) -> NDArray[np.float64]:
-    """Return, for each m, the largest b in low…high at which P[a > t(b)] is not negligible, by bisection; at least low.
+    """Return, for each m, the largest b in low…high at which P[a ≥ t(b)] may matter; low − 1 if there is none.
 
-    The probability falls with b, since fewer draws are left and t rises.
+    By bisection, since the probability falls with b: fewer draws are left and t rises. Chernoff's bound of it for
+    Bin(n, p) at t > np is e^−(t·ln(t/np) + (n − t)·ln((n − t)/(n − np))).
     """
-    below, above = np.full(draws.shape, float(low)), np.minimum(draws, float(high)) + 1.0
+    below, above = np.full(draws.shape, low - 1.0), np.minimum(draws, float(high)) + 1.0
     while (above - below > 1.0).any():
         b = np.floor((below + above) / 2.0)
-        left = draws - b
-        enough = (left > 0.0) & (mass_above(np.floor(start + rise * b) - 1.0, left - 1.0, p) > LEAST_TAIL)
+        n, t = draws - b - 1.0, np.floor(start + climb * b)
+        rest, mean = np.maximum(n - t, 0.0), n * p
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rarity = xlogy(t, t / mean) + xlogy(rest, rest / (n - mean))
+        enough = (n >= 0.0) & ((t <= mean) | ((t <= n) & (rarity < -math.log(LEAST_TAIL))))
         below, above = np.where(enough, b, below), np.where(enough, above, b)
     return below
 
@@ -272,6 +306,7 @@ def _partial_means(
     mass_t: NDArray[np.float64],
     tail_t: NDArray[np.float64],
     numbers: NDArray[np.float64],
+    odds_p_q: NDArray[np.float64],
     start: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """Return Σ_b P[b]·E[(rise·a − fall·b − level·m)₊ | b]/m for each m, downwards from the last b not negligible.
@@ -279,11 +314,12 @@ def _partial_means(
     On the way down, every update of the tail P[Bin(N, p) > t] adds a mass: N rises with P[N + 1 draws > t] = P[N > t] +
     p·P[N = t], and t falls. So nothing cancels, and a pair (m, b) costs about twenty operations.
     """
-    rise, fall, level, odds, p, q = numbers
-    climb = fall / rise
+    odds, p, q = odds_p_q
     sums = np.zeros(len(draws))
     for i in range(len(draws)):
         m, b = draws[i], last[i]
+        rise, fall, level = numbers[i]
+        climb = fall / rise
         slope = rise / m
         t = np.floor(start[i] + climb * b)
         mass_b, mass, tail = mass_last[i], mass_t[i], tail_t[i]

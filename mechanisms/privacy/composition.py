@@ -1,27 +1,31 @@
 """Composition of several queries, from one query's pair or δ-curve: a pair on a grid of losses, convolved T times."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mechanisms.parameter import check_epsilon, check_integer
 from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON
-from mechanisms.privacy.hockey_stick import check_distribution
+from mechanisms.privacy.hockey_stick import Pair, check_distribution
 
 Curve: TypeAlias = Callable[[float], float]
 Floats: TypeAlias = NDArray[np.float64]
 # The curve of one query is taken as flat from where it is at most this, or this share above its last value.
 LEAST_DELTA, LEAST_FALL = 1e-22, 1e-3
+# How often ε is halved together, and at most, to find the scale of a curve.
+HALVINGS, MOST_HALVINGS = 20, 60
 # Points of a curve up to the root mean square loss; above it, times the fineness, those a unit of ln ε. These are about
 # a hundred, which make an ε too large by a few tenths of a percent.
-FINENESS, PROPORTION = 10, 4
+FINENESS, PROPORTION = 12, 4
 # Intervals of the grid up to the root mean square loss of a pair.
 PAIR_FINENESS = 200
+# The same for the laws of a query, times the fineness of a curve.
+OF_LAWS = 5
 # Most steps of the grid of losses.
 LARGEST_GRID = 2**17
 # Every δ of one query is raised by this share, far more than its rounding error.
@@ -29,9 +33,30 @@ ROUNDING = 1e-10
 # A window of the summed loss leaves out at most e^−41 of the tilted mass.
 LEFT_OUT_LOG = -41.0
 UNIT = 2.0**-53
+# Places at which Chernoff's bound of a window is computed, from a thousandth of the first tilt to a thousand times it.
+SHIFTS = 25
 # Far above any logarithm of a δ below 1, and below the range of doubles.
 LARGEST_LOG = 700.0
 COMPOSED = "; over T queries by composing a pair that dominates one query's, in both directions"
+
+
+@runtime_checkable
+class HasLaws(Protocol):
+    """A curve that is known from the laws of outputs."""
+
+    def laws(self) -> Sequence[Pair]:
+        """Return pairs of masses (P, Q) of independent outputs, whose product dominates one query in both directions.
+
+        Empty where the curve is not known in this way.
+        """
+
+
+@runtime_checkable
+class HasEach(Protocol):
+    """A curve that computes δ at many ε faster together than one by one."""
+
+    def each(self, epsilons: Floats) -> Floats:
+        """Return δ at each ε ≥ 0."""
 
 
 @dataclass(frozen=True)
@@ -68,40 +93,57 @@ class ComposedDelta:
     def __call__(self, epsilon: float) -> float:
         """Return the bound of δ at this ε."""
         check_epsilon(epsilon)
-        return min(1.0, max(self._direction(pair, epsilon) for pair in _both_directions(self)))
-
-    def _direction(self, pair: "GridPair", epsilon: float) -> float:
-        certain = at_least_once(pair.certain, self.queries)
-        if not len(pair.steps) or epsilon >= self.queries * pair.interval * pair.steps[-1]:
-            return certain
-        return certain + _summed(pair, self.queries).delta(epsilon) * (1.0 + ROUNDING)
+        return min(1.0, max(law.delta(epsilon) for law in _both_directions(self)))
 
 
 @lru_cache(maxsize=64)
-def _both_directions(composed: ComposedDelta) -> tuple["GridPair", "GridPair"]:
+def _both_directions(composed: ComposedDelta) -> tuple["SummedLoss", "SummedLoss"]:
     p, q = np.array(composed.p), np.array(composed.q)
-    return _pair_on_grid(p, q, composed.fineness), _pair_on_grid(q, p, composed.fineness)
+    there, back = (_on_grid(pair, composed.fineness) for pair in ([(p, q)], [(q, p)]))
+    return SummedLoss(there, composed.queries), SummedLoss(back, composed.queries)
 
 
-def _pair_on_grid(p: Floats, q: Floats, fineness: int) -> "GridPair":
-    """Return the pair whose curve connects the points of the curve of P against Q at the multiples of an interval."""
-    certain, both = math.fsum(p[q == 0.0]), (p > 0.0) & (q > 0.0)
-    masses, losses = p[both], np.log(p[both] / q[both])
-    largest = float(np.abs(losses).max(initial=0.0))
+def _on_grid(pairs: Sequence[Pair], fineness: int, least: float = 0.0) -> tuple["GridPair", ...]:
+    """Return pairs whose curves connect the points of those given at the multiples of one interval for all of them.
+
+    Losses that are exceeded with at most the probability `least` are taken as infinite, and the same probability of
+    the lowest losses is raised to the next: both bound the pair from above, and shorten the grid.
+    """
+    given = []
+    for p, q in pairs:
+        both = (p > 0.0) & (q > 0.0)
+        masses, losses, certain = p[both], np.log(p[both] / q[both]), math.fsum(p[q == 0.0])
+        if least > 0.0 and len(masses):
+            order = np.argsort(losses)
+            masses, losses = masses[order], losses[order]
+            tails = np.cumsum(masses[::-1])[::-1]
+            end = max(int((tails > least).sum()), 1)
+            certain += float(tails[end]) if end < len(tails) else 0.0
+            masses, losses = masses[:end], losses[:end]
+            losses = np.maximum(losses, losses[min(int((np.cumsum(masses) <= least).sum()), end - 1)])
+        given.append((masses, losses, certain))
+    largest = max(float(np.abs(losses).max(initial=0.0)) for _, losses, _ in given)
     if largest == 0.0:
-        return GridPair(1.0, np.zeros(0, dtype=np.int64), np.zeros(0), certain)
-    spread = math.sqrt(float(masses @ losses**2) / masses.sum())
+        return tuple(GridPair(1.0, np.zeros(0, dtype=np.int64), np.zeros(0), certain) for _, _, certain in given)
+    squares = sum(float(masses @ losses**2) for masses, losses, _ in given)
+    spread = math.sqrt(squares / sum(float(masses.sum()) for masses, _, _ in given))
     width = largest / min(math.ceil(fineness * largest / max(spread, largest / LARGEST_GRID)), LARGEST_GRID)
+    return tuple(_divided(*one, width) for one in given)
+
+
+def _divided(masses: Floats, losses: Floats, certain: float, width: float) -> "GridPair":
+    """Return the pair in which each loss is divided between the two nearest multiples of an interval."""
     places = losses / width
     # A loss that is a multiple but for its rounding error stays one.
     near = np.rint(places)
     places = np.where(np.abs(places - near) <= 1e-9 * np.maximum(1.0, np.abs(near)), near, places)
     below = np.floor(places)
     above = masses * np.expm1((below - places) * width) / math.expm1(-width)
-    steps, index = np.unique(np.concatenate([below, below + 1.0]).astype(np.int64), return_inverse=True)
-    sums = np.zeros(len(steps))
-    np.add.at(sums, index, np.concatenate([masses - above, above]))
-    return GridPair(width, steps[sums > 0.0], sums[sums > 0.0], certain)
+    first = int(below.min())
+    index = below.astype(np.int64) - first
+    sums = np.bincount(index, masses - above, index.max() + 2) + np.bincount(index + 1, above, index.max() + 2)
+    kept = np.flatnonzero(sums > 0.0)
+    return GridPair(width, kept + first, np.asarray(sums[kept], dtype=np.float64), certain)
 
 
 def at_least_once(probability: float, queries: int) -> float:
@@ -167,19 +209,21 @@ class ComposedCurve:
         """Return the bound of δ at this ε, at most that of basic composition T·δ(ε/T) where it is very small."""
         if check_epsilon(epsilon) >= self.queries * self.limit:
             return 0.0
-        certain = at_least_once(self._one.certain, self.queries)
-        delta = min(1.0, certain + self._sums.delta(epsilon)) if len(self._one.steps) else certain
-        if delta <= 2.0 * certain:
+        delta = min(1.0, self._sums.delta(epsilon))
+        if delta <= 2.0 * self._sums.certain:
             delta = min(delta, self.queries * self.curve(epsilon / self.queries))
         return delta
 
     @cached_property
-    def _one(self) -> "GridPair":
-        return grid_pair(self.curve, self.limit, self.fineness)
-
-    @cached_property
     def _sums(self) -> "SummedLoss":
-        return _summed(self._one, self.queries)
+        return SummedLoss(_parts(self.curve, self.limit, self.fineness), self.queries)
+
+
+@lru_cache(maxsize=2048)
+def _parts(curve: Curve, limit: float, fineness: int) -> tuple["GridPair", ...]:
+    """Return independent pairs whose product dominates one query: those of its laws, or one from its curve."""
+    laws = curve.laws() if isinstance(curve, HasLaws) else ()
+    return _on_grid(laws, OF_LAWS * fineness, least=LEAST_DELTA) if laws else (grid_pair(curve, limit, fineness),)
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,49 +248,51 @@ class GridPair:
     certain: float
 
 
-@lru_cache(maxsize=256)
 def grid_pair(curve: Curve, limit: float = math.inf, fineness: int = FINENESS) -> GridPair:
     """Return a pair whose curve connects points of the curve of one query, and is nowhere below it."""
+    # The curve at ε halved again and again, from its end on; more of them where it falls far before its end.
+    high = min(limit, LARGEST_CROWD_EPSILON)
+    epsilons, deltas = np.zeros(0), np.zeros(0)
     distance = min(curve(0.0), 1.0)
-    end, last = _end(curve, limit)
+    while not len(epsilons) or (
+        len(epsilons) < MOST_HALVINGS and deltas[-1] - deltas[0] < (distance - deltas[0]) / 2.0
+    ):
+        more = np.asarray(high * 0.5 ** np.arange(len(epsilons), len(epsilons) + HALVINGS), dtype=np.float64)
+        epsilons, deltas = np.append(epsilons, more), np.append(deltas, _each(curve, more))
+        if high == limit:
+            deltas[0] = 0.0
+    # It is taken as flat where it hardly falls.
+    flat = deltas <= max(LEAST_DELTA, float(deltas[0]) * (1.0 + LEAST_FALL))
+    first = len(flat) if flat.all() else int(flat.argmin())
+    end, last = float(epsilons[first - 1]), float(deltas[first - 1])
+    if first < len(flat):
+        between = np.linspace(epsilons[first], end, 9)[1:-1]
+        heights = _each(curve, between)
+        near = np.flatnonzero(heights <= max(LEAST_DELTA, float(deltas[0]) * (1.0 + LEAST_FALL)))
+        if len(near):
+            end, last = float(between[near[0]]), float(heights[near[0]])
     if distance - last <= LEAST_DELTA:
         return GridPair(1.0, np.zeros(0, dtype=np.int64), np.zeros(0), distance)
     # Root mean square loss: half its square is the mean loss under P, ∫ (1 + e^−ε)·δ(ε) dε, here from chords.
-    epsilons, deltas = [end], [last]
-    while deltas[-1] - last < (distance - last) / 2.0 and len(epsilons) < 60:
-        epsilons.append(epsilons[-1] / 2.0)
-        deltas.append(curve(epsilons[-1]))
-    x, y = np.array([*epsilons, 0.0]), np.array([*deltas, distance])
+    x, y = np.array([end, *epsilons[first:], 0.0]), np.array([last, *deltas[first:], distance])
     spread = math.sqrt(2.0 * -np.trapezoid((1.0 + np.exp(-x)) * y, x))
     grid = min(math.ceil(fineness * end / min(spread, end)), LARGEST_GRID)
     width, points = end / grid, [0]
     while points[-1] < grid:
         points.append(min(points[-1] + max(1, points[-1] // (PROPORTION * fineness)), grid))
-    heights = [distance, *(curve(k * width) for k in points[1:-1]), last]
+    heights = np.array([distance, *_each(curve, np.array(points[1:-1]) * width), last])
     # A convex h with h(x) = 1 − x + x·h(1/x) has a slope of at least (h(1) − 1)/2 from 1 on, so a greater bound of h(1)
     # than the others allow is lowered. Otherwise the masses would add up to more than 1.
     growth = np.expm1(np.array(points[1:]) * width)
-    heights[0] = min(distance, float(((2.0 * np.array(heights[1:]) + growth) / (2.0 + growth)).min()))
-    return _connect(width, points, [min(1.0, height * (1.0 + ROUNDING)) for height in heights])
+    heights[0] = min(distance, float(((2.0 * heights[1:] + growth) / (2.0 + growth)).min()))
+    return _connect(width, points, np.minimum(1.0, heights * (1.0 + ROUNDING)).tolist())
 
 
-def _end(curve: Curve, limit: float) -> tuple[float, float]:
-    """Return the ε from which a curve is taken as flat, and its height there: 0 at the limit."""
-    high = min(limit, LARGEST_CROWD_EPSILON)
-    last = 0.0 if high == limit else curve(high)
-    enough = max(LEAST_DELTA, last * (1.0 + LEAST_FALL))
-    low, height = high / 2.0, curve(high / 2.0)
-    while height <= enough and low > 1e-12:
-        high, last = low, height
-        low, height = high / 2.0, curve(high / 2.0)
-    for _ in range(3):
-        middle = (low + high) / 2.0
-        height = curve(middle)
-        if height <= enough:
-            high, last = middle, height
-        else:
-            low = middle
-    return high, last
+def _each(curve: Any, epsilons: Floats) -> Floats:
+    """Return δ at each ε, together where the curve can."""
+    if isinstance(curve, HasEach):
+        return np.asarray(curve.each(epsilons))
+    return np.array([curve(epsilon) for epsilon in epsilons.tolist()])
 
 
 def _connect(width: float, points: list[int], heights: list[float]) -> GridPair:
@@ -278,29 +324,51 @@ def _connect(width: float, points: list[int], heights: list[float]) -> GridPair:
 
 
 class SummedLoss:
-    """The law of the sum of T losses of a pair on a grid, in windows around the mean under different tilts."""
+    """The law of the sum of T losses of each of several pairs on one grid, in windows under different tilts.
 
-    def __init__(self, pair: GridPair, queries: int) -> None:
-        self.pair, self.queries = pair, queries
-        self.losses = pair.steps * pair.interval
-        spread = math.sqrt(queries * float(pair.masses @ self.losses**2) / pair.masses.sum())
-        self.tilts = np.append(0.0, 0.5 / spread * 1.5 ** np.arange(24))
-        self.log_means = self.log_mean(self.tilts)
+    Parameters
+    ----------
+    parts : sequence of GridPair
+        Of the same interval; the outputs of a query are one of each, independent of each other.
+    queries : int
+        T.
+    """
+
+    def __init__(self, parts: Sequence[GridPair], queries: int) -> None:
+        self.parts, self.queries = [part for part in parts if part.steps.any()], queries
+        uncertain = math.prod(1.0 - part.certain for part in parts)
+        one = (
+            parts[0].certain
+            if len(parts) == 1 or uncertain <= 0.0
+            else -math.expm1(math.fsum(math.log1p(-part.certain) for part in parts))
+        )
+        self.certain = at_least_once(one, queries)
+        """Probability that a loss is infinite."""
         self.laws: dict[int, tuple[Floats, Floats, float]] = {}
-
-    @cached_property
-    def log_masses(self) -> Floats:
-        """Logarithms of the masses of one loss, (losses,)."""
-        return np.log(self.pair.masses)
+        if self.parts:
+            self.width = self.parts[0].interval
+            self.log_masses = [np.log(part.masses) for part in self.parts]
+            squares = sum(float(part.masses @ (part.steps * self.width) ** 2) for part in self.parts)
+            # From one that moves the mean by half its spread, or for rare losses from ½, on.
+            first = 0.5 / math.sqrt(queries * squares)
+            more = max(0, math.ceil(math.log(first / 0.5, 1.5)))
+            self.scale = first
+            self.tilts = np.append(0.0, first * 1.5 ** np.arange(-more, 24.0))
+            self.log_means = self.log_mean(self.tilts)
 
     def log_mean(self, tilts: Floats) -> Floats:
-        """Return ln Σ P(ℓ)e^θℓ for each θ."""
-        exponents = np.multiply.outer(tilts, self.losses) + self.log_masses
-        most = exponents.max(axis=-1)
-        return np.asarray(most + np.log(np.exp(exponents - most[..., np.newaxis]).sum(axis=-1)))
+        """Return ln Σ P(ℓ)e^θℓ of one query's loss for each θ."""
+        total = np.zeros(len(tilts))
+        for part, log_masses in zip(self.parts, self.log_masses, strict=True):
+            exponents = np.multiply.outer(tilts, part.steps * self.width) + log_masses
+            most = exponents.max(axis=-1)
+            total += most + np.log(np.exp(exponents - most[:, np.newaxis]).sum(axis=-1))
+        return total
 
     def delta(self, epsilon: float) -> float:
-        """Return a bound of Σ P(ℓ)·[1 − e^(ε − ℓ)]₊ over the finite summed losses ℓ."""
+        """Return a bound of Σ P(ℓ)·[1 − e^(ε − ℓ)]₊ over the summed losses ℓ, the infinite one included."""
+        if not self.parts or epsilon >= self.queries * self.width * sum(int(part.steps[-1]) for part in self.parts):
+            return self.certain
         scales = self.queries * self.log_means - self.tilts * min(epsilon, 1e6)
         best = int(scales.argmin())
         if best not in self.laws:
@@ -308,34 +376,46 @@ class SummedLoss:
         losses, tilted, error = self.laws[best]
         beyond = losses[losses > epsilon] - epsilon
         sums = tilted[len(losses) - len(beyond) :] @ (-np.expm1(-beyond) * np.exp(-self.tilts[best] * beyond))
-        return float(math.exp(min(float(scales[best]), LARGEST_LOG)) * min(1.0, sums + error))
+        scale = math.exp(min(float(scales[best]), LARGEST_LOG))
+        return self.certain + float(scale * min(1.0, sums + error)) * (1.0 + ROUNDING)
 
     def law(self, tilt: int) -> tuple[Floats, Floats, float]:
         """Return losses, ascending, their tilted masses, whose sum is 1, and a bound of the error of any sum of them.
 
         Every output of a transform of log₂ N stages is a sum of N inputs times factors of modulus 1, so its error is at
-        most a multiple of log₂ N units in the last place of Σ|inputs|. Hence each error of the first transform is at
-        most γ. That of the T-th power is at most T·(|F| + γ)^(T − 1)·γ plus its own rounding. The sum of N outputs of
-        the second, each the mean of N terms, has at most the sum of these errors.
+        most a multiple of log₂ N units in the last place of Σ|inputs|. Hence each error of the first transforms is at
+        most γ. That of the product of n of them is at most n·γ·∏(|F| + γ), with one factor left out, plus its own
+        rounding. The sum of N outputs of the second, each the mean of N terms, has at most the sum of these errors.
         """
-        width, times = self.pair.interval, self.queries
+        width, times = self.width, self.queries
         theta, log_mean = float(self.tilts[tilt]), float(self.log_means[tilt])
-        shifts = np.geomspace(1e-3, 1e3, 61) * float(self.tilts[1])
+        shifts = np.geomspace(1e-3, 1e3, SHIFTS) * self.scale
         above = (times * (self.log_mean(theta + shifts) - log_mean) - LEFT_OUT_LOG) / shifts
         below = -(times * (self.log_mean(theta - shifts) - log_mean) - LEFT_OUT_LOG) / shifts
-        last = min(math.ceil(above.min() / width), times * int(self.pair.steps[-1]))
-        first = max(math.floor(below.max() / width), times * int(self.pair.steps[0]))
+        last = min(math.ceil(above.min() / width), times * sum(int(part.steps[-1]) for part in self.parts))
+        first = max(math.floor(below.max() / width), times * sum(int(part.steps[0]) for part in self.parts))
         size = 1 << max(4, (last - first).bit_length())
-        tilted = np.zeros(size)
-        np.add.at(tilted, self.pair.steps % size, np.exp(theta * self.losses + self.log_masses - log_mean))
-        factors = np.fft.rfft(tilted)
         stages = 8.0 * UNIT * (size.bit_length() + 4)
-        powers = (np.abs(factors) + stages) ** (times - 1)
-        error = 4.0 * stages * (times + 1) * float(powers.sum()) + 2.0 * math.exp(LEFT_OUT_LOG)
-        sums = np.roll(np.fft.irfft(factors**times, size), -(first % size))
-        return (first + np.arange(size)) * width, np.maximum(sums, 0.0), error
+        product, moduli = np.ones(size // 2 + 1, dtype=np.complex128), np.ones(size // 2 + 1)
+        least = np.full(size // 2 + 1, np.inf)
+        for part, log_masses in zip(self.parts, self.log_masses, strict=True):
+            exponents = theta * width * part.steps + log_masses
+            tilted = np.bincount(part.steps % size, np.exp(exponents - exponents.max()), size)
+            factors = np.fft.rfft(tilted / tilted.sum())
+            product *= factors
+            modulus = np.abs(factors) + stages
+            moduli *= modulus
+            least = np.minimum(least, modulus)
+        error = 4.0 * stages * (len(self.parts) * times + 1) * float((moduli**times / least).sum())
+        sums = np.roll(np.fft.irfft(_power(product, times), size), -(first % size))
+        return (first + np.arange(size)) * width, np.maximum(sums, 0.0), error + 2.0 * math.exp(LEFT_OUT_LOG)
 
 
-@lru_cache(maxsize=256)
-def _summed(pair: GridPair, queries: int) -> SummedLoss:
-    return SummedLoss(pair, queries)
+def _power(factors: NDArray[np.complex128], times: int) -> NDArray[np.complex128]:
+    """Return powers by repeated squares, which take a tenth of the time of the general function."""
+    product = np.ones_like(factors)
+    while times:
+        if times % 2:
+            product = product * factors
+        factors, times = factors * factors, times // 2
+    return product

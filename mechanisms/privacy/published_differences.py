@@ -74,6 +74,7 @@ def moved_differences_delta(
     return max(moved_delta(_cell_law(n, beta, least), _cell_law(m, beta, least), epsilon), certain)
 
 
+@lru_cache(maxsize=64)
 def _cell_law(n: int, beta: float, least: int) -> SummedCellLaw:
     """Return the law of a cell's published difference; differences below `least` are one output."""
     first, present = window(n, beta)
@@ -234,6 +235,8 @@ Direction = Callable[[Whole, float, NDArray[np.float64], int], NDArray[np.float6
 POINTS = 1_500
 # Beyond the last point the curve is taken as flat: it ends where it falls by less than this share of δ from there on.
 END_SHARE = 1e-5
+# The same for a curve that is composed over queries.
+COMPOSED_SHARE = 1e-16
 
 
 def dominating_move_delta(
@@ -388,17 +391,41 @@ class MoveSearch:
         return best
 
 
+def differences_law(*, sampling: float, crowd: int, k: int | None, moves: bool, points: int) -> SummedCellLaw:
+    """Return a law that dominates one cell's published difference for every crowd from this one on.
+
+    Without suppression, that of the least crowd. Its tail goes on until it hardly falls even after many queries.
+    Unless the device moves, a law of several crowds dominates both directions at once.
+    """
+    if k is None:
+        return _cell_law(crowd, sampling, 0)
+    absent, present = _worst_pair(k, (crowd, LARGEST_CROWD), sampling, 0.0, points, COMPOSED_SHARE, mirrored=not moves)
+    return SummedCellLaw(present, absent, mirrored=not moves)
+
+
 @lru_cache(maxsize=1024)
-def _worst_pair(least: int, crowds: Crowds, beta: float, epsilon: float, points: int) -> Pair:
+def _worst_pair(
+    least: int,
+    crowds: Crowds,
+    beta: float,
+    epsilon: float,
+    points: int,
+    end_share: float = END_SHARE,
+    *,
+    mirrored: bool = False,
+) -> Pair:
     """Return a pair, absent and present, that dominates a range of crowds, with detail where a move needs it."""
     lowest = -math.log1p(-beta)
     ends = np.minimum(epsilon + lowest * np.geomspace(0.01, 1e5, min(points, 200)), LARGEST_CROWD_EPSILON)
     tails = _worst(_present, least, crowds, beta, np.append(epsilon, ends))
-    end = ends[int(np.argmax(tails[1:] - tails[-1] <= END_SHARE * tails[0]))]
+    end = ends[int(np.argmax(tails[1:] - tails[-1] <= end_share * tails[0]))]
     up, down = _distinct(np.linspace(0.0, end, points)), _distinct(np.linspace(0.0, lowest, points))
-    present, absent = pair_of_curve(
-        np.exp(up), _worst(_present, least, crowds, beta, up), np.exp(down), _worst(_absent, least, crowds, beta, down)
-    )
+    if mirrored:
+        up = down = _distinct(np.linspace(0.0, max(end, lowest), points))
+    there, elsewhere = _worst(_present, least, crowds, beta, up), _worst(_absent, least, crowds, beta, down)
+    if mirrored:
+        there = elsewhere = np.maximum(there, elsewhere)
+    present, absent = pair_of_curve(np.exp(up), there, np.exp(down), elsewhere)
     return absent, present
 
 

@@ -15,10 +15,10 @@ import numpy as np
 
 from mechanisms.parameter import ParameterError
 from mechanisms.privacy.binomial import LEFT_OUT
-from mechanisms.privacy.blanket import split_pair
+from mechanisms.privacy.blanket import pairs_over, split_pair
 from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON, ConstantDelta, PrivacyClaim
 from mechanisms.privacy.composition import COMPOSED, FINENESS, composed
-from mechanisms.privacy.hockey_stick import pair_curve, pair_of_curve
+from mechanisms.privacy.hockey_stick import Pair, pair_curve, pair_of_curve
 from mechanisms.privacy.integer_noise import IntegerNoise
 from mechanisms.privacy.shuffled import AmplifiedDelta
 from mechanisms.privacy.sum_laws import Masses, SummedCellLaw, bits_law, moved_delta
@@ -81,6 +81,12 @@ class SumsDelta:
         moving = _remembered(self, min(epsilon, LARGEST_CROWD_EPSILON))
         return moving if self.leaving is None else max(moving, self.leaving(epsilon))
 
+    def laws(self) -> tuple[Pair, ...]:
+        """Return the pairs of a query where the truths of the others are fixed, or need not be certified; else none."""
+        if self.certified and (self.least < self.most or self.leaving is not None):
+            return ()
+        return _dominating_law(self.leaving or self, self.moves).laws(moves=self.moves)
+
     def at(self, inside: tuple[int, ...], epsilon: float) -> float:
         """Return the exact δ of one query for these numbers of others in the cell, or in each of two."""
         return self._delta(tuple((number, number) for number in inside), epsilon)
@@ -102,7 +108,7 @@ class SumsDelta:
         if not self.certified:
             return max(self.at(corner, epsilon) for corner in self._corners(whole))
         for divisions in range(MOST_BOXES):
-            gap, corners = (GAP, 3) if divisions < FEW_BOXES else (WIDE_GAP, 1)
+            gap, corners = (GAP if divisions < FEW_BOXES else WIDE_GAP), (1 if divisions else 3)
             for box in offered:
                 if box is not None:
                     bound = self._delta(box, epsilon)
@@ -196,14 +202,24 @@ class AnyTruthsDelta:
 
     def __call__(self, epsilon: float) -> float:
         """Return the bound of δ of one query."""
-        law = _dominating_law(self.sums if self.sums.leaving is None else self.sums.leaving)
+        law = _dominating_law(self.sums.leaving or self.sums, self.sums.moves)
         return moved_delta(law, law, epsilon) if self.sums.moves else law.delta(epsilon)
+
+    def laws(self) -> tuple[Pair, ...]:
+        """Return the pairs that dominate a query."""
+        return _dominating_law(self.sums.leaving or self.sums, self.sums.moves).laws(moves=self.sums.moves)
 
 
 @lru_cache(maxsize=64)
-def _dominating_law(sums: SumsDelta) -> SummedCellLaw:
-    """Return a law of one cell that dominates that of every number of others within the limits."""
+def _dominating_law(sums: SumsDelta, moves: bool) -> SummedCellLaw:  # noqa: FBT001 - for `lru_cache`
+    """Return a law of one cell that dominates that of every number of others within the limits.
+
+    Of the least and of the greatest number alone, where it need not be certified; their own law if they are equal.
+    For one cell it dominates both directions at once.
+    """
     p, q, others = sums.true_yes, sums.false_yes, sums.counted - 1
+    if sums.least == sums.most:
+        return bits_law(sums.least, others - sums.least, p, q, sums.noise)
     width = 24.0 * math.sqrt(others / 4.0) + len(sums.noise or ())
     numbers = min(sums.most, others) - sums.least + 1
     starts = np.linspace(0, numbers, min(numbers, max(16, min(BOXES, int(MOST_MASSES / width)))) + 1).astype(int)
@@ -211,15 +227,22 @@ def _dominating_law(sums: SumsDelta) -> SummedCellLaw:
         min(math.log(more / less) if less > 0.0 else math.inf, LARGEST_CROWD_EPSILON)
         for more, less in ((p, q), (1.0 - q, 1.0 - p))
     ]
+    if not moves:
+        ends = [max(ends)] * 2
     up, down = (np.exp(np.append(0.0, np.geomspace(1e-7 * end, end, POINTS))) for end in ends)
     there, elsewhere = np.zeros_like(up), np.zeros_like(down)
-    for low, beyond in itertools.pairwise((starts + sums.least).tolist()):
+    boxes = list(itertools.pairwise((starts + sums.least).tolist()))
+    if not sums.certified:
+        boxes = [(end, end + 1) for end in (sums.least, min(sums.most, others))]
+    for low, beyond in boxes:
         law = bits_law(low, others - (beyond - 1), p, q, sums.noise)
         there = np.maximum(there, pair_curve(law.present, law.absent, up) + law.left_out)
         elsewhere = np.maximum(elsewhere, pair_curve(law.absent, law.present, down) + law.left_out)
     there[0] = elsewhere[0] = max(there[0], elsewhere[0])
+    if not moves:
+        there = elsewhere = np.maximum(there, elsewhere)
     present, absent = pair_of_curve(up, there, down, elsewhere)
-    return SummedCellLaw(present, absent)
+    return SummedCellLaw(present, absent, mirrored=not moves)
 
 
 def sums_claim(
@@ -351,7 +374,7 @@ def answer_sums_claim(
     moves = view.adjacency == "move"
     counted = max(view.counted or 1, view.crowd or 1)
     rows = [np.multiply.outer(*pair).ravel() for pair in ((yes, no), (no, yes), (no, no))] if moves else [yes, no]
-    single = split_pair(rows[0], rows[1], np.array(rows), counted)
+    single = split_pair(rows[0], rows[1], np.array(rows), counted, pairs_over(view.queries))
     curve = composed(single, view.queries, limit=linked.epsilon / view.queries)
     over = "" if view.queries == 1 else COMPOSED
     basis = (

@@ -1,13 +1,17 @@
 """Claims about published counts and differences of two rounds: exact for one query, bounded for several."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
 
 from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
 from mechanisms.privacy.composition import COMPOSED, composed
+from mechanisms.privacy.hockey_stick import Pair
 from mechanisms.privacy.published_differences import (
     POINTS,
+    differences_law,
     dominating_move_delta,
     moved_differences_delta,
     released_differences_delta,
@@ -83,13 +87,14 @@ def released_counts_claim(view: ReleasedCounts, *, sampling: float, seen: float,
     )
     if sampling == 1.0:
         return PrivacyClaim.exact(math.inf, ConstantDelta(1.0), f"{basis}; with π_s = 1 the counts are the truth.")
-    curve: Callable[[float], float] = counts_curve(crowd=view.crowd or 1, sampling=sampling, seen=seen)
+    leaving = counts_curve(crowd=view.crowd or 1, sampling=sampling, seen=seen)
+    curve: CrowdRatioDelta | MovedCountsDelta = leaving
     times = view.queries
     if view.adjacency == "move" and by_cell:
         times *= 2
         basis += "; a move changes the counts about two cells, which are independent"
     elif view.adjacency == "move":
-        curve = MovedCountsDelta(view.crowd or 1, sampling, curve)
+        curve = MovedCountsDelta(view.crowd or 1, sampling, leaving)
         basis += "; between two cells K of both, since the blanks depend on their sum only"
     more = "" if times == 1 else COMPOSED
     return PrivacyClaim.bound(
@@ -114,20 +119,23 @@ class MovedCountsDelta:
         n, devices in each of the two cells while the device is in it, the device included.
     sampling : float
         π_s, below 1.
-    leaving : callable
+    leaving : CrowdRatioDelta
         δ(ε) for a device in its cell or outside.
     """
 
     crowd: int
     sampling: float
-    leaving: Callable[[float], float]
+    leaving: CrowdRatioDelta
 
     def __call__(self, epsilon: float) -> float:
         """Return δ of one query."""
-        between = moved_differences_delta(
-            crowd=self.crowd, other_crowd=self.crowd, sampling=self.sampling, epsilon=epsilon
-        )
-        return max(between, self.leaving(epsilon))
+        return float(self.each(np.array([epsilon]))[0])
+
+    def each(self, epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return δ of one query at each ε."""
+        crowds = {"crowd": self.crowd, "other_crowd": self.crowd}
+        between = [moved_differences_delta(**crowds, sampling=self.sampling, epsilon=e) for e in epsilons.tolist()]
+        return np.maximum(between, self.leaving.each(epsilons))
 
 
 @dataclass(frozen=True)
@@ -168,6 +176,14 @@ class ReleasedDelta:
         if self.searched:
             return worst_move_delta(k=k, sampling=beta, epsilon=epsilon, crowd=crowd, other_crowd=other)
         return dominating_move_delta(k=k, sampling=beta, epsilon=epsilon, crowd=crowd, other_crowd=other, points=points)
+
+    def laws(self) -> tuple[Pair, ...]:
+        """Return the pairs that dominate one query for every crowd from the view's on; none if two crowds differ."""
+        crowd, moves = self.view.crowd or 1, self.view.adjacency == "move"
+        if moves and crowd != (self.view.other_crowd or 1):
+            return ()
+        law = differences_law(sampling=self.sampling, crowd=crowd, k=self.view.k, moves=moves, points=self.points)
+        return law.laws(moves=moves)
 
 
 def released_differences_claim(view: ReleasedDifferences, sampling: float) -> PrivacyClaim:

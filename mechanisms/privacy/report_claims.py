@@ -9,7 +9,7 @@ from typing import SupportsFloat, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mechanisms.privacy.blanket import VariationRatioDelta
+from mechanisms.privacy.blanket import VariationRatioDelta, pairs_over
 from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
 from mechanisms.privacy.composition import ComposedDelta
 from mechanisms.privacy.hockey_stick import check_distribution, dominating_pair, pair_delta, pair_epsilon
@@ -149,7 +149,8 @@ def mixed_reports_claim(view: Shuffled, *, local: PrivacyClaim, single: PrivacyC
     if isinstance(pair, MirrorDelta):
         *_, rest = pair.pair[0]
         ratio = math.exp(pair.epsilon)
-        stronger = VariationRatioDelta(view.devices, ratio, pair.distinguishing, pair.distinguishing, rest, ratio)
+        apart, pairs = pair.distinguishing, pairs_over(view.queries)
+        stronger = VariationRatioDelta(view.devices, ratio, apart, apart, rest, ratio, pairs=pairs)
     return shuffled_claim(view, local=local, single=single, stronger=stronger)
 
 

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from mechanisms.parameter import check_epsilon
-from mechanisms.privacy.binomial import LEFT_OUT, mass_above, mass_at, mass_up_to, window
-from mechanisms.privacy.blanket import BlanketDelta, VariationRatioDelta
+from mechanisms.privacy.binomial import LEFT_OUT, mass_above, mass_at, mass_up_to, run_starts, window
+from mechanisms.privacy.blanket import BlanketDelta, VariationRatioDelta, pairs_over
 from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON, LARGEST_EPSILON, ConstantDelta, PrivacyClaim
 from mechanisms.privacy.composition import COMPOSED, at_least_once, composed
 from mechanisms.privacy.rounding import rounded_up
@@ -17,6 +17,8 @@ from mechanisms.privacy.view import Shuffled
 
 # Most numbers of clones evaluated one by one; a wider window is cut into this many runs of neighbouring numbers.
 LARGEST_SUM = 2**13
+# The same for a curve that is composed over queries, and so is evaluated a hundred times.
+COMPOSED_SUM = 2**9
 
 
 @dataclass(frozen=True)
@@ -35,10 +37,18 @@ class ClonesDelta:
         n.
     epsilon : float
         ε₀ of one report, at δ = 0; finite.
+    runs : int
+        Most numbers of clones that are evaluated one by one.
     """
 
     devices: int
     epsilon: float
+    runs: int = LARGEST_SUM
+
+    @classmethod
+    def over(cls, queries: int, devices: int, epsilon: float) -> "ClonesDelta":
+        """Return the curve of one of T queries."""
+        return cls(devices, epsilon) if queries == 1 else cls(devices, epsilon, COMPOSED_SUM)
 
     def __call__(self, epsilon: float) -> float:
         """Return the bound of δ, including the mass that the window over M leaves out, at most 1e-30.
@@ -46,14 +56,17 @@ class ClonesDelta:
         One more clone never increases δ, so the first M of a run of neighbouring numbers bounds the others. With a
         window of more than 8,192 values this adds less than a hundred-thousandth of δ.
         """
-        epsilon = min(check_epsilon(epsilon), LARGEST_EPSILON)
+        return float(self.each(np.array([min(check_epsilon(epsilon), LARGEST_EPSILON)]))[0])
+
+    def each(self, epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the bound at each ε."""
         first, masses = window(self.devices - 1, math.exp(-self.epsilon))
         left_out = LEFT_OUT if len(masses) < self.devices else 0.0
-        starts = np.arange(0, len(masses), -(-len(masses) // LARGEST_SUM))
-        delta = self.delta_among(first + starts, epsilon)
-        return min(1.0, float(np.add.reduceat(masses, starts) @ delta) + left_out)
+        starts = run_starts(masses, self.runs)
+        shares = np.add.reduceat(masses, starts)
+        return np.minimum(1.0, self.delta_among(first + starts, epsilons[:, np.newaxis]) @ shares + left_out)
 
-    def delta_among(self, clones: NDArray[np.int64], epsilon: float) -> NDArray[np.float64]:
+    def delta_among(self, clones: NDArray[np.int64], epsilon: ArrayLike) -> NDArray[np.float64]:
         """Return δ given the number of clones M.
 
         The likelihood ratio of A = a rises with a. With y = 1 − x the first hypothesis is more likely by a factor above
@@ -68,24 +81,23 @@ class ClonesDelta:
         ----------
         clones : (…) int64
             M, at least 0.
-        epsilon : float
+        epsilon : float or (…) float64
             At least 0, at most 700.
 
         Returns
         -------
         (…) float64
+            Of the common shape.
         """
         apart = math.tanh(self.epsilon / 2.0)
         towards = 1.0 / (1.0 + math.exp(-self.epsilon))
         away = math.exp(-self.epsilon) * towards
-        growth = math.expm1(epsilon)
+        growth = np.expm1(epsilon)
         gain = apart - growth * away
-        if gain <= 0.0:
-            return np.zeros(clones.shape)
         share = (apart + growth * towards) / (apart * (2.0 + growth))
         last = np.minimum(np.floor((clones + 1) * share), clones)
         delta = gain * mass_at(last, clones, 0.5) - growth * mass_above(last, clones, 0.5)
-        return np.maximum(delta, 0.0)
+        return np.where(gain > 0.0, np.maximum(delta, 0.0), 0.0)
 
 
 @dataclass(frozen=True)
@@ -169,7 +181,7 @@ def shuffled_claim(
     else:
         over = COMPOSED
     fresh = 1 if single is None else view.queries
-    clones = composed(ClonesDelta(view.devices, start.epsilon), fresh, limit=start.epsilon)
+    clones = composed(ClonesDelta.over(fresh, view.devices, start.epsilon), fresh, limit=start.epsilon)
     tighter = None if stronger is None else composed(stronger, fresh, limit=start.epsilon)
     basis = (
         f"Hiding among the clones (Feldman, McMillan and Talwar 2021): the exact δ of its dominating pair for any "
@@ -222,7 +234,8 @@ def shuffled_value_claim(
     unsampled = float(blanks.sum())
     even = least == blanks.max()  # of k-ary randomized response; there may be a million
     rest = (len(others) * least if even else math.fsum(others.tolist())) / unsampled
-    blanket = BlanketDelta(view.devices, sampling, unsampled, least / unsampled, second / unsampled, rest)
+    pairs = pairs_over(view.queries)
+    blanket = BlanketDelta(view.devices, sampling, unsampled, least / unsampled, second / unsampled, rest, pairs)
     curve = composed(blanket, view.queries, limit=local.epsilon / view.queries)
     basis = (
         "Privacy blanket (Balle, Bell, Gascón and Nissim 2019): the exact δ of one report among the others' blanks for "
@@ -270,8 +283,11 @@ class CrowdRatioDelta:
 
         What the window over b leaves out, at most 1e-30, is added.
         """
-        epsilon = min(check_epsilon(epsilon), LARGEST_CROWD_EPSILON)
-        n, factor = self.crowd, math.exp(epsilon)
+        return float(self.each(np.array([min(check_epsilon(epsilon), LARGEST_CROWD_EPSILON)]))[0])
+
+    def each(self, epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return δ at each ε."""
+        n, factor = self.crowd, np.exp(epsilons)[:, np.newaxis]
         first, masses = window(n, self.still)
         b = np.arange(first, first + len(masses), dtype=np.float64)
         others, p = n - b, min(self.up / max(1.0 - self.still, self.up), 1.0)
@@ -281,17 +297,17 @@ class CrowdRatioDelta:
         margin = level - n * factor
         t = np.ceil(margin / fall) - 1.0
         gain = (margin - fall * others * p) * mass_up_to(t - 1.0, fewer, p) + margin * (1.0 - p) * mass_at(t, fewer, p)
-        elsewhere = float(masses @ np.maximum(np.where(others > 0.0, gain, margin), 0.0)) / n + self.apart
+        elsewhere = np.maximum(np.where(others > 0.0, gain, margin), 0.0) @ masses / n + self.apart
         # There: E[(n − e^ε·level + e^ε·fall·a) 1{a ≥ t + 1}] given b.
         margin, rise = n - factor * level, factor * fall
         t = np.floor(-margin / rise)
         gain = (margin + rise * others * p) * mass_above(t, fewer, p) + (margin + rise * others) * p * mass_at(
             t, fewer, p
         )
-        there = float(masses @ np.maximum(gain, 0.0)) / n
+        there = np.maximum(gain, 0.0) @ masses / n
         certain = self.up**n if self.up_ratio == 0.0 else 0.0
         left_out = LEFT_OUT if len(masses) <= n and 0.0 < self.still < 1.0 else 0.0
-        return min(1.0, max(elsewhere, there, certain) + left_out)
+        return np.asarray(np.minimum(1.0, np.maximum(np.maximum(elsewhere, there), certain) + left_out))
 
     @property
     def epsilon(self) -> float:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from mechanisms.compiled import compiled
 from mechanisms.privacy.binomial import LEFT_OUT, window
 from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON
+from mechanisms.privacy.hockey_stick import Pair, dominating_pair
 
 Masses = NDArray[np.float64]
 # Most steps of a recurrence before its window: its start is approximate, and the error of the start shrinks with each
@@ -140,12 +141,15 @@ class SummedCellLaw:
         Most mass that either leaves out.
     first : int
         The first of the values.
+    mirrored : bool
+        Whether it is known to have the same δ in both directions.
     """
 
     present: Masses
     absent: Masses
     left_out: float = 0.0
     first: int = 0
+    mirrored: bool = False
     ratio: Masses = field(init=False)
     """absent/present; infinite where only an absent device gives the value."""
 
@@ -162,6 +166,18 @@ class SummedCellLaw:
         """
         order = np.argsort(-self.ratio, kind="stable")
         return self.present[order], self.absent[order], self.ratio[order]
+
+    def laws(self, *, moves: bool) -> tuple[Pair, ...]:
+        """Return pairs of independent outputs, whose product dominates one query in both directions.
+
+        A move changes two cells, one as if the device left and the other as if it entered.
+        """
+        if self.mirrored and not moves:
+            return ((self.present, self.absent),)
+        present = np.append(self.present, [self.left_out, 0.0])
+        absent = np.append(self.absent, [0.0, self.left_out])
+        directions = ((present, absent), (absent, present))
+        return directions if moves else (dominating_pair(directions),)
 
     def delta(self, epsilon: float) -> float:
         """Return δ(ε) for a device in the cell or not, the larger of both directions."""

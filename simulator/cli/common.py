@@ -1,7 +1,6 @@
 """Arguments, options and steps that several commands share."""
 
 import json
-import re
 import shutil
 import sys
 import textwrap
@@ -89,10 +88,6 @@ UNLIMITED = 10**6
 """Columns of a pipe, so that each text is one line there."""
 
 
-_METAVARS = {"cells": "CELLS", "simulated": "CELLS", "error": "VEHICLES", "queries": "QUERIES"}
-_METAVARS |= dict.fromkeys(("population", "occupancy", "batch", "crowd"), "DEVICES")
-_METAVARS |= dict.fromkeys(("servers", "honest"), "SERVERS")
-_FLAGS = {"k": "--k", "published": "--published/--unpublished"}
 Command = TypeVar("Command", bound=Callable[..., None])
 
 
@@ -106,14 +101,13 @@ def target_options(*names: str) -> Callable[[Command], Command]:
     """
     from mechanisms.planning import Target  # noqa: PLC0415 - imported only when needed
 
-    helps = dict(re.findall(r"^    (\w+) : .*\n((?:^        .*\n)+)", Target.__doc__ or "", flags=re.MULTILINE))
     options = []
     for field in fields(Target):
         if not names or field.name in names:
-            text = " ".join(helps[field.name].replace("`", "").split())
             completed = completions.view_names if field.name == "view" else None
-            flags = [_FLAGS[field.name]] if field.name in _FLAGS else []
-            option = typer.Option(*flags, metavar=_METAVARS.get(field.name), help=text, autocompletion=completed)
+            flags = ["--published/--unpublished"] if field.name == "published" else [f"--{field.name}"]
+            stated = field.metadata
+            option = typer.Option(*flags, metavar=stated["unit"], help=stated["text"], autocompletion=completed)
             default = Parameter.empty if field.default is MISSING else field.default
             kind = Annotated[field.type, option]  # type: ignore[name-defined]  # known when it is run
             options.append(Parameter(field.name, Parameter.KEYWORD_ONLY, default=default, annotation=kind))

@@ -103,8 +103,14 @@ def print_planning(planning: Planning) -> None:
 
 
 def print_trusts(target: Target, costs: Sequence[TrustCost]) -> None:
-    """Print what a target costs under each trust: a sentence about the most and the least, then one table."""
+    """Print what a target costs under each trust: a sentence about the most and the least, then one table.
+
+    The first line states whether an estimate of 0 has no more error under any trust.
+    """
     console = wide_console()
+    best_plans = [cost.best for cost in costs if cost.best is not None]
+    if best_plans and all(_is_useless(best, target) for best in best_plans):
+        console.print(Text(USELESS, "bold"))
     for cost in (costs[0], costs[-1]):
         trusted = cost.trust.partition(",")[0].partition(":")[0]
         console.print(Text(f"Trusted: {trusted}. Best: {_best_of(cost, target)}.", "bold"))
@@ -133,7 +139,8 @@ def _best_of(cost: TrustCost, target: Target) -> str:
         if target.error is None
         else f"ε = {_cost(cost.best, target)}"
     )
-    return f"{_with_parameters(cost.best)}, with {figure}"
+    useless = ", no less than that of an estimate of 0" if _is_useless(cost.best, target) else ""
+    return f"{_with_parameters(cost.best)}, with {figure}{useless}"
 
 
 def _cost(plan: Plan, target: Target) -> str:
@@ -202,7 +209,10 @@ CHANGES = {
 
 
 def verdict(planning: Planning) -> str:
-    """Return one sentence that names the best mechanism for the target, or states that none meets it."""
+    """Return a sentence that names the best mechanism for the target, or states that none meets it.
+
+    A sentence before it states that an estimate of 0 has no more error, where that is so.
+    """
     best, target = planning.best, planning.target
     if best is None:
         return "No mechanism meets this target."
@@ -213,11 +223,17 @@ def verdict(planning: Planning) -> str:
         least = related("ε", "=", best.epsilon) if math.isfinite(best.epsilon) else "no finite ε"
         loss = f"the least privacy loss in {target.view}: {least} at δ = {exact(target.delta)}"
         return f"Best: {_with_parameters(best)}, with {loss}{_reliance(planning)}{linked}{others}."
-    text = f"Best: {_with_parameters(best)}, with an error of {number(best.std_error)} vehicles in a cell of "
-    useless = best.std_error >= max(target.expected, 1)
-    whose = "the error of every mechanism is" if len(planning.plans) > 1 else "its error is"
-    warning = f": {whose} as large as the count" if useless else ""
-    return f"{text}{whole(target.expected)}{warning}{_reliance(planning)}{linked}{others}."
+    useless = f"{USELESS}\n" if _is_useless(best, target) else ""
+    text = f"{useless}Best: {_with_parameters(best)}, with an error of {number(best.std_error)} vehicles in a cell of "
+    return f"{text}{whole(target.expected)}{_reliance(planning)}{linked}{others}."
+
+
+USELESS = "No planned mechanism errs less than an estimate of 0 everywhere."
+
+
+def _is_useless(best: Plan, target: Target) -> bool:
+    """Return whether the least error of a privacy target is no less than that of an estimate of 0."""
+    return target.error is None and best.std_error >= max(target.expected, 1)
 
 
 def _left_open(best: Plan, target: Target) -> str:

@@ -5,6 +5,7 @@ import math
 import re
 import sys
 from dataclasses import MISSING, fields
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -208,13 +209,24 @@ def test_invalid_arguments_give_one_message_and_exit_code_2(plan, arguments, wor
     assert math.isclose(done.err.count("crowdveil:"), 1) or "--cells" in words
 
 
+@pytest.mark.parametrize("more", [(), ("--mechanism", "sue"), ("--trusts",)])
+def test_first_line_says_that_an_estimate_of_0_errs_no_more(plan, more):
+    useless = ("--cells", "4", "--population", "40", "--queries", "50", "--epsilon", "0.01", *more)
+    first = plan(*useless).out.split("\n")[0]
+    assert first == "No planned mechanism errs less than an estimate of 0 everywhere."
+    assert first not in plan(*CITY, "--epsilon", "3", *more).out
+
+
 def test_every_parameter_of_a_target_is_an_option_with_its_default_and_meaning():
     options = {option.name: option for option in load_command("plan").params}
+    documented = (Path(__file__).parents[2] / "docs/plan.md").read_text(encoding="utf-8")
     for field in fields(Target):
         option = options[field.name]
         assert option.required == (field.default is MISSING)
         assert option.required or option.default == field.default
-        assert option.help in " ".join(Target.__doc__.replace("`", "").split())
+        assert option.help == field.metadata["text"]
+        assert (option.metavar or "").isupper() == (field.metadata["unit"] is not None)
+        assert f"`--{field.name}`" in documented or field.name in {"published", "simulated"}
     of_evaluation = {option.name: option.help for option in load_command("evaluate").params}
     for field in fields(Goal):
         assert of_evaluation[field.name] == options[field.name].help

@@ -5,6 +5,7 @@ down to a fine grid, so that the composition is at most the exact one, by less t
 """
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,9 +14,11 @@ from scipy.signal import fftconvolve
 from scipy.stats import binom
 
 from mechanisms.local import KRandomizedResponse, RandomizedResponse, SamplingPrivacy, SymmetricUnary, Warner
-from mechanisms.privacy import LinkedReports, ReleasedCounts, ReleasedDifferences, Shuffled
+from mechanisms.privacy import LinkedReports, PrivacyClaim, ReleasedCounts, ReleasedDifferences, Shuffled
+from mechanisms.privacy.composition import composed
 from mechanisms.privacy.integer_noise import IntegerNoise
 from mechanisms.privacy.published_sums import known_counts_claim
+from mechanisms.privacy.released import ReleasedDelta
 
 DELTA = 1e-6
 WITHIN = 1.02
@@ -198,3 +201,30 @@ def test_two_answers_about_two_cells_are_composed_exactly():
     both, ratio = np.array([0.4 * 0.4, 2 * 0.6 * 0.4, 0.6 * 0.6]), 2.0 * math.log(1.5)
     losses, first = powers(both, 30)
     check(claim, epsilon_of((first + np.arange(len(losses)) - 30) * ratio, losses, DELTA), within=1.0 + 1e-3)
+
+
+@pytest.mark.parametrize("adjacency", ["enter_leave", "move"])
+def test_suppressed_differences_of_every_crowd(adjacency):
+    """At least what each crowd reveals; and no more than by chords of the curve of the worst crowd at each ε."""
+    beta, k, queries = 0.2, 15, 12
+    worst = 0.0
+    for n in (15, 30, 50, 70, 100, 150):
+        laws = [binom.pmf(np.arange(n + 1), crowd, beta) for crowd in (n, n - 1)]
+        inside, outside = (np.append(law[:k].sum(), law[k:]) for law in laws)
+        given = [(inside, outside, queries), (outside, inside, queries)]
+        ways = [given] if adjacency == "move" else [given[:1], given[1:]]
+        worst = max([worst, *(on_grid(pairs, DELTA, 3e-4) for pairs in ways)])
+    view = ReleasedDifferences(1, k, queries, adjacency=adjacency)
+    curve = ReleasedDelta(replace(view, queries=1), beta, searched=False)
+    chords = PrivacyClaim.bound(math.inf, composed(curve.__call__, queries), "chords").epsilon_at(DELTA)
+    assert chords < 1.4 * worst
+    check(SamplingPrivacy(cells=3, sampling=beta).claim(view), worst, within=chords / worst)
+
+
+@pytest.mark.parametrize("sampling", [1e-9, 1e-5])
+def test_rare_losses_over_many_queries(sampling):
+    """Two sampled devices of a crowd in one query are all that has a loss above 0.01: at most T times their chance."""
+    view = ReleasedDifferences(206, queries=48, adjacency="enter_leave")
+    delta = SamplingPrivacy(cells=3, sampling=sampling).claim(view).delta(3.0)
+    assert 0.0 <= delta <= 48 * (206 * sampling) ** 2
+    assert delta <= 1e-18

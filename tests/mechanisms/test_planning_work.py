@@ -57,3 +57,22 @@ def test_a_plan_searches_the_worst_two_crowds_few_times():
     made = plan(target, ["sampling_privacy"]).plans[0]
     assert made.meets
     assert worst_move_delta.cache_info().misses <= 4  # to set π_s; its claims have been searched by then
+
+
+def test_left_out_mechanisms_are_not_the_best():
+    target = Target(cells=20, population=20_000, view="released", epsilon=1.0, delta=1e-6, queries=4)
+    names = ("laplace_counts", "sampling_privacy", "randomized_response", "oue", "sue", "hadamard_response")
+    whole, part = (plan(target, names, claims=False, best_only=only) for only in (False, True))
+    for made in ("best", "best_without_crowd"):
+        assert getattr(part, made).name == getattr(whole, made).name
+        assert getattr(part, made).std_error == pytest.approx(getattr(whole, made).std_error, rel=1e-3)
+    assert [made.name for made in part.plans] == [made.name for made in whole.plans]
+    assert sum(made.meets for made in part.plans) < sum(made.meets for made in whole.plans)
+
+
+def test_a_search_goes_on_beyond_what_clones_allow():
+    """Clones allow ε₀ = 3.49; stronger clones more, where a report's two distributions are near each other."""
+    target = Target(cells=300, population=200_000, view="shuffled", epsilon=1.0, delta=1e-6, queries=96)
+    [made] = plan(target, ["hadamard_response"], claims=False).plans
+    assert made.parameters["epsilon"] > 4.5
+    assert made.std_error < 455

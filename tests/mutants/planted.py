@@ -35,8 +35,8 @@ PLANTED = {
     ),
     "certain-outputs-of-one-query-only": Planted(
         f"{PRIVACY}/composition.py",
-        "certain = at_least_once(pair.certain, self.queries)",
-        "certain = pair.certain",
+        "self.certain = at_least_once(one, queries)",
+        "self.certain = one",
     ),
     "one-shuffling-for-all-queries": Planted(
         f"{PRIVACY}/shuffled.py", "fresh = 1 if single is None else view.queries", "fresh = 1"
@@ -72,7 +72,7 @@ PLANTED = {
     ),
     # Moves
     "leaving-bound-of-a-move-missing": Planted(
-        f"{PRIVACY}/released.py", "return max(between, self.leaving(epsilon))", "return between"
+        f"{PRIVACY}/released.py", "return np.maximum(between, self.leaving.each(epsilons))", "return np.array(between)"
     ),
     "epsilon-of-one-step-for-a-move": Planted(
         f"{PRIVACY}/claim.py",
