@@ -231,6 +231,11 @@ def _answers(given: str | Sequence[str]) -> Answers:
 ASKED = "N"
 
 
+def label_of(round_: int, output: str) -> str:
+    """Return the label of the count of an output in a round, from 1."""
+    return f"C{round_}[{output}]"
+
+
 @dataclass(frozen=True, slots=True)
 class Count:
     """The number of devices whose answers are in a set.
@@ -283,8 +288,8 @@ class Tallies:
             Whether the number of devices asked, N, is known too. A round without silent outputs reveals it anyway.
         """
         counts = [
-            Count(f"C{r + 1}[{output}]", frozenset(a for a in protocol.answers if a[r] == output))
-            for r, outputs in enumerate(protocol.outputs)
+            Count(label_of(r, output), frozenset(a for a in protocol.answers if a[r - 1] == output))
+            for r, outputs in enumerate(protocol.outputs, 1)
             for output in outputs
             if output not in silent
         ]

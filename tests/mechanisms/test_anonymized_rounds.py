@@ -223,6 +223,13 @@ def test_known_population_does_not_stop_the_error_growth():
     np.testing.assert_allclose(errors(growing)[2:] / errors(growing)[1:-1], math.sqrt(10), rtol=0.01)
 
 
+def test_no_holders_that_never_move_leave_the_yes_count_determined():
+    """Var = YES(1/(s·y₁) − 1): the moves to ⊥2 in B are those of Yes-holders only."""
+    still = dataclasses.replace(DENYING, no_second=0.0, no_third=0.0)
+    share = still.shift * still.yes_second
+    assert still.std_error(np.array([500, 80]))[0] == pytest.approx(math.sqrt(80 * (1 / share - 1)))
+
+
 def test_undetermined_yes_count_is_not_estimated():
     for change in ({"onward": 0.0}, {"yes_second": 0.0}, {"no_third": 0.0}):
         mechanism = dataclasses.replace(DENYING, **change)

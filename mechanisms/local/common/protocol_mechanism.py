@@ -24,7 +24,7 @@ from mechanisms.privacy.published_sums import answer_sums_claim
 from mechanisms.privacy.report_claims import mixed_reports_claim, per_cell_claim
 from mechanisms.privacy.view import LinkedReports, ReleasedCounts, Report, Shuffled
 from mechanisms.protocols.estimator import Estimator, NotEstimable, combined_estimator
-from mechanisms.protocols.protocol import ASKED, BinaryQuery, Protocol, Tallies
+from mechanisms.protocols.protocol import ASKED, BinaryQuery, Protocol, Tallies, label_of
 from mechanisms.protocols.published import ProtocolTable
 
 
@@ -40,7 +40,6 @@ class LinearEstimator:
         w, the weights of the counts.
     offset : float
         c, the constant per device.
-
     """
 
     binary_query: BinaryQuery
@@ -50,10 +49,11 @@ class LinearEstimator:
     @classmethod
     def of(cls, estimator: Estimator) -> "LinearEstimator":
         """Return an exact estimator from `Tallies.by_round` in floats."""
-        query = BinaryQuery(estimator.protocol)
-        values = {label: float(value) for label, value in estimator.coefficients.items()}
-        offset = values.pop(ASKED, 0.0)
-        return cls(query, np.array([*values.values()]).reshape(query.rounds, -1), offset)
+        values, protocol = estimator.coefficients, estimator.protocol
+        rows = [
+            [float(values.get(label_of(r, o), 0)) for o in outputs] for r, outputs in enumerate(protocol.outputs, 1)
+        ]
+        return cls(BinaryQuery(protocol), np.array(rows), float(values.get(ASKED, 0)))
 
     @property
     def scores(self) -> NDArray[np.float64]:
@@ -202,7 +202,8 @@ class ProtocolMechanism(BaseMechanism):
 
     def build_estimator(self) -> Estimator | NotEstimable | None:
         """Return the exact estimator from the statistics; None or a proof if there is none."""
-        return combined_estimator(Tallies.by_round(self.protocol, asked=True), "yes", *self.statistics)
+        labels = dict.fromkeys(label for statistic in self.statistics for label in statistic)
+        return combined_estimator(Tallies.by_round(self.protocol).only(*labels), "yes", *self.statistics)
 
     @cached_property
     def linear_estimator(self) -> LinearEstimator:
