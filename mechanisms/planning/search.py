@@ -10,7 +10,6 @@ from typing import Literal, TypeAlias
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit, logit
-from scipy.stats import qmc
 
 from mechanisms.parameter import ParameterError
 from mechanisms.planning.candidate import IMPOSSIBLE, INFINITE, Candidate
@@ -397,6 +396,8 @@ def spread_out(size: int) -> Iterator[Shape]:
     """Return shapes spread over the unit cube: a grid, or a Sobol sequence with a fifth of its numbers 0, a fifth 1."""
     if size in GRID:
         return itertools.product(np.linspace(0.0, 1.0, GRID[size]).tolist(), repeat=size)
+    from scipy.stats import qmc  # noqa: PLC0415 - half a second, and for few families
+
     points = qmc.Sobol(size, scramble=False).random(SPREAD_POINTS)
     return map(tuple, np.clip(1.67 * points - 0.335, 0.0, 1.0).tolist())
 
