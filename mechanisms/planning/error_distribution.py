@@ -4,7 +4,7 @@ import math
 from functools import singledispatch
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.special import gammaincinv
 
 from mechanisms.local.binary_sampling_privacy import BinarySamplingPrivacy
 from mechanisms.local.common.frequency_oracle import PureProtocol
@@ -50,7 +50,7 @@ def error_interval(std_error: float, *, cells: int, excess: float = 0.0, level: 
     tail = (1.0 - level) / 2.0
     if freedom < 1.0:
         return 0.0, std_error / math.sqrt(tail)
-    low, high = (float(chi2.ppf(share, freedom)) for share in (tail, 1.0 - tail))
+    low, high = (2.0 * float(gammaincinv(freedom / 2.0, share)) for share in (tail, 1.0 - tail))
     return std_error * math.sqrt(low / freedom), std_error * math.sqrt(high / freedom)
 
 

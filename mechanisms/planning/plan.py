@@ -14,7 +14,7 @@ from mechanisms.parameter import ParameterWarning
 from mechanisms.planning.candidate import Candidate, ViewBound, bound_view
 from mechanisms.planning.error_distribution import error_interval, excess_kurtosis
 from mechanisms.planning.families import families_named
-from mechanisms.planning.search import Family
+from mechanisms.planning.search import NEAR, Family
 from mechanisms.planning.target import Target
 from mechanisms.privacy.rounding import rounded_up
 from mechanisms.privacy.view import ReleasedCounts, ReleasedDifferences, View
@@ -205,8 +205,6 @@ class Planning:
         }
 
 
-# A mechanism is left out only if its error is above the best by more than the approximate claims of a search may cause.
-NEAR = 1.05
 # A report's ε that is this many times the target's is far from it.
 FAR = 2.0
 # Most devices counted, and most certain to be in the cell, in claims about views that are not the target's.

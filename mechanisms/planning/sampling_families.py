@@ -303,12 +303,23 @@ def _not_suppressed_binary(target: Target) -> str | None:
     return _not_suppressed(target)
 
 
+NO_REFRESH = "No refresh makes it better than sampling_privacy, which has no more error at ρ = 0 and reveals no more."
+
+
+def _without_refresh(target: Target) -> float:
+    """Return the score of the best sampling_privacy for a privacy target; infinite if there is none."""
+    plain = find_best(_plain, PROBABILITY, target, tuple(_plain_shapes(target))) if target.error is None else None
+    return math.inf if plain is None else plain.score
+
+
+def _not_reached(target: Target) -> str | None:
+    return NO_REFRESH if math.isfinite(_without_refresh(target)) else None
+
+
 def _no_better(target: Target, candidate: Candidate) -> str | None:
     """Return why refresh is not useful if it does not reduce the error, or ε; None if it does."""
     plain = find_best(_plain, PROBABILITY, target, tuple(_plain_shapes(target)))
-    if plain is None or not plain.score <= candidate.score * 1.001:
-        return None
-    return "No refresh makes it better than sampling_privacy, which has no more error at ρ = 0 and reveals no more."
+    return None if plain is None or not plain.score <= candidate.score * 1.001 else NO_REFRESH
 
 
 def _needs_delta(target: Target) -> str | None:
@@ -338,6 +349,8 @@ SAMPLING = (
         makes=(_refreshed,),
         starts=lambda _: [(0.5, 0.5), (0.9, 0.9), (0.5, 0.05)],
         refusal=_not_refreshed,
+        reason=_not_reached,
+        bound=_without_refresh,
         pointless=_no_better,
     ),
     _suppressing("sampling_privacy_suppressed", makes=(_sampling_suppressed,), refusal=_not_suppressed),

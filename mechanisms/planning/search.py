@@ -10,7 +10,6 @@ from typing import Literal, TypeAlias
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit, logit
-from scipy.stats import qmc
 
 from mechanisms.parameter import ParameterError
 from mechanisms.planning.candidate import IMPOSSIBLE, INFINITE, Candidate
@@ -24,12 +23,14 @@ Scale = Literal["log", "logit"]
 GRID = {1: 17, 2: 7}
 SPREAD_POINTS = 256
 # The local search ends when its step is this small, and accepts a shape only if its score is better by this share.
-LEAST_STEP, LEAST_GAIN = 1e-3, 1e-4
+LEAST_STEP, LEAST_GAIN = 5e-4, 1e-4
 # Exact evaluations by which a dial set approximately is moved on, and the least step worth one.
 MOST_ADVANCES, LEAST_ADVANCE = 5, 2e-4
 # The search for a shape uses at most this crowd: a larger one costs time and does not change the best shape.
 SEARCHED_CROWD = 10_000
 DIGITS = 6
+# A mechanism is left out only if its error is so many times another's; approximate claims may cause less.
+NEAR = 1.05
 # Most candidates a search evaluates: for views of one device and one query, and for others (milliseconds each).
 MOST, MOST_SLOW, MOST_COMPOSED = 2_000, 700, 150
 
@@ -395,6 +396,8 @@ def spread_out(size: int) -> Iterator[Shape]:
     """Return shapes spread over the unit cube: a grid, or a Sobol sequence with a fifth of its numbers 0, a fifth 1."""
     if size in GRID:
         return itertools.product(np.linspace(0.0, 1.0, GRID[size]).tolist(), repeat=size)
+    from scipy.stats import qmc  # noqa: PLC0415 - half a second, and for few families
+
     points = qmc.Sobol(size, scramble=False).random(SPREAD_POINTS)
     return map(tuple, np.clip(1.67 * points - 0.335, 0.0, 1.0).tolist())
 
@@ -405,6 +408,10 @@ class _CutShortError(Exception):
 
 def _no_shapes(_: Target) -> Sequence[Shape]:
     return ()
+
+
+def _unlimited(_: Target) -> float:
+    return math.inf
 
 
 def _nothing(*_: object) -> None:
@@ -437,6 +444,8 @@ class Family:
         target is met there.
     shared : bool
         Whether other families start from what its search finds, which therefore has no limit.
+    bound : callable
+        Returns the score of a simpler mechanism, which it must reach to be of use; infinite if there is none.
     pointless : callable
         Returns why the candidate found is no better than a simpler mechanism, as a sentence; None if it is better.
     kind : str, optional
@@ -452,6 +461,7 @@ class Family:
     reason: Callable[[Target], str | None] = _nothing
     guess: Callable[[Target], float | None] = _nothing
     shared: bool = False
+    bound: Callable[[Target], float] = _unlimited
     pointless: Callable[[Target, Candidate], str | None] = _nothing
     kind: str = ""
 
@@ -467,6 +477,7 @@ class Family:
     def best(self, target: Target, limit: float = math.inf) -> Candidate | None:
         """Return the best candidate that meets the target, or None; one above a limit of the score may be left out."""
         starts, candidates = tuple(self.starts(target)), list[Candidate]()
+        limit = min(limit, NEAR * self.bound(target))
         guess = self.guess(target)
         if guess is not None:
             guessed = replace(self.makes[0](target, (), guess), dial=guess)

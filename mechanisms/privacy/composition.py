@@ -262,13 +262,14 @@ def grid_pair(curve: Curve, limit: float = math.inf, fineness: int = FINENESS) -
         if high == limit:
             deltas[0] = 0.0
     # It is taken as flat where it hardly falls.
-    flat = deltas <= max(LEAST_DELTA, float(deltas[0]) * (1.0 + LEAST_FALL))
+    enough = max(LEAST_DELTA, float(deltas[0]) * (1.0 + LEAST_FALL))
+    flat = deltas <= enough
     first = len(flat) if flat.all() else int(flat.argmin())
     end, last = float(epsilons[first - 1]), float(deltas[first - 1])
     if first < len(flat):
         between = np.linspace(epsilons[first], end, 9)[1:-1]
         heights = _each(curve, between)
-        near = np.flatnonzero(heights <= max(LEAST_DELTA, float(deltas[0]) * (1.0 + LEAST_FALL)))
+        near = np.flatnonzero(heights <= enough)
         if len(near):
             end, last = float(between[near[0]]), float(heights[near[0]])
     if distance - last <= LEAST_DELTA:
@@ -336,19 +337,16 @@ class SummedLoss:
 
     def __init__(self, parts: Sequence[GridPair], queries: int) -> None:
         self.parts, self.queries = [part for part in parts if part.steps.any()], queries
-        uncertain = math.prod(1.0 - part.certain for part in parts)
-        one = (
-            parts[0].certain
-            if len(parts) == 1 or uncertain <= 0.0
-            else -math.expm1(math.fsum(math.log1p(-part.certain) for part in parts))
-        )
+        one = parts[0].certain
+        for part in parts[1:]:
+            one += (1.0 - one) * part.certain
         self.certain = at_least_once(one, queries)
         """Probability that a loss is infinite."""
         self.laws: dict[int, tuple[Floats, Floats, float]] = {}
         if self.parts:
             self.width = self.parts[0].interval
             self.log_masses = [np.log(part.masses) for part in self.parts]
-            squares = sum(float(part.masses @ (part.steps * self.width) ** 2) for part in self.parts)
+            squares = max(sum(float(part.masses @ (part.steps * self.width) ** 2) for part in self.parts), 1e-300)
             # From one that moves the mean by half its spread, or for rare losses from ½, on.
             first = 0.5 / math.sqrt(queries * squares)
             more = max(0, math.ceil(math.log(first / 0.5, 1.5)))
