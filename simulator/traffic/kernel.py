@@ -56,11 +56,12 @@ from simulator.traffic.physics import (
 _OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "_nrt": False}
 
 
-def _compiled(function: Kernel) -> Kernel:
+def compiled(function: Kernel) -> Kernel:
+    """Compile a function as `mechanisms.compiled.compiled` does, but without memory that it could allocate."""
     return cast("Kernel", numba.njit(**_OPTIONS)(function))
 
 
-def _inlined(function: Kernel) -> Kernel:
+def compiled_inline(function: Kernel) -> Kernel:
     """Compile a function into those that call it: a quarter less time with signals, and as long to compile."""
     return cast("Kernel", numba.njit(forceinline=True, **_OPTIONS)(function))
 
@@ -139,18 +140,18 @@ def turn_bits(most_out_links: int) -> int:
     raise ValueError(f"a node may have at most 65,534 links that leave it, received {most_out_links}")
 
 
-@_compiled
+@compiled
 def _set_bit(bitmap: Bitmap, at: Index) -> None:
     bitmap[at >> _WORD] |= _BIT << np.uint64(at & 63)
 
 
-@_compiled
+@compiled
 def _schedule(ring: Bitmap, at: Index, time: int, pass_no: int, pass_bits: int) -> None:
     """Schedule a visit of lane `at` in the first pass at or after `time`; never in the present one, `pass_no`."""
     _set_bit(ring[next_visit(time, pass_no, pass_bits) & (RING - 1)], at)
 
 
-@_compiled
+@compiled
 def _refill(
     vehicle: Index, cursor: Int32Array, starts: IntArray, ends: IntArray, route: LinkIds, links: Records, bits: int
 ) -> np.uint64:
@@ -173,7 +174,7 @@ def _refill(
     return word
 
 
-@_compiled
+@compiled
 def refill(
     turned: IntArray,
     vehicles: Records,
@@ -190,7 +191,7 @@ def refill(
         vehicles[vehicle].turns = _refill(vehicle, cursor, starts, ends, route, links, bits)
 
 
-@_inlined
+@compiled_inline
 def _slot(lane: Record, exits: Int32Array) -> int:
     """Return when `lane` can take one more vehicle, NEVER while it is full."""
     before = LONG_AGO
@@ -202,19 +203,19 @@ def _slot(lane: Record, exits: Int32Array) -> int:
     return entry_slot(lane.last_in, lane.headway, lane.count, lane.storage, lane.hole, before)
 
 
-@_inlined
+@compiled_inline
 def _place(link: Record, code: np.uint64, arrive: np.uint64) -> Index:
     """Return where the lanes of `link` for a turn stand in `turn_lanes` and `turn_reach`."""
     return np.int64(link.first_turn) + (np.int64(0) if code == arrive else np.int64(code))
 
 
-@_inlined
+@compiled_inline
 def _is_one(lanes: np.uint64) -> bool:
     """Return whether a set of lanes has no more than one."""
     return bool(lanes & (lanes - _BIT) == _LOW)
 
 
-@_inlined
+@compiled_inline
 def _preferred(
     onto: Index,
     allowed: np.uint64,
@@ -242,7 +243,7 @@ def _preferred(
     return _leading_to(goal, allowed, link, turn, lanes, movements, turn_reach)
 
 
-@_inlined
+@compiled_inline
 def _leading_to(
     goal: np.uint64,
     allowed: np.uint64,
@@ -263,7 +264,7 @@ def _leading_to(
     return best if best != _LOW else allowed
 
 
-@_inlined
+@compiled_inline
 def _lanes_after(
     at: Index,
     turns: np.uint64,
@@ -289,7 +290,7 @@ def _lanes_after(
     return _leading_to(goal, allowed, link, turn, lanes, movements, turn_reach)
 
 
-@_inlined
+@compiled_inline
 def _choose(
     link: Record,
     allowed: np.uint64,
@@ -326,7 +327,7 @@ def _choose(
     return (best, slot) if best >= 0 else (full, NEVER)
 
 
-@_compiled
+@compiled
 def _claim(target: Index, at: Index, ready: int, served: int, virtual: int, lanes: Records, held: Records) -> bool:
     """Claim the next entry of lane `target` unless another with a lower tag has; return whether `at` has the claim."""
     other = lanes[target].claim
@@ -338,7 +339,7 @@ def _claim(target: Index, at: Index, ready: int, served: int, virtual: int, lane
     return True
 
 
-@_compiled
+@compiled
 def _goes_first(
     target: Index, at: Index, slot: int, entry: int, served: int, virtual: int, lanes: Records, held: Records
 ) -> bool:
@@ -352,13 +353,13 @@ def _goes_first(
     return comes_first(other, held[target].claim_served, at, served, virtual)
 
 
-@_compiled
+@compiled
 def _release(claimed: Index, at: Index, lanes: Records) -> None:
     if claimed >= 0 and lanes[claimed].claim == at:
         lanes[claimed].claim = -1
 
 
-@_compiled
+@compiled
 def _enter(
     vehicle: Index,
     at: Index,
@@ -384,7 +385,7 @@ def _enter(
     lane.count += 1
 
 
-@_compiled
+@compiled
 def _leave(
     lane: Record, mover: Record, time: int, headway: int, onto: Index, exits: Int32Array, measured: IntArray
 ) -> None:
@@ -401,7 +402,7 @@ def _leave(
         measured[onto, 1] += max(0, time - mover.entry - lane.free)
 
 
-@_inlined
+@compiled_inline
 def _foe_takes(
     movement: Record,
     time: int,
@@ -444,7 +445,7 @@ def _foe_takes(
     return False
 
 
-@_compiled
+@compiled
 def _hold(vehicle: Index, at: Index, ready: int, why: int, lanes: Records, held: Records) -> None:
     """Note what holds `vehicle` at the end of lane `at`; claims last only while lanes ahead hold it."""
     state = held[at]
@@ -461,7 +462,7 @@ def _hold(vehicle: Index, at: Index, ready: int, why: int, lanes: Records, held:
         state.full_pass = -2
 
 
-@_compiled
+@compiled
 def _rotate(
     at: Index,
     pass_no: int,
@@ -532,13 +533,13 @@ def _rotate(
     return True
 
 
-@_compiled
+@compiled
 def log_row(vehicle: Index, time: int, lane: Index) -> Index:
     """Return a row of the log: ascending by vehicle, then by time."""
     return (np.int64(vehicle) << (LOG_TIME_BITS + LOG_LANE_BITS)) | (np.int64(time) << LOG_LANE_BITS) | np.int64(lane)
 
 
-@_compiled
+@compiled
 def unread(turns: np.uint64, bits: int) -> int:
     """Return the number of links in a turn word."""
     low_bits = np.uint64((1 << bits) - 1)
@@ -549,7 +550,7 @@ def unread(turns: np.uint64, bits: int) -> int:
     return unread
 
 
-@_compiled
+@compiled
 def _seek(
     target: Index, at: Index, ready: int, virtual: int, move: Index, lanes: Records, held: Records, movements: Records
 ) -> None:
@@ -563,7 +564,7 @@ def _seek(
         state.claimed = target
 
 
-@_compiled
+@compiled
 def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls would slow it down
     lanes: Records,
     held: Records,

@@ -192,7 +192,7 @@ def own_tests(mutant: Mutant) -> str:
 def is_compiled(mutant: Mutant) -> bool:
     """Return whether a mutant is in a function that numba compiles."""
     text = (ROOT / mutant.file).read_text(encoding="utf-8")
-    return re.search(rf"@compiled\ndef {re.escape(mutant.function)}\(", text) is not None
+    return re.search(rf"@compiled\w*\ndef {re.escape(mutant.function)}\(", text) is not None
 
 
 class Worker:
