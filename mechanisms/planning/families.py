@@ -7,7 +7,7 @@ from typing import Any
 
 from scipy.special import expit
 
-from mechanisms.declared import MOST_BUCKETS, REQUIRED, Declared
+from mechanisms.declared import MECHANISMS, MOST_BUCKETS, REQUIRED, Declared
 from mechanisms.local.distributed_laplace import DistributedLaplace
 from mechanisms.local.hadamard_response import HadamardResponse
 from mechanisms.local.k_randomized_response import KRandomizedResponse
@@ -280,6 +280,20 @@ MULTI_ROUND_ALP = (
 
 FAMILIES: tuple[Family, ...] = (*SAMPLING, *BINARY_RANDOMIZERS, *FREQUENCY_ORACLES, *MULTI_ROUND_ALP, *RELEASES)
 """All families, in the order of a plan."""
+
+
+TITLES: Mapping[str, str] = {
+    **{each.kind: each.title for each in MECHANISMS},
+    "sampling_privacy_refreshed": "Sampling Privacy, some blanks drawn anew",
+    "sampling_privacy_suppressed": "Sampling Privacy, small differences suppressed",
+    "sampling_privacy_binary_suppressed": "Sampling Privacy by yes/no, small differences suppressed",
+    "sampling_privacy_binary": "Sampling Privacy, yes/no for each cell",
+    "sample_then_suppress": "Counts of a sample, small ones suppressed",
+    "server_noise": "Noise that each server adds",
+    "gaussian_counts": "Gaussian noise on the counts",
+    "laplace_counts": "Laplace noise on the counts",
+}
+"""The name of each family in plain words."""
 
 
 def own_family(kind: str, make: Callable[..., Any]) -> Family:

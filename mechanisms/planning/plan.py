@@ -9,11 +9,12 @@ from typing import Any, ClassVar
 
 import tomli_w
 
+from mechanisms.declared import Declared
 from mechanisms.local.yes_no_rounds import AnonymizedDeniable
 from mechanisms.parameter import ParameterWarning
 from mechanisms.planning.candidate import Candidate, ViewBound, bound_view
 from mechanisms.planning.error_distribution import error_interval, excess_kurtosis
-from mechanisms.planning.families import families_named
+from mechanisms.planning.families import TITLES, families_named
 from mechanisms.planning.search import NEAR, Family
 from mechanisms.planning.target import Target
 from mechanisms.privacy.rounding import rounded_up
@@ -159,9 +160,15 @@ class Plan(PlanRecord):
             written += "\n" + tomli_w.dumps({"aggregation": dict(self.aggregation)})
         return written
 
+    @property
+    def title(self) -> str:
+        """The mechanism's name in plain words; of a user's own, what it declares."""
+        own: Declared = getattr(self.mechanism, "declared", Declared())
+        return TITLES.get(self.name, own.title)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form, with the text for a scenario file."""
-        form = {"mechanism": self.name, **super().to_dict(), "scenario": self.scenario}
+        form = {"mechanism": self.name, "title": self.title, **super().to_dict(), "scenario": self.scenario}
         return form if self.meets else {**form, "error_interval": None}
 
 

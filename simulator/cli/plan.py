@@ -291,11 +291,12 @@ def _claims_table(meeting: Sequence[Plan]) -> Table:
 
 
 def _mechanism(plan: Plan) -> Text:
-    """Return the name of a mechanism and, on lines of their own, its parameters and those of its release."""
+    """Return the name of a mechanism and, on lines of their own, its title, its parameters and those of its release."""
     lines = [f"  {name} = {_value(value)}" for name, value in _parameters(plan).items()]
     wrapped = [textwrap.fill(line, WIDEST, subsequent_indent="    ", break_long_words=False) for line in lines]
     far = [] if plan.unlike_name is None else textwrap.wrap(f"({plan.unlike_name})", WIDEST, initial_indent="  ")
-    return Text("\n".join([plan.name, *far, *wrapped]))
+    title = textwrap.wrap(plan.title, WIDEST, initial_indent="  ", subsequent_indent="  ")
+    return Text("\n".join([plan.name, *title, *far, *wrapped]))
 
 
 def _with_parameters(plan: Plan) -> str:
