@@ -91,6 +91,7 @@ def test_curves_fall_and_wider_views_dominate(name):
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", MANY)
 def test_curves_fall_and_wider_views_dominate_for_more_crowds(name):
     check_order(MANY[name], crowds=(1, 3, 40), thresholds=(2, 30))

@@ -42,6 +42,7 @@ def test_every_mechanism_passes_a_quick_check(name):
 
 
 @pytest.mark.slow
+@pytest.mark.thorough  # the next test makes more checks with another seed
 @pytest.mark.parametrize("name", GOOD)
 def test_every_mechanism_passes(name):
     check_mechanism(GOOD[name], devices=10_000, queries=2, sizes=1)
