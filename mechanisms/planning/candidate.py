@@ -233,7 +233,7 @@ def _roughly(curve: Any) -> Any:
         case SumsDelta():
             rough = replace(curve, certified=False, leaving=_roughly(curve.leaving))
         case BlanketDelta() | VariationRatioDelta():
-            rough = replace(curve, pairs=min(ROUGH_PAIRS, curve.pairs // 16))
+            rough = replace(curve, pairs=min(ROUGH_PAIRS, curve.pairs // 8))
         case _:
             rough = curve
     return rough
