@@ -283,11 +283,11 @@ class CrowdRatioDelta:
 
         What the window over b leaves out, at most 1e-30, is added.
         """
-        return float(self.each(np.array([min(check_epsilon(epsilon), LARGEST_CROWD_EPSILON)]))[0])
+        return float(self.each(np.array([check_epsilon(epsilon)]))[0])
 
     def each(self, epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return δ at each ε."""
-        n, factor = self.crowd, np.exp(epsilons)[:, np.newaxis]
+        n, factor = self.crowd, np.exp(np.minimum(epsilons, LARGEST_CROWD_EPSILON))[:, np.newaxis]
         first, masses = window(n, self.still)
         b = np.arange(first, first + len(masses), dtype=np.float64)
         others, p = n - b, min(self.up / max(1.0 - self.still, self.up), 1.0)
