@@ -207,7 +207,7 @@ class ComposedCurve:
 
     def __call__(self, epsilon: float) -> float:
         """Return the bound of δ at this ε, at most that of basic composition T·δ(ε/T) where it is very small."""
-        if check_epsilon(epsilon) >= self.queries * self.limit:
+        if math.isfinite(self.limit) and check_epsilon(epsilon) >= self.queries * self.limit:
             return 0.0
         delta = min(1.0, self._sums.delta(epsilon))
         if delta <= 2.0 * self._sums.certain:

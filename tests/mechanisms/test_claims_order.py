@@ -11,7 +11,7 @@ from mechanism_cases import MECHANISMS
 from mechanisms.local import SamplingPrivacy
 from mechanisms.privacy import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, Shuffled
 
-EPSILONS = (0.0, 0.05, 0.3, 0.7, 1.0, 1.7, 2.5, 4.0, 6.0, 8.0, 12.0)
+EPSILONS = (0.0, 0.05, 0.3, 0.7, 1.0, 1.7, 2.5, 4.0, 6.0, 8.0, 12.0, math.inf)
 MANY = {
     **MECHANISMS,
     **BASELINES,

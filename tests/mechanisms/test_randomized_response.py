@@ -139,7 +139,7 @@ BAD = [
     (SampledResponse, {"sampling_no": NAN}, "sampling_no must be a probability"),
     (SampledResponse, {"estimator": "all"}, "estimator must be one of yes, no, silent, best, got 'all'"),
     (SampledResponse, {"yes_share": 0.0}, "yes_share must be between 0 and 1"),
-    (SampledResponse, {"yes_share": NAN}, "yes_share must be between 0 and 1"),
+    (SampledResponse, {"yes_share": NAN}, "yes_share must be a probability"),
     (SampledResponse, {"cells": 2.0}, "cells must be an integer"),
 ]
 
