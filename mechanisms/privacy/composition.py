@@ -392,7 +392,7 @@ class SummedLoss:
         below = -(times * (self.log_mean(theta - shifts) - log_mean) - LEFT_OUT_LOG) / shifts
         last = min(math.ceil(above.min() / width), times * sum(int(part.steps[-1]) for part in self.parts))
         first = max(math.floor(below.max() / width), times * sum(int(part.steps[0]) for part in self.parts))
-        size = 1 << max(4, (last - first).bit_length())
+        size = 1 << max(4, int(last - first).bit_length())
         stages = 8.0 * UNIT * (size.bit_length() + 4)
         product, moduli = np.ones(size // 2 + 1, dtype=np.complex128), np.ones(size // 2 + 1)
         least = np.full(size // 2 + 1, np.inf)

@@ -172,7 +172,7 @@ def test_roads_of_another_source_give_positions_without_links(folder):
         (('beside = "fleet"', "step_s = 0.00051"), "traffic.step_s", "whole milliseconds"),
         (('beside = "fleet"', "step_s = 0.0001"), "traffic.step_s", "whole milliseconds"),
         (('beside = "fleet"', "seed = 2147483648"), "traffic.seed", "2147483647"),
-        (('beside = "fleet"', 'config = "small.rou.xml"'), "traffic.config", "leave out routes"),
+        (('beside = "fleet"', 'config = "small.rou.xml"'), "traffic.config", "leave out net, routes and additional"),
         (('beside = "fleet"', "vehicles = 5"), "traffic.vehicles", "unknown"),
     ],
     ids=["none", "missing", "beside", "step", "tiny", "seed", "both", "vehicles"],

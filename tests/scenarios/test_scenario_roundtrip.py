@@ -45,7 +45,7 @@ def mechanisms(draw: st.DrawFn) -> list[dict[str, Any]]:
             {"kind": st.just("sampling_privacy"), "sampling": st.floats(0.01, 0.5)},
             optional={
                 "form": st.sampled_from(["multi", "binary"]),
-                "blank_zero": st.floats(0, 0.2),
+                "blank_zero": st.one_of(st.just(0.0), st.floats(1e-20, 0.2)),
             },
         ),
         st.fixed_dictionaries(
