@@ -144,15 +144,16 @@ class VariationRatioDelta:
     def _direction(self, up: float, down: float, apart: float, epsilons: Floats) -> Floats:
         """Return the bound of the hockey-stick divergence of the distribution with more of the part `up`."""
         inside = (epsilons < math.log(self.ratio)) & (up > 0.0)
+        deltas = np.full(len(epsilons), apart)
+        if not inside.any():
+            return deltas
         total = up + down + self.rest
         fall = total * (1.0 - 1.0 / self.ratio)
         rise, level = fall * np.exp(epsilons[inside]), total * np.expm1(epsilons[inside])
         parts = (up / total, down / total, self.rest / total)
-        deltas = np.full(len(epsilons), apart)
-        if inside.any():
-            deltas[inside] += positive_means(
-                self.devices, total / self.cover, parts, rise=rise, fall=fall, level=level, pairs=self.pairs
-            )
+        deltas[inside] += positive_means(
+            self.devices, total / self.cover, parts, rise=rise, fall=fall, level=level, pairs=self.pairs
+        )
         return deltas
 
 
