@@ -12,6 +12,7 @@ from rich.text import Text
 from mechanisms.planning import RELEASED, LeastNumber, Plan, PlannedClaim, Planning, Target, TrustCost
 from scenarios.field_types import number as exact
 from simulator.cli import completions
+from simulator.cli.check import import_own
 from simulator.cli.common import meter, print_json, target_options
 from simulator.reporting.terminal_summary import wide_console
 from simulator.results.formatting import claimed, counted, listed, number, related, whole
@@ -26,7 +27,9 @@ def plan(
     mechanism: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME", help="Only these mechanisms; all if not given.", autocompletion=completions.family_names
+            metavar="NAME",
+            help="Only these mechanisms, also classes of your own as package.module:Class; all if not given.",
+            autocompletion=completions.family_names,
         ),
     ] = None,
     trusts: Annotated[
@@ -72,8 +75,10 @@ def plan(
         else:
             print_least(target, find, allowed, numbers)
         return
+    named = [name for name in mechanism or () if ":" not in name]
+    own = {name: import_own(name) for name in mechanism or () if ":" in name}
     with meter("planning", 1.0) as progress:
-        plans = planning.plan(target, mechanism or (), progress=progress)
+        plans = planning.plan(target, named, own=own, progress=progress)
     if json:
         print_json(plans.to_dict(), allow_nan=False)
     else:

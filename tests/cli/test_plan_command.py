@@ -170,6 +170,23 @@ def test_truncated_search_is_reported(plan, monkeypatch):
     assert other["cut_short"] is None
 
 
+def test_a_class_of_ones_own_is_planned_by_the_dial_that_it_declares(plan, tmp_path, monkeypatch):
+    (tmp_path / "mine_to_plan.py").write_text(
+        "from crowdveil import Declared, Parameter\n"
+        "from mechanisms.local import KRandomizedResponse\n"
+        "class Mine(KRandomizedResponse):\n"
+        "    declared = Declared(title='My own response', parameters=(\n"
+        "        Parameter(name='epsilon', about='ε.', type='number', least=1e-6, most=50, dial='log'),))\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    sized = ("--cells", "20", "--population", "100000", "--epsilon", "1", "--json")
+    done = plan(*sized, "--mechanism", "mine_to_plan:Mine", "--mechanism", "k_randomized_response")
+    built_in, own = json.loads(done.out)["plans"]
+    assert (own["kind"], own["title"], own["parameters"]) == ("mine_to_plan:Mine", "My own response", {"epsilon": 1.0})
+    assert own["std_error"] == built_in["std_error"]
+    assert built_in["title"] == "k-ary randomized response"
+
+
 def test_unreachable_target_gives_no_plan(plan):
     done = plan(*CITY, "--epsilon", "1", "--mechanism", "sampling_privacy")
     assert "No mechanism meets this target." in done.out
