@@ -34,7 +34,7 @@ def code_lines(text: str) -> int:
 def side_of(module: str, sides: dict[str, str]) -> str:
     """Return the side of the longest package name that a module is in."""
     inside = [package for package in sides if f"{module}.".startswith(f"{package}.")]
-    return sides[max(inside, key=len)] if inside else "front doors"
+    return sides[max(inside, key=len)] if inside else "entry points"
 
 
 def main() -> None:

@@ -120,7 +120,7 @@ def check_counts(
     field: str, value: object, shape: tuple[int, ...] | None = None, *, signed: bool = True
 ) -> "NDArray[np.int64]":
     """Return `value` as an int64 array of exactly this shape; reject floats and, unless `signed`, negative numbers."""
-    import numpy as np  # noqa: PLC0415 - as above
+    import numpy as np  # noqa: PLC0415 - scenarios are checked without numpy
 
     array = np.asarray(value)
     if array.dtype.kind not in "iu":
