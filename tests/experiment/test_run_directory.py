@@ -331,7 +331,7 @@ def test_latest_is_a_relative_link_or_absent(tmp_path, monkeypatch):
 def test_ctrl_c_leaves_no_seemingly_complete_directory(tmp_path, after_s):
     out = tmp_path / "run"
     command = [sys.executable, "-m", "simulator.cli", "run", "highway", "--set", "campaigns.stretch.queries=390"]
-    command += ["--set", "population.outside=50000", "--set", "population.answers=reports", "--out", str(out)]
+    command += ["--set", "population.outside=10000", "--set", "population.answers=reports", "--out", str(out)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ}) as process:
         time.sleep(after_s)
         process.send_signal(signal.SIGINT)
