@@ -280,23 +280,7 @@ class GeographicGrid:
         return [str(identifier) for identifier in self.identifiers.tolist()]
 
     def cell_of(self, xy: ArrayLike) -> NDArray[np.int32]:
-        """Return the cell of each point.
-
-        Parameters
-        ----------
-        xy
-            Metres in ``crs``, shape (n, 2).
-
-        Returns
-        -------
-        ndarray
-            1 … V, or 0 for outside and for NaN; int32, shape (n,).
-
-        Raises
-        ------
-        ValueError
-            If the points are not pairs.
-        """
+        """Return the cell of each point; shapes, units and errors as `Partition.cell_of`."""
         identifier = self.square.global_id(*lonlat_of(points_of(xy), self.crs))
         row, column = np.divmod(identifier, self.square.side)
         row -= self.first_row

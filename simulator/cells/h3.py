@@ -126,22 +126,9 @@ class HexagonGrid:
         return [f"{identifier:x}" for identifier in self.identifiers.tolist()]
 
     def cell_of(self, xy: ArrayLike) -> NDArray[np.int32]:
-        """Return the cell of each point; about a million points per second.
+        """Return the cell of each point; shapes, units and errors as `Partition.cell_of`.
 
-        Parameters
-        ----------
-        xy
-            Metres in ``crs``, shape (n, 2).
-
-        Returns
-        -------
-        ndarray
-            1 … V, or 0 for outside and for NaN; int32, shape (n,).
-
-        Raises
-        ------
-        ValueError
-            If the points are not pairs.
+        It finds about a million cells per second.
         """
         places = points_of(xy)
         cells = np.zeros(len(places), dtype=np.int32)

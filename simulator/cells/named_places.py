@@ -127,22 +127,9 @@ class NamedPlaces:
         return np.asarray(places.get_indexer(pd.Index(list(names), dtype="object")) + 1, np.int32)
 
     def cell_of(self, xy: ArrayLike) -> NDArray[np.int32]:
-        """Return the cell of each point: the nearest place within the radius, or the square that contains the point.
+        """Return the cell of each point: the nearest place within the radius, or the square around it.
 
-        Parameters
-        ----------
-        xy
-            Metres in ``crs``, shape (n, 2).
-
-        Returns
-        -------
-        ndarray
-            1 … V, or 0 for outside and for NaN; int32, shape (n,).
-
-        Raises
-        ------
-        ValueError
-            If the points are not pairs.
+        Shapes, units and errors are those of `Partition.cell_of`.
         """
         places = points_of(xy)
         cells = np.zeros(len(places), dtype=np.int32)

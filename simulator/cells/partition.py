@@ -60,6 +60,11 @@ class Partition(Protocol):
         -------
         ndarray
             1 … V, or 0 for outside and for NaN; int32, shape (n,).
+
+        Raises
+        ------
+        ValueError
+            If the points are not pairs.
         """
         ...
 

@@ -101,23 +101,7 @@ class RoadSegments(DrawnCells):
         return np.asarray(self.cell_of_links[link])
 
     def cell_of(self, xy: ArrayLike) -> NDArray[np.int32]:
-        """Return the cell of each point: the nearest segment.
-
-        Parameters
-        ----------
-        xy
-            Metres in ``crs``, shape (n, 2).
-
-        Returns
-        -------
-        ndarray
-            1 … V, or 0 for outside and for NaN; int32, shape (n,).
-
-        Raises
-        ------
-        ValueError
-            If the points are not pairs.
-        """
+        """Return the cell of each point: the nearest segment; shapes, units and errors as `Partition.cell_of`."""
         return first_match(
             xy, lambda points: self._tree.query_nearest(points, max_distance=self.within_m), count=self.count
         )

@@ -120,23 +120,7 @@ class SquareGrid:
         return [f"r{row}c{column}" for row in range(1, self.rows + 1) for column in range(1, self.columns + 1)]
 
     def cell_of(self, xy: ArrayLike) -> NDArray[np.int32]:
-        """Return the square of each point.
-
-        Parameters
-        ----------
-        xy
-            Metres in ``crs``, shape (n, 2).
-
-        Returns
-        -------
-        ndarray
-            1 … V, or 0 for outside and for NaN; int32, shape (n,).
-
-        Raises
-        ------
-        ValueError
-            If the points are not pairs.
-        """
+        """Return the square of each point; shapes, units and errors as `Partition.cell_of`."""
         places = points_of(xy)
         sides = (self.west_m, self.south_m, self.size_m)
         return np.asarray(_cell_of(places, sides, (self.columns, self.rows), self.extent))

@@ -190,20 +190,7 @@ class Zones(DrawnCells):
     def cell_of(self, xy: ArrayLike) -> NDArray[np.int32]:
         """Return the cell of each point: the zone that contains it; on a common boundary, the first.
 
-        Parameters
-        ----------
-        xy
-            Metres in ``crs``, shape (n, 2).
-
-        Returns
-        -------
-        ndarray
-            1 … V, or 0 for outside and for NaN; int32, shape (n,).
-
-        Raises
-        ------
-        ValueError
-            If the points are not pairs.
+        Shapes, units and errors are those of `Partition.cell_of`.
         """
         return first_match(xy, lambda points: self._tree.query(points, predicate="intersects"), count=self.count)
 
