@@ -316,8 +316,8 @@ def _crowd(plan: Plan) -> str:
 
 
 def _parameters(plan: Plan) -> dict[str, Any]:
-    """Return the parameters of a mechanism and those of its release, or of the servers' noise, if there are any."""
-    given = plan.release or {}
+    """Return the parameters of a mechanism and those of its release, servers' noise or budget, if there are any."""
+    given = plan.release or plan.budget or {}
     if plan.aggregation is not None:
         noise = dict(plan.aggregation["noise"])
         servers = {"servers": plan.aggregation["servers"]} if "servers" in plan.aggregation else {}
