@@ -153,7 +153,7 @@ class Plan(PlanRecord):
 
     @property
     def scenario(self) -> str | None:
-        """Text for a scenario file: the mechanism, and the release, servers and budget that it needs; None if not met."""
+        """Text for a scenario file: the mechanism, and the release, servers and budget it needs; None if not met."""
         if not self.meets:
             return None
         # Written table by table: one call would put arrays of small tables on one line.

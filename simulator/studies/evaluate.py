@@ -133,7 +133,12 @@ class Evaluation:
             (campaign,) = bases[name]["campaigns"]
             campaigns = [{**campaign, **tables.get("campaigns", {})}]
             made = Scenario.from_tables(
-                {**bases[name], **tables, "campaigns": campaigns}, from_.folder, (), source=name, seed=None, permissions=from_.permissions
+                {**bases[name], **tables, "campaigns": campaigns},
+                from_.folder,
+                (),
+                source=name,
+                seed=None,
+                permissions=from_.permissions,
             )
             return Setting({"data": name, "group": group}, made)
 
@@ -197,7 +202,9 @@ class Evaluation:
             for name in names:
                 chosen = [_of(table, data, name) for table in (scores, claims, rounds, deciles)]
                 made = self.plans.get((data, name))
-                parameters = {} if made is None else {**made.parameters, **(made.release or {}), **_noise(made)}
+                parameters = (
+                    {} if made is None else {**made.parameters, **(made.release or made.budget or {}), **_noise(made)}
+                )
                 if made is None:
                     parameters = next((section for section in self._fixed if section["name"] == name), {})
                 crowd = None if made is None else made.crowd
