@@ -126,7 +126,7 @@ class Plan(PlanRecord):
         If the search for these parameters was cut short: after how many candidates, and how much the last ones
         improved the result.
     mechanism : object
-        The mechanism itself; None if no parameters meet the target.
+        The mechanism itself; None if no parameters meet the target, or if the plan was pickled.
     """
 
     left_out = frozenset({"name", "mechanism", "excess_kurtosis"})
@@ -150,6 +150,10 @@ class Plan(PlanRecord):
     claims: Sequence[PlannedClaim] = ()
     cut_short: str | None = None
     mechanism: Any = field(default=None, repr=False, compare=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the mechanism, since not every mechanism can be pickled."""
+        return {**self.__dict__, "mechanism": None}
 
     @property
     def scenario(self) -> str | None:
