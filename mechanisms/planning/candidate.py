@@ -290,6 +290,8 @@ class Candidate:
         Returns the excess kurtosis of that error, if it is not that of the mechanism's estimate.
     aggregation : mapping, optional
         The servers that the claim relies on, as in a scenario file.
+    budget : mapping, optional
+        The campaign's budget over several queries, as in a scenario file.
     dial : float
         The value of the family's dial.
     rough : bool
@@ -306,6 +308,7 @@ class Candidate:
     release: Mapping[str, Any] | None = None
     excess_kurtosis: Callable[[], float] | None = None
     aggregation: Mapping[str, Any] | None = None
+    budget: Mapping[str, Any] | None = None
     dial: float = math.nan
     rough: bool = False
     cut_short: str | None = None

@@ -19,6 +19,7 @@ from mechanisms.local.unary_encoding import OptimisedUnary, SymmetricUnary, Thre
 from mechanisms.local.yes_no import AnonymizedLocal, SampledResponse, SamplingAndNoise, Warner
 from mechanisms.local.yes_no_rounds import AnonymizedCancelling, AnonymizedDeniable, AnonymizedFirstAttempt
 from mechanisms.parameter import ParameterError
+from mechanisms.planning.budget_families import DIVIDED
 from mechanisms.planning.candidate import Candidate, PlannableMechanism
 from mechanisms.planning.sampling_families import RELEASES, SAMPLING, suppressed_elsewhere
 from mechanisms.planning.search import Dial, Family, Make, Shape, find_best
@@ -278,7 +279,14 @@ MULTI_ROUND_ALP = (
     ),
 )
 
-FAMILIES: tuple[Family, ...] = (*SAMPLING, *BINARY_RANDOMIZERS, *FREQUENCY_ORACLES, *MULTI_ROUND_ALP, *RELEASES)
+FAMILIES: tuple[Family, ...] = (
+    *SAMPLING,
+    *BINARY_RANDOMIZERS,
+    *FREQUENCY_ORACLES,
+    DIVIDED,
+    *MULTI_ROUND_ALP,
+    *RELEASES,
+)
 """All families, in the order of a plan."""
 
 
@@ -288,6 +296,7 @@ TITLES: Mapping[str, str] = {
     "sampling_privacy_suppressed": "Sampling Privacy, small differences suppressed",
     "sampling_privacy_binary_suppressed": "Sampling Privacy by yes/no, small differences suppressed",
     "sampling_privacy_binary": "Sampling Privacy, yes/no for each cell",
+    "population_absorption": "Subset selection, each device answers at most one of the queries",
     "sample_then_suppress": "Counts of a sample, small ones suppressed",
     "server_noise": "Noise that each server adds",
     "gaussian_counts": "Gaussian noise on the counts",

@@ -96,6 +96,9 @@ class Plan(PlanRecord):
         What is done before publishing, as in a scenario file's ``[release]``; None for nothing.
     aggregation : mapping, optional
         The servers that it relies on, as in a scenario file's ``[aggregation]``; None if any will do.
+    budget : mapping, optional
+        The budget of the campaign over several queries, as in a scenario file's ``[[campaigns]]``; None if each query
+        has its own.
     meets : bool
         Whether these parameters meet the target.
     reason : str, optional
@@ -123,7 +126,7 @@ class Plan(PlanRecord):
         If the search for these parameters was cut short: after how many candidates, and how much the last ones
         improved the result.
     mechanism : object
-        The mechanism itself; None if no parameters meet the target.
+        The mechanism itself; None if no parameters meet the target, or if the plan was pickled.
     """
 
     left_out = frozenset({"name", "mechanism", "excess_kurtosis"})
@@ -133,6 +136,7 @@ class Plan(PlanRecord):
     parameters: Mapping[str, Any] = field(default_factory=dict)
     release: Mapping[str, Any] | None = None
     aggregation: Mapping[str, Any] | None = None
+    budget: Mapping[str, Any] | None = None
     meets: bool = False
     reason: str | None = None
     std_error: float = math.nan
@@ -147,9 +151,13 @@ class Plan(PlanRecord):
     cut_short: str | None = None
     mechanism: Any = field(default=None, repr=False, compare=False)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the mechanism, since not every mechanism can be pickled."""
+        return {**self.__dict__, "mechanism": None}
+
     @property
     def scenario(self) -> str | None:
-        """Text for a scenario file: the mechanism, and the release and aggregation that it needs; None if not met."""
+        """Text for a scenario file: the mechanism, and the release, servers and budget it needs; None if not met."""
         if not self.meets:
             return None
         # Written table by table: one call would put arrays of small tables on one line.
@@ -158,6 +166,9 @@ class Plan(PlanRecord):
             written += "\n[release]\n" + tomli_w.dumps({**self.release, "mechanisms": [self.name]})
         if self.aggregation is not None:
             written += "\n" + tomli_w.dumps({"aggregation": dict(self.aggregation)})
+        if self.budget is not None:
+            written += f"\n[[campaigns]]\nqueries = {self.budget['window']}\n\n[campaigns.budget]\n"
+            written += tomli_w.dumps(self.budget)
         return written
 
     @property
@@ -292,6 +303,7 @@ def _plan(family: Family, target: Target, *, claims: bool, limit: float = math.i
         parameters=dict(best.parameters),
         release=best.release,
         aggregation=best.aggregation,
+        budget=best.budget,
         std_error=best.std_error,
         error_interval=error_interval(best.std_error, cells=shown.simulated, excess=kurtosis),
         excess_kurtosis=kurtosis,

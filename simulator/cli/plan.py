@@ -2,8 +2,8 @@
 
 import math
 import textwrap
-from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Literal, TypeVar
 
 import typer
 from rich.table import Column, Table
@@ -17,6 +17,7 @@ from simulator.cli.common import meter, print_json, target_options
 from simulator.reporting.terminal_summary import wide_console
 from simulator.results.formatting import claimed, counted, listed, number, related, whole
 
+_Found = TypeVar("_Found")
 WIDEST = 34
 """Columns of a parameter in a table, so that the table fits into 80."""
 
@@ -58,18 +59,20 @@ def plan(
     if trusts:
         if mechanism:
             raise ParameterError("mechanism", "cannot be combined with --trusts", listed(mechanism))
-        with meter("planning", 1.0) as progress:
-            costs = planning.compare_trusts(target, progress=progress)
+        costs = _found("trusts", [target], lambda progress: planning.compare_trusts(target, progress=progress))
         if json:
             print_json([cost.to_dict() for cost in costs], allow_nan=False)
         else:
             print_trusts(target, costs)
         return
     if find and allowed is not None:
-        with meter("planning", 1.0) as progress:
-            numbers = planning.find_least(
+        numbers = _found(
+            "least",
+            [target, allowed, find, mechanism],
+            lambda progress: planning.find_least(
                 target, error=allowed, number=find, mechanisms=mechanism or (), progress=progress
-            )
+            ),
+        )
         if json:
             print_json([result.to_dict() for result in numbers], allow_nan=False)
         else:
@@ -77,12 +80,39 @@ def plan(
         return
     named = [name for name in mechanism or () if ":" not in name]
     own = {name: import_own(name) for name in mechanism or () if ":" in name}
-    with meter("planning", 1.0) as progress:
-        plans = planning.plan(target, named, own=own, progress=progress)
+    plans = _found(
+        "plan",
+        None if own else [target, named],
+        lambda progress: planning.plan(target, named, own=own, progress=progress),
+    )
     if json:
         print_json(plans.to_dict(), allow_nan=False)
     else:
         print_planning(plans)
+
+
+def _found(what: str, content: object, search: Callable[[Callable[[float], object]], _Found]) -> _Found:
+    """Return what a search finds, with its progress on the terminal, or take it from the cache of this user.
+
+    Parameters
+    ----------
+    what
+        What is searched, in a word.
+    content
+        What the result depends on; None if it is not kept, as for a user's own classes.
+    search
+        Searches, given a function that is called with shares of the work.
+    """
+    from simulator.experiment.build_cache import cached, using_cache  # noqa: PLC0415 - `--help` needs no cache
+
+    def searched() -> _Found:
+        with meter("planning", 1.0) as progress:
+            return search(progress)
+
+    if content is None:
+        return searched()
+    with using_cache():
+        return cached(what, content, searched)
 
 
 def print_planning(planning: Planning) -> None:
@@ -316,8 +346,8 @@ def _crowd(plan: Plan) -> str:
 
 
 def _parameters(plan: Plan) -> dict[str, Any]:
-    """Return the parameters of a mechanism and those of its release, or of the servers' noise, if there are any."""
-    given = plan.release or {}
+    """Return the parameters of a mechanism and those of its release, servers' noise or budget, if there are any."""
+    given = plan.release or plan.budget or {}
     if plan.aggregation is not None:
         noise = dict(plan.aggregation["noise"])
         servers = {"servers": plan.aggregation["servers"]} if "servers" in plan.aggregation else {}

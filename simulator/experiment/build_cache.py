@@ -1,4 +1,4 @@
-"""Cache of what is slow to build before a run, the city and its trips with their routes, by content."""
+"""Cache of what takes long to make, by content: cities, trips with their routes, and plans."""
 
 import hashlib
 import json
@@ -108,7 +108,7 @@ def _of_process() -> BuildCache:
 
 @contextmanager
 def using_cache() -> Iterator[None]:
-    """Let runs inside the block take cities and trips from the cache of this process."""
+    """Let the block take cities, trips and plans from the cache of this process."""
     token = _current.set(_of_process())
     try:
         yield
@@ -133,11 +133,28 @@ def cached_trips(scenario: Scenario, build: Callable[[], Built]) -> Built:
 def _cached(
     what: str, scenario: Scenario, sections: tuple[str, ...], build: Callable[[], Built], *more: float
 ) -> Built:
-    cache = _current.get()
-    if cache is None or any(at.partition(".")[0] in sections for at, _, _ in scenario.own_kinds()):
+    if any(at.partition(".")[0] in sections for at, _, _ in scenario.own_kinds()):
         return build()  # a user's own class may hold a state, or read what no key here describes
     tables = [getattr(scenario, name).model_dump(by_alias=True) for name in sections]
-    key = json.dumps([what, tables, more, data_checksums(scenario, sections), _versions()], default=str)
+    return cached(what, [tables, more, data_checksums(scenario, sections)], build)
+
+
+def cached(what: str, content: object, build: Callable[[], Built]) -> Built:
+    """Return what is built from some content, or take it from the cache in use; without one, it is built.
+
+    Parameters
+    ----------
+    what
+        What is built, in a word.
+    content
+        Everything that it depends on beside the versions of this package and those it uses, as JSON values.
+    build
+        Builds it.
+    """
+    cache = _current.get()
+    if cache is None:
+        return build()
+    key = json.dumps([what, content, _versions()], default=str)
     return cache.get(f"{what}-{hashlib.sha256(key.encode()).hexdigest()[:40]}", build)
 
 

@@ -130,8 +130,15 @@ class Evaluation:
 
         def setting(name: str, group: str, tables: Mapping[str, Any]) -> Setting:
             from_ = loaded[name]
+            (campaign,) = bases[name]["campaigns"]
+            campaigns = [{**campaign, **tables.get("campaigns", {})}]
             made = Scenario.from_tables(
-                {**bases[name], **tables}, from_.folder, (), source=name, seed=None, permissions=from_.permissions
+                {**bases[name], **tables, "campaigns": campaigns},
+                from_.folder,
+                (),
+                source=name,
+                seed=None,
+                permissions=from_.permissions,
             )
             return Setting({"data": name, "group": group}, made)
 
@@ -195,7 +202,9 @@ class Evaluation:
             for name in names:
                 chosen = [_of(table, data, name) for table in (scores, claims, rounds, deciles)]
                 made = self.plans.get((data, name))
-                parameters = {} if made is None else {**made.parameters, **(made.release or {}), **_noise(made)}
+                parameters = (
+                    {} if made is None else {**made.parameters, **(made.release or made.budget or {}), **_noise(made)}
+                )
                 if made is None:
                     parameters = next((section for section in self._fixed if section["name"] == name), {})
                 crowd = None if made is None else made.crowd
@@ -323,7 +332,7 @@ def _groups(plans: Sequence[Plan], fixed: Sequence[dict[str, Any]], goal: Goal) 
     claims: dict[str, Any] = {"epsilons": [goal.epsilon or 1.0], "queries": sorted({1, goal.queries})}
     claims |= {"crowds": crowds or [1]}
     shuffled = {"aggregation": {"kind": "shuffled"}} if goal.view.startswith("shuffled") else {}
-    together = [planned for planned in plans if planned.release is None and planned.aggregation is None]
+    together = [each for each in plans if each.release is None and each.aggregation is None and each.budget is None]
     sections = [_section(planned) for planned in together] + [dict(section) for section in fixed]
     if sections:
         yield "reports", {"mechanisms": sections, "claims": claims, **shuffled}
@@ -334,6 +343,8 @@ def _groups(plans: Sequence[Plan], fixed: Sequence[dict[str, Any]], goal: Goal) 
                 tables["release"] = {**planned.release, "mechanisms": [planned.name]}
             if planned.aggregation is not None:
                 tables["aggregation"] = dict(planned.aggregation)
+            if planned.budget is not None:
+                tables["campaigns"] = {"budget": dict(planned.budget)}
             yield planned.name, tables
 
 

@@ -12,12 +12,14 @@ import numpy as np
 import pytest
 
 import scenarios
+from mechanisms import planning
 from mechanisms.local import Warner
 from mechanisms.planning import Target, search
 from mechanisms.privacy import LinkedReports
 from mechanisms.privacy.rounding import rounded_up
 from simulator.cli import main
 from simulator.cli.commands import load_command
+from simulator.experiment import build_cache
 from simulator.experiment.build.mechanisms import build_mechanisms
 from simulator.studies.evaluation_tables import Goal
 
@@ -26,6 +28,8 @@ CITY = ("--cells", "4", "--population", "400")
 
 @pytest.fixture
 def plan(monkeypatch, capfd):
+    monkeypatch.setattr(build_cache, "_of_process", lambda: build_cache.BuildCache(None))  # nothing of earlier calls
+
     def call(*arguments):
         monkeypatch.setattr(sys, "argv", ["crowdveil", "plan", *arguments])
         with pytest.raises(SystemExit) as leaving:
@@ -185,6 +189,21 @@ def test_a_class_of_ones_own_is_planned_by_the_dial_that_it_declares(plan, tmp_p
     assert (own["kind"], own["title"], own["parameters"]) == ("mine_to_plan:Mine", "My own response", {"epsilon": 1.0})
     assert own["std_error"] == built_in["std_error"]
     assert built_in["title"] == "k-ary randomized response"
+
+
+def test_a_result_is_kept_by_its_target_and_a_class_of_ones_own_is_planned_anew(plan, tmp_path, monkeypatch):
+    monkeypatch.setattr(build_cache, "_of_process", lambda: build_cache.BuildCache(tmp_path / "cache"))
+    arguments = (*CITY, "--epsilon", "1.25", "--mechanism", "oue")
+    first, find = plan(*arguments).out, planning.plan
+    searches = []
+    monkeypatch.setattr(
+        planning, "plan", lambda target, *_, **own: searches.append(target) or find(target, ("oue",), **own)
+    )
+    assert plan(*arguments).out == first
+    assert searches == []
+    plan(*CITY, "--epsilon", "1.26", "--mechanism", "oue")
+    plan(*arguments, "--mechanism", "mechanisms.local.unary_encoding:OptimisedUnary")
+    assert [target.epsilon for target in searches] == [1.26, 1.25]
 
 
 def test_unreachable_target_gives_no_plan(plan):
