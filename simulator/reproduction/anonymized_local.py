@@ -24,7 +24,7 @@ from mechanisms.protocols import NotEstimable, Tallies, best_estimator
 from simulator.charts import Series
 from simulator.reproduction.data import PEMS, locate, read_table
 from simulator.reproduction.monte_carlo import SimulatedError, Z, one_cell, simulate_error, simulated_series, std_error
-from simulator.reproduction.published_results import DataError, Results
+from simulator.reproduction.published_results import DataError, Reproduction
 from simulator.streams import Streams
 
 RECORDS, HOURS = 50_000, 24
@@ -93,7 +93,7 @@ def compared_mechanisms(share: float) -> dict[str, LocalMechanism]:
     }
 
 
-def accuracy(results: Results, seed: int) -> None:
+def accuracy(results: Reproduction, seed: int) -> None:
     """Scale the population of ALP's evaluation and compare every construction with randomized response."""
     station = read_station()
     hour = int(np.argmax(station.flows))
@@ -142,7 +142,7 @@ def accuracy(results: Results, seed: int) -> None:
         results.add_findings("biased", names=", ".join(sorted(biased)))
 
 
-def _draw_day(results: Results, station: Station, seed: int) -> None:
+def _draw_day(results: Reproduction, station: Station, seed: int) -> None:
     """Draw one query about every hour, with a hundred times the population."""
     devices = 100 * station.day
     truth = np.concatenate([[devices - station.day], station.flows])
@@ -163,7 +163,7 @@ def _draw_day(results: Results, station: Station, seed: int) -> None:
     results.add_panel("day", curves, station=station.number, devices=devices)
 
 
-def lemmas(results: Results, _seed: int) -> None:
+def lemmas(results: Reproduction, _seed: int) -> None:
     """Compute the standard deviations of the counts, the search of eq 5 and the system of lemma 7."""
     yes, no = 100, 9_900
 
@@ -248,12 +248,12 @@ class Growth:
         theory = Series(f"{self.name}, theory", NO_HOLDERS, self.theory)
         return [theory, simulated_series(self.name, NO_HOLDERS, self.simulated)]
 
-    def add_unbiased(self, results: Results) -> None:
+    def add_unbiased(self, results: Reproduction) -> None:
         """Add the row that checks whether the estimates are unbiased, by the largest mean error in standard errors."""
         bias = max(error.bias for error in self.simulated)
         results.add_row("unbiased", bias, bias <= Z, name=self.name, found=self.simulated[0])
 
-    def add_simulated(self, results: Results) -> None:
+    def add_simulated(self, results: Reproduction) -> None:
         """Add the simulated RMSE beside theory, one row per number of No-holders."""
         for count, error in zip(NO_HOLDERS, self.simulated, strict=True):
             results.add_row("growth", error.rmse, name=self.name, count=count, found=error)
@@ -273,7 +273,7 @@ def grow(name: str, mechanism: LocalMechanism, *, seed: int) -> Growth:
 SHIFT_YES, SHIFT_NO, SHIFT = 0.3, 0.1, 0.2
 
 
-def cancelling(results: Results, seed: int) -> None:
+def cancelling(results: Reproduction, seed: int) -> None:
     """Compare ALP sec VI with sec VII, theory and simulation."""
     mechanism = AnonymizedCancelling(cells=1, shift=SHIFT)
     first = grow(
@@ -324,7 +324,7 @@ def best_errors() -> dict[int, float]:
     return errors
 
 
-def scaling(results: Results, seed: int) -> None:
+def scaling(results: Reproduction, seed: int) -> None:
     """Compute and simulate ALP's three answers over three outputs (sec VII-B, in a fixed reading of eqs 46-55)."""
     deniable = grow("plausible deniability", DENIABLE, seed=seed)
     constant = grow("noise cancelled", AnonymizedCancelling(cells=1, shift=SHIFT), seed=seed)
