@@ -17,8 +17,7 @@ from simulator.files.errors import InputError
 from simulator.studies import store
 from simulator.studies.design import design_of
 from simulator.studies.point import DifferentVersionError, PointResult, run_point
-from simulator.studies.store import StudyDirectory
-from simulator.studies.study import Study
+from simulator.studies.store import Study, StudyDirectory
 from simulator.studies.sweep import Failure, StudyError, Sweep, merge
 from simulator.studies.workers import Workers, processes
 
