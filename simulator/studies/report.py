@@ -207,7 +207,7 @@ def _finding(own: pd.DataFrame, leaks: pd.DataFrame | None, titles: Mapping[str,
 
 
 def _acting(rows: pd.DataFrame, titles: Mapping[str, str]) -> dict[str, str]:
-    """Return the factors, with their titles, that the error or the privacy of a mechanism depends on, or may depend on."""
+    """Return the factors on which a mechanism's error or privacy depends, or may depend, with their titles."""
     acting = {}
     for name, title in titles.items():
         others = [other for other in titles if other != name and rows[other].nunique() > 1]
