@@ -60,6 +60,8 @@ STUDY_FORMAT = 1
 _NO_RESULTS = {DESIGN, FAILURES}
 _NEVER_EMPTY = {"scores", "rounds", "deciles", "asked_deciles"}
 """Tables that have rows of every point, if a study keeps them."""
+_TABLES = b"tables"
+"""Key of a file's metadata that names the tables that were written with it. Files of earlier versions have none."""
 _FACTORS = b"factors"
 """Key of a file's metadata that lists its columns of varied values, which other designs do not have."""
 _MOST_PARTS = 64
@@ -220,7 +222,7 @@ class StudyDirectory:
         for name, table in sorted(tables.items(), key=lambda named: named[0] == POINTS):
             labelled = design.merge(table.to_pandas(), on="key", how="inner", validate="one_to_many")
             labelled = labelled.sort_values("point", kind="stable", ignore_index=True)
-            made = _arrow(labelled, {_FACTORS: "\n".join(factors).encode()})
+            made = _arrow(labelled, {_TABLES: " ".join(tables).encode(), _FACTORS: "\n".join(factors).encode()})
             write_file(self.path / f"{name}.parquet", partial(_write, made), overwrite=True)
         if tables and _held(self.path) != finished & keys:
             raise _not_read_back(self.path)
@@ -280,7 +282,8 @@ class StudyDirectory:
             return target
         with staging_directory(target) as staging:
             for name, table in tables.items():
-                _write(table.replace_schema_metadata(None), staging / f"{name}.parquet")
+                named = table.replace_schema_metadata({_TABLES: " ".join(tables).encode()})
+                _write(named, staging / f"{name}.parquet")
             publish(staging, target, replace=False)
         if _held(target) != set(tables[POINTS]["key"].to_pylist()):
             raise _not_read_back(target)
@@ -422,15 +425,18 @@ def _read(path: Path, columns: list[str] | None = None) -> pa.Table:
 
 
 def _tables_of(folder: Path) -> list[str]:
-    """Return the names of a folder's tables of results."""
-    return sorted({path.stem for path in folder.glob("*.parquet")} - _NO_RESULTS)
+    """Return the names of a folder's tables of results; none where one of them is missing."""
+    files = {path.stem for path in folder.glob("*.parquet")} - _NO_RESULTS
+    metadata = _read(folder / f"{POINTS}.parquet", ["key"]).schema.metadata or {}
+    names = metadata.get(_TABLES, b"").decode().split() or sorted(files)
+    return names if files.issuperset(names) else []
 
 
 def _held(folder: Path) -> set[str]:
     """Return the keys of the points that all tables of a folder hold."""
-    filled = (POINTS, *_NEVER_EMPTY.intersection(_tables_of(folder)))
-    keys = (_read(folder / f"{name}.parquet", ["key"])["key"].to_pylist() for name in filled)
-    return set.intersection(*map(set, keys))
+    filled = {POINTS, *_NEVER_EMPTY}.intersection(_tables_of(folder))
+    keys = [set(_read(folder / f"{name}.parquet", ["key"])["key"].to_pylist()) for name in filled]
+    return set.intersection(*keys) if keys else set()
 
 
 def _held_by(folders: Iterable[Path]) -> dict[Path, set[str]]:
