@@ -50,7 +50,8 @@ from simulator.traffic.clock import Clock
 from simulator.traffic.engine import Engine, vehicles_of
 from simulator.traffic.fcd import Sampler
 from simulator.traffic.fleet import Fleet
-from simulator.traffic.motion import Motion, motion_of_entries, motion_of_places
+from simulator.traffic.link_intervals import Traversals, links_by_interval, trip_table
+from simulator.traffic.motion import Motion, logged_every, motion_of_entries, motion_of_places
 from simulator.traffic.queue_engine import QueueEngine
 
 
@@ -96,10 +97,17 @@ def collect(
     if components.flow_check is not None and isinstance(engine, Fleet | Agents):
         with stopwatch.phase("flow check"):
             flow_check = components.flow_check.record(engine)
-    motion, fcd = Motion(), samplers["fcd"]
+    motion, fcd, interval_s = Motion(), samplers["fcd"], scenario.report.link_interval_s
+    links = trips = None
+    traffic_clock = Clock(scenario.traffic.step_s)
     with stopwatch.phase("motion"):
         if isinstance(engine, QueueEngine) and engine.record_entries:
-            motion = motion_of_entries(engine, Clock(scenario.traffic.step_s), population.takes_part)
+            every = logged_every(engine.routes) if interval_s else engine.record_entries
+            motion = motion_of_entries(engine, traffic_clock, population.takes_part, every=every)
+            if interval_s:
+                driven = Traversals.of(engine, traffic_clock)
+                links = links_by_interval(driven, engine.length_m, every_s=interval_s, end_s=components.end_s)
+                trips = trip_table(driven, engine, traffic_clock, population.takes_part)
         elif samplers["motion"] is not None:
             motion = motion_of_places(samplers["motion"], population.takes_part)
     queries, refined = refine_queries(refinements, campaigns, closed)
@@ -186,6 +194,8 @@ def collect(
         "scores": scores,
         "claims": claims,
         "attacks": TABLES["attacks"].frame(attacked.findings),
+        "links": links,
+        "trips": trips,
         "roads": _tabulate_roads(city.roads, engine) if city.has_roads else None,
         "surroundings": with_streets(city.roads) if city.has_roads else None,
         **{name: None if table is None else with_times(table, clock) for name, table in of_vehicles.items()},
