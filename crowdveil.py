@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from simulator.roads.raw_network import RawNetwork
     from simulator.sensing.messages import Behaviour, Device, Party
     from simulator.studies.api import evaluate, sweep, sweep_points
-    from simulator.studies.study import Study
+    from simulator.studies.store import Study
     from simulator.traffic.engine import State, VehicleStates
 
 _MODULES = {
@@ -90,7 +90,7 @@ _MODULES = {
     "simulator.roads.raw_network": ("RawNetwork",),
     "simulator.sensing.messages": ("Behaviour", "Device", "Party"),
     "simulator.studies.api": ("evaluate", "sweep", "sweep_points"),
-    "simulator.studies.study": ("Study",),
+    "simulator.studies.store": ("Study",),
     "simulator.traffic.engine": ("State", "VehicleStates"),
 }
 """The public names beside the module `scenarios`, by the module that has them; `__all__` is made from it."""

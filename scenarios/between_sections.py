@@ -40,6 +40,15 @@ def _coordinates(scenario: ValidFields) -> Iterator[RuleViolation]:
         yield RuleViolation(("roads", "nodes"), rule)
 
 
+def _link_intervals(scenario: ValidFields) -> Iterator[RuleViolation]:
+    """Yield a fault for links by interval of an engine that does not log the entries of its vehicles."""
+    report, engine = scenario.section("report"), scenario.section("traffic").get("engine")
+    routed = names_of("engine", "routed")
+    if report.get("link_interval_s") is not None and engine is not None and engine not in routed:
+        rule = f"needs traffic.engine {' or '.join(routed)}, whose link entries are known"
+        yield RuleViolation(("report", "link_interval_s"), rule, report["link_interval_s"])
+
+
 def _times(campaign: ValidFields) -> Iterator[RuleViolation]:
     """Yield a fault for rounds during warm-up or after the run."""
     heading = campaign.outer.section("scenario")
@@ -132,6 +141,7 @@ BETWEEN_SECTIONS: tuple[BrokenRules, ...] = (
     _steps,
     Each("traffic.departures", (bounded("to_s", "at most", "scenario.duration_s"),)),
     _coordinates,
+    _link_intervals,
     Each("campaigns", (_times,)),
     _releases,
     Each("campaigns", (_budget,)),

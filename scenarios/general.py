@@ -153,7 +153,11 @@ class Fcd(Section):
 
 
 class ReportSection(Section):
-    """Whether single vehicles of recorded traffic may be shown."""
+    """Links by interval and trips, and whether single vehicles of recorded traffic may be shown."""
+
+    link_interval_s: Positive | None = None
+    """For engines ``fleet`` and ``agents``: the run directory has `links.parquet`, what happened on each link in each
+    interval of so many seconds, and `trips.parquet`. Default: neither."""
 
     vehicles: bool = False
     """Whether the run directory and its report hold single vehicles if the traffic is recorded (engines ``trace`` and

@@ -80,7 +80,7 @@ class Scenario(Section):
     fcd: Fcd | None = None
     """Export of all vehicles' positions for other tools. Default: no export."""
     report: ReportSection = ReportSection()
-    """Single vehicles in the run directory and its report."""
+    """Links by interval, trips, and single vehicles in the run directory and its report."""
 
     _given: dict[str, Any] | None = PrivateAttr(default=None)
     _folder: Path = PrivateAttr(default_factory=Path)

@@ -44,13 +44,13 @@ def reproduce(
     path = out if out is not None or json else Path("runs") / f"reproduce-{name}.html"
     if path is not None:
         check_place(path)
-    done = [(entry, _compute(entry, seed, f"{place}/{len(chosen)}")) for place, entry in enumerate(chosen, start=1)]
+    done = [_compute(entry, seed, f"{place}/{len(chosen)}") for place, entry in enumerate(chosen, start=1)]
     if json:
-        records = [entry.to_dict(reproduction) for entry, reproduction in done]
+        records = [result.to_dict() for result in done]
         print_json(records if name == ALL else records[0], allow_nan=False)
     else:
-        for entry, reproduction in done:
-            print_entry(entry, reproduction)
+        for result in done:
+            print_entry(result)
     if path is not None:
         from simulator.reproduction.page import write_page  # noqa: PLC0415 - slow to import, and the list needs none
 
@@ -90,11 +90,11 @@ def _compute(entry: Entry, seed: int, place: str) -> Reproduction:
     return done
 
 
-def print_entry(entry: Entry, done: Reproduction) -> None:
+def print_entry(done: Reproduction) -> None:
     """Print the published values of an entry beside the computed ones."""
     from simulator.reproduction.page import shown  # noqa: PLC0415 - slow to import, and the list needs none
 
-    console = wide_console()
+    console, entry = wide_console(), done.entry
     console.print()
     console.print(Text(f"{entry.name}: {entry.title}", style="bold"))
     console.print(Text(CITATIONS[entry.paper], style="dim"))
@@ -111,5 +111,5 @@ def print_entry(entry: Entry, done: Reproduction) -> None:
         mark = Text(row.verdict, style=STYLES[row.agrees])
         table.add_row(*map(Text, cells), mark, Text(row.note))
     console.print(table)
-    for text in (f"{done.tally(entry.paper)}.", *(f"Found: {sentence}" for sentence in done.findings)):
+    for text in (f"{done.tally()}.", *(f"Found: {sentence}" for sentence in done.findings)):
         console.print(Text(text))

@@ -135,7 +135,7 @@ def run_with_progress(work: "Sweep", *, quiet: bool) -> None:
 def finish(directory: "StudyDirectory", *, quiet: bool) -> None:
     """Write the report of a study, and say where it is and what is missing; exit with 1 if points failed."""
     from simulator.studies.report import write_report  # noqa: PLC0415 - imported only when needed
-    from simulator.studies.study import Study  # noqa: PLC0415 - imported only when needed
+    from simulator.studies.store import Study  # noqa: PLC0415 - imported only when needed
 
     study = Study.load(directory.path)
     page = write_report(study, directory.path)

@@ -1,8 +1,7 @@
 """Collection of what a run produced: its tables and its record."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 
 import geopandas as gpd
 import numpy as np
@@ -15,7 +14,7 @@ from simulator.experiment.claims import tabulate_claims, weakened_claims
 from simulator.experiment.components import RunComponents
 from simulator.experiment.deployment_record import describe_deployments, describe_releases
 from simulator.experiment.error_theory import describe_loss, describe_mechanisms
-from simulator.experiment.refine import refinement_warnings
+from simulator.experiment.refine import refine_queries, refinement_warnings
 from simulator.experiment.tables import (
     rows_of_answers,
     score_answers,
@@ -33,10 +32,8 @@ from simulator.results.record import (
     RUN_FORMAT,
     VEHICLE_STATES,
     CityRecord,
-    FlowCheckRecord,
     NoteRecord,
     QueryTraffic,
-    RefinementRecord,
     RunRecord,
     TrafficRecord,
 )
@@ -46,81 +43,95 @@ from simulator.results.tables import with_times
 from simulator.roads import RoadNetwork
 from simulator.roads.surroundings import with_streets
 from simulator.sensing.campaign import Campaign
-from simulator.sensing.query import Query
+from simulator.sensing.query import QueriedPopulation, Query
 from simulator.stopwatch import Stopwatch
+from simulator.traffic.agents import Agents
+from simulator.traffic.clock import Clock
 from simulator.traffic.engine import Engine, vehicles_of
-from simulator.traffic.fcd import Samples
-from simulator.traffic.motion import Motion
+from simulator.traffic.fcd import Sampler
+from simulator.traffic.fleet import Fleet
+from simulator.traffic.link_intervals import Traversals, links_by_interval, trip_table
+from simulator.traffic.motion import Motion, logged_every, motion_of_entries, motion_of_places
 from simulator.traffic.queue_engine import QueueEngine
 
 
-@dataclass(frozen=True, eq=False)
-class RunOutcome:
-    """What the simulation of a run produced.
+def collect(
+    components: RunComponents,
+    engine: Engine,
+    closed: Sequence[Query],
+    attacked: AttackResults,
+    traffic: TrafficRecord,
+    of_traffic: Sequence[Note],
+    *,
+    population: QueriedPopulation,
+    samplers: Mapping[str, Sampler | None],
+    stopwatch: Stopwatch,
+    extras: Iterable[str],
+) -> RunResult:
+    """Refine and score closed queries, and collect the tables and the record of a run.
 
-    Attributes
+    Parameters
     ----------
+    components
+        The components of the run.
     engine
         The traffic engine, at the end of the run.
-    queries
-        The closed queries, with refined answers.
-    refined
-        The record of each refinement.
+    closed
+        The closed queries, without refined answers.
     attacked
         The findings of attacks.
-    traffic, noticed
+    traffic, of_traffic
         The record of the traffic, and the notes on it.
+    population
+        Who takes part.
+    samplers
+        By phase, ``fcd`` and ``motion``: the recorders of vehicles, where there are any.
     stopwatch
         Wall time by phase.
     extras
         The optional packages that the run used.
-    flow_check
-        The comparison of link volumes with published ones, if the scenario names any.
-    fcd
-        Floating-car data, if the scenario requests it.
-    motion
-        Where single vehicles were, if this is kept.
     """
-
-    engine: Engine
-    queries: Sequence[Query]
-    refined: list[RefinementRecord]
-    attacked: AttackResults
-    traffic: TrafficRecord
-    noticed: Sequence[Note]
-    stopwatch: Stopwatch
-    extras: Iterable[str] = ()
-    flow_check: FlowCheckRecord | None = None
-    fcd: Samples | None = None
-    motion: Motion | None = None
-
-
-def collect(components: RunComponents, outcome: RunOutcome) -> RunResult:
-    """Score closed queries and collect the tables and the record of a run."""
     scenario, city, mechanisms = components.scenario, components.city, components.mechanisms
     campaigns, refinements = components.campaigns, components.refinements
-    engine, queries, attacked, traffic = outcome.engine, outcome.queries, outcome.attacked, outcome.traffic
+    flow_check = None
+    if components.flow_check is not None and isinstance(engine, Fleet | Agents):
+        with stopwatch.phase("flow check"):
+            flow_check = components.flow_check.record(engine)
+    motion, fcd, interval_s = Motion(), samplers["fcd"], scenario.report.link_interval_s
+    links = trips = None
+    traffic_clock = Clock(scenario.traffic.step_s)
+    with stopwatch.phase("motion"):
+        if isinstance(engine, QueueEngine) and engine.record_entries:
+            every = logged_every(engine.routes) if interval_s else engine.record_entries
+            motion = motion_of_entries(engine, traffic_clock, population.takes_part, every=every)
+            if interval_s:
+                driven = Traversals.of(engine, traffic_clock)
+                links = links_by_interval(driven, engine.length_m, every_s=interval_s, end_s=components.end_s)
+                trips = trip_table(driven, engine, traffic_clock, population.takes_part)
+        elif samplers["motion"] is not None:
+            motion = motion_of_places(samplers["motion"], population.takes_part)
+    queries, refined = refine_queries(refinements, campaigns, closed)
     polygons = city.cells.polygons()
     middles = polygons.geometry.centroid
     participation = components.participation
     rounds, answers = tabulate_rounds(queries), rows_of_answers(queries, participation)
     scores = score_answers(answers, np.column_stack([middles.x, middles.y]), participation)
     claims = tabulate_claims(scenario.claims, campaigns, queries)
-    noticed = [*city.notes, *outcome.noticed]
-    noticed += [] if outcome.flow_check is None else notes_of("flows", outcome.flow_check.notes, "roads.flows")
+    noticed = [*city.notes, *of_traffic]
+    noticed += [] if flow_check is None else notes_of("flows", flow_check.notes, "roads.flows")
     noticed += [note for campaign in campaigns for note in campaign.notes]
     # What may mislead a reader: printed after a run, and shown at the top of its report, where the first four are never
     # folded. Warnings that depend on the run itself come first.
     warnings = [
         *weakened_claims(scenario.claims, campaigns, queries),
         *_republished(campaigns, queries),
-        *warnings_among(outcome.noticed),
+        *warnings_among(of_traffic),
         *_unasked(scenario, queries),
         *components.warnings(),
         *refinement_warnings(refinements, queries),
         *attacked.notes,
     ]
-    totals, motion, clock = engine.totals(), outcome.motion or Motion(), components.clock
+    totals, clock = engine.totals(), components.clock
     record = RunRecord(
         format=RUN_FORMAT,
         version=own_version(),
@@ -130,7 +141,7 @@ def collect(components: RunComponents, outcome: RunOutcome) -> RunResult:
         time_zone=clock.zone_name,
         scenario_sha256=hashlib.sha256(scenarios.dump(scenario).encode()).hexdigest(),
         seed=scenario.seed,
-        packages=package_versions(outcome.extras),
+        packages=package_versions(extras),
         data=data_checksums(scenario),
         files_outside=files_outside(scenario, getattr(engine, "files", ())),
         plug_ins={kind: source_sha256(plug_ins.load(role, kind)) for _, role, kind in scenario.own_kinds()},
@@ -152,7 +163,7 @@ def collect(components: RunComponents, outcome: RunOutcome) -> RunResult:
         ),
         traffic=traffic,
         motion_every=motion.every,
-        flow_check=outcome.flow_check,
+        flow_check=flow_check,
         traffic_at_queries=[
             QueryTraffic(
                 campaign=query.campaign,
@@ -168,7 +179,7 @@ def collect(components: RunComponents, outcome: RunOutcome) -> RunResult:
         releases=describe_releases(campaigns),
         deployments=describe_deployments(campaigns, queries),
         loss=describe_loss(scenario.channel, campaigns, queries),
-        refinements=outcome.refined,
+        refinements=refined,
         warnings=[_warning_text(note, traffic) for note in warnings],
         statements=[NoteRecord(**note._asdict()) for note in dict.fromkeys([*noticed, *warnings])],
     )
@@ -183,13 +194,14 @@ def collect(components: RunComponents, outcome: RunOutcome) -> RunResult:
         "scores": scores,
         "claims": claims,
         "attacks": TABLES["attacks"].frame(attacked.findings),
+        "links": links,
+        "trips": trips,
         "roads": _tabulate_roads(city.roads, engine) if city.has_roads else None,
         "surroundings": with_streets(city.roads) if city.has_roads else None,
         **{name: None if table is None else with_times(table, clock) for name, table in of_vehicles.items()},
     }
-    return RunResult(
-        RunRecord.model_validate(named), tables, scenario=scenario, stopwatch=outcome.stopwatch, fcd=outcome.fcd
-    )
+    samples = None if fcd is None else fcd.samples()
+    return RunResult(RunRecord.model_validate(named), tables, scenario=scenario, stopwatch=stopwatch, fcd=samples)
 
 
 def _tabulate_roads(roads: RoadNetwork, engine: Engine) -> gpd.GeoDataFrame:

@@ -21,12 +21,11 @@ from simulator.experiment.build.campaigns import build_channel, build_population
 from simulator.experiment.build.constructors import check_own_kinds, faults_of_files, faults_of_own_kinds
 from simulator.experiment.build.constructors import source_sha256 as module_sha256
 from simulator.experiment.build.demand import check_corrupted
-from simulator.experiment.build.engine import build_engine, build_places, build_sampler, traffic_faults
+from simulator.experiment.build.engine import build_engine, build_samplers, traffic_faults
 from simulator.experiment.build.sumo_traffic import build_beside
 from simulator.experiment.build_cache import using_cache
-from simulator.experiment.collect import RunOutcome, collect
+from simulator.experiment.collect import collect
 from simulator.experiment.components import RunComponents
-from simulator.experiment.refine import refine_queries
 from simulator.experiment.run_handle import RunHandle, UserProcess
 from simulator.experiment.traffic_log import TrafficLog, drive_alone
 from simulator.files.errors import InputError
@@ -40,13 +39,9 @@ from simulator.sensing.messages import Behaviour, MessageSurvey
 from simulator.sensing.query import Memories, QueriedPopulation, Query
 from simulator.sensing.survey import Survey
 from simulator.stopwatch import Stopwatch
-from simulator.traffic.agents import Agents
 from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import Engine
 from simulator.traffic.fcd import Sampler
-from simulator.traffic.fleet import Fleet
-from simulator.traffic.motion import motion_of_entries, motion_of_places
-from simulator.traffic.queue_engine import QueueEngine
 
 
 class ProgressReceiver(Protocol):
@@ -207,11 +202,9 @@ def _run(
         engine = build_engine(scenario, city, streams=streams, stopwatch=stopwatch, end_s=end_s, motion=motion)
     log = TrafficLog(scenario.traffic.engine, clock=parts.clock)
     try:
-        sampler = build_sampler(scenario, city, engine)
-        places = build_places(scenario, city, engine) if motion else None
+        samplers = build_samplers(scenario, city, engine, motion=motion)
         population = build_population(scenario, vehicles=engine.vehicles, streams=streams)
         check_corrupted(scenario, vehicles=engine.vehicles)
-        samplers = {"fcd": sampler, "motion": places}
         queries = _simulate(parts, engine, log, samplers, population, stopwatch, progress, processes, behaviour)
     except InputError as error:
         raise ScenarioError(scenario.name, traffic_faults(scenario, error)) from error
@@ -238,28 +231,18 @@ def _run(
         attacked = play_attacks(parts.attacks, records, streams=streams)
     progress.phase("scores and claims")
     with stopwatch.phase("scoring"):
-        flow_check, moved = None, None
-        if parts.flow_check is not None and isinstance(engine, Fleet | Agents):
-            with stopwatch.phase("flow check"):
-                flow_check = parts.flow_check.record(engine)
-        with stopwatch.phase("motion"):
-            if isinstance(engine, QueueEngine) and engine.record_entries:
-                moved = motion_of_entries(engine, Clock(scenario.traffic.step_s), population.takes_part)
-            elif places is not None:
-                moved = motion_of_places(places, population.takes_part)
-        outcome = RunOutcome(
+        return collect(
+            parts,
             engine,
-            *refine_queries(parts.refinements, parts.campaigns, queries),
+            queries,
             attacked,
             traffic,
             noticed,
-            stopwatch,
+            population=population,
+            samplers=samplers,
+            stopwatch=stopwatch,
             extras=extras,
-            flow_check=flow_check,
-            fcd=None if sampler is None else sampler.samples(),
-            motion=moved,
         )
-        return collect(parts, outcome)
 
 
 def _simulate(

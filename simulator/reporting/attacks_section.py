@@ -182,14 +182,9 @@ def gain_by_colluders(run: RunResult, rows: pd.DataFrame, title: str) -> Chart:
     chart
         Points with 95 % intervals, and theory: a line where a coalition has several sizes, a dash elsewhere.
     """
-    several = rows["mechanism"].nunique()
-    series: list[Series] = []
-    for index, (mechanism, own) in enumerate(rows.groupby("mechanism", sort=False)):
-        parties = own["colluding"] + (index - (several - 1) / 2) * STEP
-        for _, coalition in own.sort_values("colluding", kind="stable").groupby("name", sort=False):
-            theory = coalition["theory"] - coalition["prior"]
-            series += _theory(run, str(mechanism), parties[coalition.index], theory)
-        series.append(_points(run, str(mechanism), own, parties, "gain"))
+    place = rows["mechanism"].factorize()[0]
+    parties = rows["colluding"] + (place - place.max() / 2) * STEP
+    series = _curves(run, rows.assign(x=parties, theory=rows["theory"] - rows["prior"]), "gain", line="name")
     most = int(rows["colluding"].max())
     ticks = {parties: str(parties) for parties in range(1, most + 1)}
     x = Axis("parties that collude", ends=(0.5, most + 0.5), ticks=ticks, names=True)
@@ -216,10 +211,7 @@ def success_by_queries(run: RunResult, rows: pd.DataFrame, title: str) -> Chart:
         Points with 95 % intervals, theory as lines, and the prior.
     """
     rows = rows.sort_values("value", kind="stable")
-    series: list[Series] = []
-    for mechanism, own in rows.groupby("mechanism", sort=False):
-        series += _theory(run, str(mechanism), own["value"], own["theory"])
-        series.append(_points(run, str(mechanism), own, own["value"], "success"))
+    series = _curves(run, rows.assign(x=rows["value"]), "success")
     priors = dict(zip(rows["value"], rows["prior"], strict=True))
     dotted = PLAIN._replace(dash="dot")
     series.append(Series("baseline guess", list(priors), list(priors.values()), style=dotted, thin=True))
@@ -248,12 +240,8 @@ def inflation_by_vehicles(run: RunResult, rows: pd.DataFrame, title: str) -> Cha
         On logarithmic axes: full symbols for well-formed reports, hollow ones for crafted vectors, theory as lines.
         Values of 0 are left out.
     """
-    series: list[Series] = []
     positive = rows[rows["value"] > 0.0].sort_values("colluding", kind="stable")
-    for (mechanism, metric), own in positive.groupby(["mechanism", "metric"], sort=False):
-        crafted = metric == "crafted_inflation"
-        series += _theory(run, str(mechanism), own["colluding"], own["theory"], thin=crafted)
-        series.append(_points(run, str(mechanism), own, own["colluding"], "value", hollow=crafted))
+    series = _curves(run, positive.assign(x=positive["colluding"]), "value")
     vehicles = sorted(rows["colluding"].astype(int).unique().tolist())
     x = Axis("corrupted vehicles", log=True, ticks={count: f"{count:,}" for count in vehicles})
     y = Axis("vehicles too many", log=True)
@@ -261,22 +249,22 @@ def inflation_by_vehicles(run: RunResult, rows: pd.DataFrame, title: str) -> Cha
     return Chart(series, x, y, title, about, legend=False)
 
 
-def _points(
-    run: RunResult, mechanism: str, rows: pd.DataFrame, x: "pd.Series[float]", up: str, *, hollow: bool = False
-) -> Series:
-    """Draw measured points; gains with their 95 % interval."""
-    sources = [f"{name} ({coalition})" for name, coalition in zip(rows["name"], rows["coalition"], strict=True)]
-    low, high = (rows[up] + rows[end] - rows["gain"] for end in ("gain_low", "gain_high"))
-    look = style(run, mechanism)._replace(hollow=hollow)
-    return Series(run.label(mechanism), x, rows[up], "points", look, low, high, sources)
+def _curves(run: RunResult, rows: pd.DataFrame, up: str, *, line: str = "mechanism") -> list[Series]:
+    """
+    Draw each mechanism's theory, a line for each value of the column `line`, and its measured points.
 
-
-def _theory(
-    run: RunResult, mechanism: str, x: "pd.Series[float]", y: "pd.Series[float]", *, thin: bool = False
-) -> list[Series]:
-    """Draw theory as a line through several values, as a dash for a single value, and not at all where unknown."""
-    y = y.dropna()
-    mark: Mark = "line" if len(y) > 1 else "dashes"
-    words = f"{run.label(mechanism)}, theory"
-    look = style(run, mechanism)
-    return [Series(words, x[y.index], y, mark, look, thin=thin)] if len(y) else []
+    Theory is a line through several values, a dash for a single value, and not drawn where unknown. Points have the
+    95 % interval of their gain. Crafted reports have thin lines and hollow points.
+    """
+    series: list[Series] = []
+    for (mechanism, metric), own in rows.groupby(["mechanism", "metric"], sort=False):
+        look, label, crafted = style(run, str(mechanism)), run.label(str(mechanism)), metric == "crafted_inflation"
+        known = own.sort_values("colluding", kind="stable").dropna(subset="theory")
+        for _, of_line in known.groupby(line, sort=False):
+            mark: Mark = "line" if len(of_line) > 1 else "dashes"
+            series.append(Series(f"{label}, theory", of_line["x"], of_line["theory"], mark, look, thin=crafted))
+        sources = [f"{name} ({coalition})" for name, coalition in zip(own["name"], own["coalition"], strict=True)]
+        low, high = (own[up] + own[end] - own["gain"] for end in ("gain_low", "gain_high"))
+        look = look._replace(hollow=crafted)
+        series.append(Series(label, own["x"], own[up], "points", look, low, high, sources))
+    return series

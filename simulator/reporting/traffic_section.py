@@ -1,7 +1,7 @@
 """Report sections: vehicles over time by engine, the coverage of a recording, and link volumes beside published."""
 
 import math
-from dataclasses import dataclass
+from typing import Any
 
 from scenarios.kinds import names_of, title
 from simulator.charts import Axis, Chart, Series
@@ -18,56 +18,43 @@ RECORDINGS = names_of("engine", "recorded")
 """Engines that simulate no traffic: they replay recorded locations of data owners."""
 
 
-@dataclass(frozen=True)
-class EngineTraffic:
+def engine_label(engine: str) -> str:
+    """Return an engine's name in tables and plots."""
+    return title("engine", engine, engine)
+
+
+def _ending(record: TrafficRecord) -> dict[str, Any]:
     """
-    One engine's traffic: its record, and values derived from it.
+    Return how an engine's traffic ended, for the section's template.
 
     Parameters
     ----------
     record
-        Its record in `run.json`.
+        The engine's record in `run.json`.
+
+    Returns
+    -------
+    values
+        `record`; `label`, the engine's name in tables; `name` and `begins`, its name within a sentence and at the
+        beginning of one; `departed`, vehicles that departed during the run; `arrived_share`, the share of them that
+        arrived; `mean_trip_s`, mean trip of those that arrived, seconds, None where not known; `spent_s`, seconds on
+        the road or waiting per departed vehicle, arrived or not: the area under both curves.
     """
-
-    record: TrafficRecord
-
-    @property
-    def label(self) -> str:
-        """The engine's name in tables and plots."""
-        return title("engine", self.record.engine, self.record.engine)
-
-    @property
-    def name(self) -> str:
-        """The engine's name within a sentence."""
-        return f"the {self.label}" if self.label.endswith("engine") else self.label
-
-    @property
-    def begins(self) -> str:
-        """The engine's name at the beginning of a sentence."""
-        return sentence_case(self.name)
-
-    @property
-    def departed(self) -> int:
-        """Vehicles that departed during the run."""
-        return self.record.departed[-1]
-
-    @property
-    def mean_trip_s(self) -> float | None:
-        """Mean trip of the vehicles that arrived, seconds; None where not known."""
-        return self.record.mean_trip_s[-1] if self.record.mean_trip_s else None
-
-    @property
-    def spent_s(self) -> float:
-        """Seconds on the road or waiting per departed vehicle, arrived or not: the area under both curves."""
-        times = [0.0, *self.record.times_s]
-        in_traffic = [0, *(a + b for a, b in zip(self.record.on_road, self.record.waiting, strict=True))]
-        area = sum((times[i + 1] - times[i]) * (in_traffic[i + 1] + in_traffic[i]) / 2 for i in range(len(times) - 1))
-        return area / self.departed if self.departed else math.nan
-
-    @property
-    def arrived_share(self) -> float:
-        """Share of the departed vehicles that arrived."""
-        return self.record.arrived[-1] / self.departed if self.departed else math.nan
+    label, departed = engine_label(record.engine), record.departed[-1]
+    name = f"the {label}" if label.endswith("engine") else label
+    times = [0.0, *record.times_s]
+    in_traffic = [0, *(a + b for a, b in zip(record.on_road, record.waiting, strict=True))]
+    area = sum((times[i + 1] - times[i]) * (in_traffic[i + 1] + in_traffic[i]) / 2 for i in range(len(times) - 1))
+    return {
+        "record": record,
+        "label": label,
+        "name": name,
+        "begins": sentence_case(name),
+        "departed": departed,
+        "arrived_share": record.arrived[-1] / departed if departed else math.nan,
+        "mean_trip_s": record.mean_trip_s[-1] if record.mean_trip_s else None,
+        "spent_s": area / departed if departed else math.nan,
+    }
 
 
 def traffic_section(run: RunResult) -> PageSection | None:
@@ -91,9 +78,9 @@ def traffic_section(run: RunResult) -> PageSection | None:
         changes = min(record.on_road) < max(record.on_road)
         drawn = over_time(run) if changes else None
         return _traffic({"recording": record, "drawn": drawn, "notes": record.notes})
-    engines = [EngineTraffic(one) for one in (record, *record.beside)]
+    engines = [_ending(one) for one in (record, *record.beside)]
     notes = [
-        say(note) if len(engines) == 1 or note.code in NAMES_ENGINE else f"{one.begins}: {say(note)}"
+        say(note) if len(engines) == 1 or note.code in NAMES_ENGINE else f"{one['begins']}: {say(note)}"
         for one, where in zip(engines, ("traffic", BESIDE), strict=False)
         for note in run.record.noticed
         if note.where == where
@@ -131,7 +118,7 @@ def over_time(run: RunResult, *, arrived: bool = False) -> Chart:
         if engine.engine in RECORDINGS:
             states = [("present", "solid", engine.on_road)]
         for words, dash, counts in states:
-            label = f"{EngineTraffic(engine).label}, {words}" if first.beside else words
+            label = f"{engine_label(engine.engine)}, {words}" if first.beside else words
             series.append(Series(label, minutes, counts, style=look._replace(dash=dash)))
     x = Axis(run.record.clock.minutes_axis, from_zero=True)
     y = Axis(run.owners.many, from_zero=True)

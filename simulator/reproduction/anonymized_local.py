@@ -24,36 +24,22 @@ from mechanisms.protocols import NotEstimable, Tallies, best_estimator
 from simulator.charts import Series
 from simulator.reproduction.data import PEMS, locate, read_table
 from simulator.reproduction.monte_carlo import SimulatedError, Z, one_cell, simulate_error, simulated_series, std_error
-from simulator.reproduction.published_results import DataError, Results
+from simulator.reproduction.published_results import DataError, Reproduction
 from simulator.streams import Streams
 
 RECORDS, HOURS = 50_000, 24
 SAMPLED = 0.05
 
 
-@dataclass(frozen=True)
-class Station:
-    """A detector's typical weekday.
+def read_station() -> tuple[int, NDArray[np.int64]]:
+    """Read the mainline station whose typical weekday is nearest to 50,000 vehicles.
 
-    Parameters
-    ----------
+    Returns
+    -------
     number : int
         Its number in PeMS.
     flows : (24,) int64
         Vehicles over all lanes in each hour, median of the days observed.
-    """
-
-    number: int
-    flows: NDArray[np.int64]
-
-    @property
-    def day(self) -> int:
-        """Number of vehicles in the whole day."""
-        return int(self.flows.sum())
-
-
-def read_station() -> Station:
-    """Read the mainline station whose day is nearest to 50,000 vehicles.
 
     Raises
     ------
@@ -70,7 +56,7 @@ def read_station() -> Station:
     nearest = (whole - RECORDS).abs().sort_index()
     number = int(nearest.index.to_numpy(dtype=np.int64)[int(np.argmin(nearest.to_numpy()))])
     flows = table[table["station"] == number].sort_values("hour")["median_flow"].to_numpy(dtype=np.float64)
-    return Station(number, np.rint(flows).astype(np.int64))
+    return number, np.rint(flows).astype(np.int64)
 
 
 def compared_mechanisms(share: float) -> dict[str, LocalMechanism]:
@@ -93,19 +79,18 @@ def compared_mechanisms(share: float) -> dict[str, LocalMechanism]:
     }
 
 
-def accuracy(results: Results, seed: int) -> None:
+def accuracy(results: Reproduction, seed: int) -> None:
     """Scale the population of ALP's evaluation and compare every construction with randomized response."""
-    station = read_station()
-    hour = int(np.argmax(station.flows))
-    inside = int(station.flows[hour])
-    populations = [station.day * times for times in (1, 10, 100, 1000)]
+    station, flows = read_station()
+    day, inside = int(flows.sum()), int(flows.max())
+    populations = [day * times for times in (1, 10, 100, 1000)]
     ends = (populations[0], populations[-1])
-    mechanisms = compared_mechanisms(inside / station.day)
+    mechanisms = compared_mechanisms(inside / day)
     errors = {name: [std_error(of, inside, n) for n in populations] for name, of in mechanisms.items()}
     response, best, few, cancelling = errors.values()
     epsilon = mechanisms["randomized response, .8/.2"].claim(Report(1)).epsilon
     linked = mechanisms["two answers, noise cancelled, 5 % shifted"].claim(LinkedReports())
-    results.add_row("records", station.day, station=station.number)
+    results.add_row("records", day, station=station)
     for row, error in (("best", best), ("few", few), ("cancelling", cancelling)):
         for place, devices in zip((0, -1), ends, strict=True):
             ratio = error[place] / response[place]
@@ -126,7 +111,7 @@ def accuracy(results: Results, seed: int) -> None:
                 biased.add(name)
         curves.append(simulated_series(name, ends, simulated))
     results.add_panel("scaling", curves, inside=inside)
-    _draw_day(results, station, seed)
+    _draw_day(results, station, flows, seed)
     results.add_findings(
         "no_evaluation",
         "coin",
@@ -142,12 +127,12 @@ def accuracy(results: Results, seed: int) -> None:
         results.add_findings("biased", names=", ".join(sorted(biased)))
 
 
-def _draw_day(results: Results, station: Station, seed: int) -> None:
+def _draw_day(results: Reproduction, station: int, flows: NDArray[np.int64], seed: int) -> None:
     """Draw one query about every hour, with a hundred times the population."""
-    devices = 100 * station.day
-    truth = np.concatenate([[devices - station.day], station.flows])
+    devices = 100 * int(flows.sum())
+    truth = np.concatenate([[devices - flows.sum()], flows])
     hours = np.arange(HOURS, dtype=np.float64)
-    curves = [Series("truth", hours, station.flows)]
+    curves = [Series("truth", hours, flows)]
     mechanisms: tuple[tuple[str, LocalMechanism, float], ...] = (
         ("randomized response, .8/.2", RandomizedResponse(cells=HOURS, first_coin=0.8, second_coin=0.2), -0.15),
         ("noise cancelled, 5 % shifted", AnonymizedCancelling(cells=HOURS, shift=SAMPLED), 0.15),
@@ -160,10 +145,10 @@ def _draw_day(results: Results, station: Station, seed: int) -> None:
         curves.append(
             Series(f"{name}, one query", hours + offset, count, "points", low=count - reach, high=count + reach)
         )
-    results.add_panel("day", curves, station=station.number, devices=devices)
+    results.add_panel("day", curves, station=station, devices=devices)
 
 
-def lemmas(results: Results, _seed: int) -> None:
+def lemmas(results: Reproduction, _seed: int) -> None:
     """Compute the standard deviations of the counts, the search of eq 5 and the system of lemma 7."""
     yes, no = 100, 9_900
 
@@ -248,12 +233,12 @@ class Growth:
         theory = Series(f"{self.name}, theory", NO_HOLDERS, self.theory)
         return [theory, simulated_series(self.name, NO_HOLDERS, self.simulated)]
 
-    def add_unbiased(self, results: Results) -> None:
+    def add_unbiased(self, results: Reproduction) -> None:
         """Add the row that checks whether the estimates are unbiased, by the largest mean error in standard errors."""
         bias = max(error.bias for error in self.simulated)
         results.add_row("unbiased", bias, bias <= Z, name=self.name, found=self.simulated[0])
 
-    def add_simulated(self, results: Results) -> None:
+    def add_simulated(self, results: Reproduction) -> None:
         """Add the simulated RMSE beside theory, one row per number of No-holders."""
         for count, error in zip(NO_HOLDERS, self.simulated, strict=True):
             results.add_row("growth", error.rmse, name=self.name, count=count, found=error)
@@ -273,7 +258,7 @@ def grow(name: str, mechanism: LocalMechanism, *, seed: int) -> Growth:
 SHIFT_YES, SHIFT_NO, SHIFT = 0.3, 0.1, 0.2
 
 
-def cancelling(results: Results, seed: int) -> None:
+def cancelling(results: Reproduction, seed: int) -> None:
     """Compare ALP sec VI with sec VII, theory and simulation."""
     mechanism = AnonymizedCancelling(cells=1, shift=SHIFT)
     first = grow(
@@ -324,7 +309,7 @@ def best_errors() -> dict[int, float]:
     return errors
 
 
-def scaling(results: Results, seed: int) -> None:
+def scaling(results: Reproduction, seed: int) -> None:
     """Compute and simulate ALP's three answers over three outputs (sec VII-B, in a fixed reading of eqs 46-55)."""
     deniable = grow("plausible deniability", DENIABLE, seed=seed)
     constant = grow("noise cancelled", AnonymizedCancelling(cells=1, shift=SHIFT), seed=seed)

@@ -12,7 +12,7 @@ from mechanisms.privacy import LinkedReports, PrivacyClaim, ReleasedCounts, Shuf
 from mechanisms.privacy.blanket import VariationRatioDelta
 from mechanisms.privacy.published_sums import SumsDelta
 from mechanisms.privacy.shuffled import ClonesDelta
-from simulator.reproduction.published_results import Results
+from simulator.reproduction.published_results import Reproduction
 
 SAMPLED, THRESHOLD, TARGET, EPSILON = 0.105, 20, 1e-8, 1.0
 DEVICES, DELTA = 10**5, 1e-9
@@ -26,7 +26,7 @@ def sample_and_threshold_formula(*, sampling: float, threshold: int, epsilon: fl
     return math.exp(-threshold * (math.log(1.0 / alpha) - 1.0 / (1.0 + alpha)))
 
 
-def sample_and_threshold(results: Results, seed: int) -> None:  # noqa: ARG001 - nothing is drawn
+def sample_and_threshold(results: Reproduction, seed: int) -> None:  # noqa: ARG001 - nothing is drawn
     """Compute the δ of values that at least K sampled devices hold, by the published formula and exactly.
 
     The exact δ is that of the published number of sampled devices, a device entering or leaving, for any others: below
@@ -45,7 +45,7 @@ def sample_and_threshold(results: Results, seed: int) -> None:  # noqa: ARG001 -
     results.add_row("threshold", least)
 
 
-def prio_bits(results: Results, seed: int) -> None:  # noqa: ARG001 - nothing is drawn
+def prio_bits(results: Reproduction, seed: int) -> None:  # noqa: ARG001 - nothing is drawn
     """Compute ε of the sums of bits, each flipped with 1/(e^ε₀ + 1), for a move, exactly."""
     for per_bit, printed in zip((5.0, 6.5, 7.0), ("0.317", "0.906", "1.528"), strict=True):
         mechanism = SymmetricUnary(cells=CELLS, epsilon=2.0 * per_bit)
@@ -57,7 +57,7 @@ def prio_bits(results: Results, seed: int) -> None:  # noqa: ARG001 - nothing is
         results.add_row("nobody", nobody, per_bit=per_bit)
 
 
-def shuffled_reports(results: Results, seed: int) -> None:  # noqa: ARG001 - nothing is drawn
+def shuffled_reports(results: Reproduction, seed: int) -> None:  # noqa: ARG001 - nothing is drawn
     """Compute ε of shuffled reports at the documented example of the clones' code, by every bound."""
     ratio = math.exp(LOCAL_EPSILON)
     clones = PrivacyClaim.bound(LOCAL_EPSILON, ClonesDelta(DEVICES, LOCAL_EPSILON), "Clones.")
@@ -77,7 +77,7 @@ def shuffled_reports(results: Results, seed: int) -> None:  # noqa: ARG001 - not
     _counterexample(results)
 
 
-def _counterexample(results: Results) -> None:
+def _counterexample(results: Reproduction) -> None:
     """Compare the published reduction with the exact δ of three devices that answer with 3-ary randomized response."""
     devices, epsilon, local = 3, 0.6, 1.0
     ratio = math.exp(local)

@@ -4,14 +4,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias
 
 from simulator.charts import Chart, Series
 from simulator.charts.spec import over_names
 from simulator.charts.styles import PUBLISHED, styles_of
 from simulator.reporting.document import Document, PageSection, asset, render, write_document
 from simulator.reproduction.data import without_folder
-from simulator.reproduction.published_results import CITATIONS, OWN, Entry, Reproduction, Value
+from simulator.reproduction.published_results import CITATIONS, OWN, Reproduction, Value
 from simulator.results.formatting import MISSING, number, scientific, whole
 
 
@@ -88,16 +87,13 @@ def _family(series: Series) -> str:
     return series.name.removesuffix(SIMULATED)
 
 
-Done: TypeAlias = Sequence[tuple[Entry, Reproduction]]
-
-
-def build_page(done: Done, *, seed: int) -> str:
+def build_page(done: Sequence[Reproduction], *, seed: int) -> str:
     """Build the page of one or several entries.
 
     Parameters
     ----------
     done
-        Entries with their results, in the order shown.
+        The results of entries, in the order shown.
     seed
         Seed of everything that was drawn.
 
@@ -107,19 +103,19 @@ def build_page(done: Done, *, seed: int) -> str:
         One page with its style, scripts and data inside; it loads nothing.
     """
     several = len(done) > 1
-    title = "The founding papers’ tables and figures, computed anew" if several else done[0][0].title
+    title = "The founding papers’ tables and figures, computed anew" if several else done[0].entry.title
     entries = [
         PageSection(
-            entry.name,
-            entry.name,
-            entry.title if several else "Published beside computed",
+            result.entry.name,
+            result.entry.name,
+            result.entry.title if several else "Published beside computed",
             template="entry",
-            values={"entry": entry, "result": result, "charts": [styled(chart) for chart in result.charts]},
+            values={"result": result, "charts": [styled(chart) for chart in result.charts]},
         )
-        for entry, result in done
+        for result in done
     ]
     # This project's own tables compare theory with simulation and have no published values.
-    of_papers = [reproduction.counts for entry, reproduction in done if entry.paper != OWN]
+    of_papers = [result.counts for result in done if result.entry.paper != OWN]
     document = Document(
         title=f"{title} · crowdveil",
         kicker=f"reproduction, seed {seed}",
@@ -139,7 +135,7 @@ def build_page(done: Done, *, seed: int) -> str:
     return render(document)
 
 
-def write_page(done: Done, path: Path, *, seed: int) -> Path:
+def write_page(done: Sequence[Reproduction], path: Path, *, seed: int) -> Path:
     """Build the page and write it atomically; its folder is created if it does not exist.
 
     Raises

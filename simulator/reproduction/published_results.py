@@ -10,7 +10,6 @@ import math
 import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from importlib import resources
 from operator import ge, gt, le, lt
 from typing import TypeAlias
@@ -74,116 +73,6 @@ class Row:
     def verdict(self) -> str:
         """Whether the row agrees, in words."""
         return "not published" if self.agrees is None else "agrees" if self.agrees else "differs"
-
-
-@dataclass(frozen=True)
-class Reproduction:
-    """The result of an entry.
-
-    Parameters
-    ----------
-    rows
-        Published values beside computed ones.
-    charts
-        The reproduced panels of the figure; a table has none or one. Published series have the style `PUBLISHED`, and
-        computed ones none yet.
-    findings
-        The most important findings in sentences: errors in the paper, and how they were found.
-    skipped
-        Why nothing was computed (a data set is missing), in which case there are no rows; None otherwise.
-    """
-
-    rows: Sequence[Row] = ()
-    charts: Sequence[Chart] = ()
-    findings: Sequence[str] = ()
-    skipped: str | None = None
-
-    def __post_init__(self) -> None:
-        """Reject two rows with the same key, and a result with both rows and a reason for skipping, or neither."""
-        keys = [row.key for row in self.rows]
-        if len(set(keys)) < len(keys):
-            raise ValueError(f"two rows have one key: {sorted(key for key in set(keys) if keys.count(key) > 1)}")
-        if bool(self.rows) is (self.skipped is not None):
-            raise ValueError("an entry has rows, or states why it was skipped")
-
-    @property
-    def counts(self) -> tuple[int, int, int]:
-        """Numbers of rows that agree, that differ, and that have no published value to compare with."""
-        verdicts = [row.agrees for row in self.rows]
-        return verdicts.count(True), verdicts.count(False), verdicts.count(None)
-
-    def tally(self, paper: str = "SP") -> str:
-        """Return a sentence that states how many rows agree.
-
-        Parameters
-        ----------
-        paper
-            The paper that the entry belongs to.
-
-        Returns
-        -------
-        text
-            For example ``22 of 24 published values agree; 3 more have none to agree with``.
-        """
-        if self.skipped is not None:
-            return "skipped"
-        agree, differ, new = self.counts
-        published = agree + differ
-        if not published:
-            return f"no number is published; {new} {'value' if new == 1 else 'values'} computed"
-        which = "expected" if paper == OWN else "published"
-        tally = f"{agree} of {published} {which} {'value agrees' if published == 1 else 'values agree'}"
-        return f"{tally}; {new} more {'has' if new == 1 else 'have'} none to agree with" if new else tally
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A name under which a table or figure is reproduced.
-
-    Parameters
-    ----------
-    name
-        Name on the command line: "sp-fig6".
-    paper
-        Abbreviation of the paper that it belongs to.
-    title
-        What it shows, in one line.
-    reproduce
-        Function that computes it; takes the keyword `seed`.
-    """
-
-    name: str
-    paper: str
-    title: str
-    reproduce: Callable[..., Reproduction] = field(repr=False)
-
-    def to_dict(self, done: Reproduction) -> dict[str, object]:
-        """Return the JSON form: name, paper, title, rows, findings and skipped."""
-        numbers = [{"published": _jsonable(row.published), "computed": _jsonable(row.computed)} for row in done.rows]
-        return {
-            "name": self.name,
-            "paper": self.paper,
-            "title": self.title,
-            "rows": [asdict(row) | values for row, values in zip(done.rows, numbers, strict=True)],
-            "findings": list(done.findings),
-            "skipped": done.skipped,
-        }
-
-
-def _jsonable(value: Value) -> Value:
-    """Return an infinity, which JSON cannot represent, as text, and any other value unchanged."""
-    if isinstance(value, float) and math.isinf(value):
-        return "infinite" if value > 0 else "-infinite"
-    return value
-
-
-def _plain(value: object) -> Value:
-    """Return the Python number of a number of numpy's, and any other value unchanged."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is None or isinstance(value, float | int | str):
-        return value
-    raise TypeError(f"a value must be a number, a text or None; got {value!r}")
 
 
 class _Declared(BaseModel):
@@ -259,12 +148,44 @@ class DeclaredTexts(_Declared):
     findings: dict[str, str] = {}
 
 
-class DeclaredEntry(DeclaredTexts):
-    """An entry of a paper's file; `computed_by` is "module:function" within this package."""
+class Entry(DeclaredTexts):
+    """A table or figure of a paper, as the paper's file declares it.
+
+    Attributes
+    ----------
+    name : str
+        Name on the command line: "sp-fig6".
+    title : str
+        What it shows, in one line.
+    computed_by : str
+        "module:function" within this package: the function that computes it, from a `Reproduction` to fill and a seed.
+    paper : str
+        Abbreviation of the paper that it belongs to.
+    """
 
     name: str
     title: str
     computed_by: str
+    paper: str = ""
+
+    def reproduce(self, *, seed: int) -> "Reproduction":
+        """Import the function and call it with the seed of everything drawn.
+
+        Returns
+        -------
+        done
+            The result; skipped, with the reason, if a data set is missing or malformed.
+        """
+        module, _, function = self.computed_by.partition(":")
+        compute_into: Callable[[Reproduction, int], None] = getattr(
+            importlib.import_module(f"simulator.reproduction.{module}"), function
+        )
+        results = Reproduction(self)
+        try:
+            compute_into(results, seed)
+        except DataError as error:
+            return Reproduction(self, skipped=str(error))
+        return results
 
 
 class DeclaredPaper(_Declared):
@@ -273,27 +194,42 @@ class DeclaredPaper(_Declared):
     paper: str
     citation: str
     shared: DeclaredTexts = DeclaredTexts()
-    entry: list[DeclaredEntry]
+    entry: list[Entry]
+
+    @property
+    def entries(self) -> list[Entry]:
+        """The entries, each with what they share where it declares nothing of that name."""
+        texts = dict(self.shared)
+        return [
+            one.model_copy(update={"paper": self.paper, **{kind: texts[kind] | getattr(one, kind) for kind in texts}})
+            for one in self.entry
+        ]
 
 
-class Results:
-    """Collects the rows, panels and findings of an entry, with the texts of its declaration.
+@dataclass
+class Reproduction:
+    """The result of an entry, to which its function adds rows, panels and findings.
 
     Parameters
     ----------
-    declared
-        The entry's declaration.
-    shared
-        What it shares with other entries of its paper, found where the entry declares nothing of that name.
+    entry
+        The entry, whose declared texts are used.
+    rows
+        Published values beside computed ones.
+    charts
+        The reproduced panels of the figure; a table has none or one. Published series have the style `PUBLISHED`, and
+        computed ones none yet.
+    findings
+        The most important findings in sentences: errors in the paper, and how they were found.
+    skipped
+        Why nothing was computed (a data set is missing), in which case there are no rows; None otherwise.
     """
 
-    def __init__(self, declared: DeclaredEntry, shared: DeclaredTexts) -> None:
-        texts = {kind: getattr(shared, kind) | getattr(declared, kind) for kind in DeclaredTexts.model_fields}
-        self._declared = declared.model_copy(update=texts)
-        self.name, self.numbers, self.printed = declared.name, self._declared.numbers, self._declared.printed
-        self.rows: list[Row] = []
-        self.charts: list[Chart] = []
-        self.findings: list[str] = []
+    entry: Entry
+    rows: list[Row] = field(default_factory=list)
+    charts: list[Chart] = field(default_factory=list)
+    findings: list[str] = field(default_factory=list)
+    skipped: str | None = None
 
     def add_row(self, name: str, computed: object, agrees: object = None, /, **values: object) -> None:
         """Add a row.
@@ -313,9 +249,10 @@ class Results:
         Raises
         ------
         ValueError
-            If there is a published value and nothing states whether the computed one agrees with it.
+            If there is a published value and nothing states whether the computed one agrees with it, or another row has
+            the same key.
         """
-        declared = self._declared.rows[name]
+        declared = self.entry.rows[name]
         value = _plain(computed)
         published = _plain(values.get("published", declared.published))
         printed = values.get("printed", declared.printed)
@@ -326,11 +263,14 @@ class Results:
         if held is None and published is not None:
             raise ValueError(f"{name}: the row has a published value, and neither a rule nor a verdict of its function")
         note = declared.differs if declared.differs is not None and held is False else declared.note
-        self.rows.append(Row(declared.key.format(**filled), published, value, held, note.format(**filled)))
+        row = Row(declared.key.format(**filled), published, value, held, note.format(**filled))
+        if any(row.key == other.key for other in self.rows):
+            raise ValueError(f"two rows have one key: {row.key}")
+        self.rows.append(row)
 
     def add_panel(self, name: str, series: Sequence[Series], /, **values: object) -> None:
         """Add a panel; its titles are filled with `values`."""
-        declared = self._declared.panels[name]
+        declared = self.entry.panels[name]
         title, across, up = (text.format(**values) for text in (declared.title, declared.x, declared.y))
         x, y = Axis(across, log=declared.log_x), Axis(up, log=declared.log_y)
         about = f"{title}. {up} against {across}; the table below holds the numbers."
@@ -338,12 +278,59 @@ class Results:
 
     def add_findings(self, *names: str, **values: object) -> None:
         """Add findings, filled with `values`."""
-        self.findings += [self._declared.findings[name].format(**values) for name in names]
+        self.findings += [self.entry.findings[name].format(**values) for name in names]
 
     @property
-    def done(self) -> Reproduction:
-        """The result."""
-        return Reproduction(self.rows, self.charts, self.findings)
+    def counts(self) -> tuple[int, int, int]:
+        """Numbers of rows that agree, that differ, and that have no published value to compare with."""
+        verdicts = [row.agrees for row in self.rows]
+        return verdicts.count(True), verdicts.count(False), verdicts.count(None)
+
+    def tally(self) -> str:
+        """Return a sentence that states how many rows agree.
+
+        Returns
+        -------
+        text
+            For example ``22 of 24 published values agree; 3 more have none to agree with``.
+        """
+        if self.skipped is not None:
+            return "skipped"
+        agree, differ, new = self.counts
+        published = agree + differ
+        if not published:
+            return f"no number is published; {new} {'value' if new == 1 else 'values'} computed"
+        which = "expected" if self.entry.paper == OWN else "published"
+        tally = f"{agree} of {published} {which} {'value agrees' if published == 1 else 'values agree'}"
+        return f"{tally}; {new} more {'has' if new == 1 else 'have'} none to agree with" if new else tally
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the JSON form: name, paper and title of the entry, rows, findings and skipped."""
+        numbers = [{"published": _jsonable(row.published), "computed": _jsonable(row.computed)} for row in self.rows]
+        return {
+            "name": self.entry.name,
+            "paper": self.entry.paper,
+            "title": self.entry.title,
+            "rows": [asdict(row) | values for row, values in zip(self.rows, numbers, strict=True)],
+            "findings": self.findings,
+            "skipped": self.skipped,
+        }
+
+
+def _jsonable(value: Value) -> Value:
+    """Return an infinity, which JSON cannot represent, as text, and any other value unchanged."""
+    if isinstance(value, float) and math.isinf(value):
+        return "infinite" if value > 0 else "-infinite"
+    return value
+
+
+def _plain(value: object) -> Value:
+    """Return the Python number of a number of numpy's, and any other value unchanged."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, float | int | str):
+        return value
+    raise TypeError(f"a value must be a number, a text or None; got {value!r}")
 
 
 def same_digits(computed: float, printed: str) -> bool:
@@ -365,43 +352,12 @@ def read_paper(name: str) -> DeclaredPaper:
     return DeclaredPaper.model_validate(tomllib.loads(text))
 
 
-def compute(declared: DeclaredEntry, shared: DeclaredTexts, *, seed: int) -> Reproduction:
-    """Import the function of an entry and call it.
-
-    Parameters
-    ----------
-    declared, shared
-        The entry's declaration, and what it shares with others.
-    seed
-        Seed of everything drawn.
-
-    Returns
-    -------
-    done
-        The result; skipped, with the reason, if a data set is missing or malformed.
-    """
-    module, _, function = declared.computed_by.partition(":")
-    compute_into: Callable[[Results, int], None] = getattr(
-        importlib.import_module(f"simulator.reproduction.{module}"), function
-    )
-    results = Results(declared, shared)
-    try:
-        compute_into(results, seed)
-    except DataError as error:
-        return Reproduction(skipped=str(error))
-    return results.done
-
-
 PAPERS = [
     read_paper(name)
     for name in ("sampling_privacy", "anonymized_local", "safe_sampling", "amplification", "rivals", "deployed")
 ]
 CITATIONS = {paper.paper: paper.citation for paper in PAPERS}
-ENTRIES: tuple[Entry, ...] = tuple(
-    Entry(declared.name, paper.paper, declared.title, partial(compute, declared, paper.shared))
-    for paper in PAPERS
-    for declared in paper.entry
-)
+ENTRIES: tuple[Entry, ...] = tuple(entry for paper in PAPERS for entry in paper.entries)
 
 
 def find_entries(name: str, entries: Sequence[Entry] = ENTRIES) -> tuple[Entry, ...]:

@@ -19,7 +19,7 @@ from mechanisms.planning import FAMILIES, Plan, Target, plan
 from mechanisms.planning.error_distribution import error_interval
 from mechanisms.planning.sampling_families import NoisyServers, TrustedServer
 from simulator.charts import Series
-from simulator.reproduction.published_results import Results
+from simulator.reproduction.published_results import Reproduction
 
 EPSILON, DELTA = 1.0, 1e-6
 OCCUPANCY = 100
@@ -137,7 +137,7 @@ def _short(value: object) -> str:
     return str(value)
 
 
-def compare(results: Results, seed: int) -> None:
+def compare(results: Reproduction, seed: int) -> None:
     """Plan and simulate every mechanism for every view and setting, and find the one with the smallest error."""
     rng = np.random.default_rng(seed)
     sizes = dict.fromkeys(size for panel in SIZES.values() for size in panel)
@@ -151,7 +151,7 @@ def compare(results: Results, seed: int) -> None:
         add_findings(results, str(view), of_view)
 
 
-def add_rows(results: Results, table: pd.DataFrame) -> None:
+def add_rows(results: Reproduction, table: pd.DataFrame) -> None:
     """Add, for each setting, the row of the best mechanism, then one row per mechanism."""
     row: Any
     for (view, population, cells), rows in table.groupby(SETTING, sort=False):
@@ -170,7 +170,7 @@ def add_rows(results: Results, table: pd.DataFrame) -> None:
                 results.add_row("no_plan", None, key=key, name=row.name, reason=row.words)
 
 
-def draw(results: Results, view: str, table: pd.DataFrame) -> None:
+def draw(results: Reproduction, view: str, table: pd.DataFrame) -> None:
     """Draw two panels of a view, over the devices asked and over the cells: lines are theory, points are simulation."""
     theory: Any = by_mechanism(table, "theory").loc[view]
     simulated: Any = by_mechanism(table, "simulated").loc[view]
@@ -197,7 +197,7 @@ def by_mechanism(table: pd.DataFrame, column: str) -> pd.DataFrame:
     return table.pivot(index=SETTING, columns="name", values=column).reindex(settings, columns=order)
 
 
-def add_answer(results: Results, errors: pd.DataFrame) -> None:
+def add_answer(results: Reproduction, errors: pd.DataFrame) -> None:
     """Add the answer to whether one should use Sampling Privacy, counted over every view and setting."""
     least, forms = errors.min(axis=1), errors[FORMS].min(axis=1)
     planned: Any = least.notna()
@@ -208,7 +208,7 @@ def add_answer(results: Results, errors: pd.DataFrame) -> None:
     results.add_findings("answer", epsilon=EPSILON, delta=DELTA, occupancy=OCCUPANCY, **values)
 
 
-def add_findings(results: Results, view: str, errors: pd.DataFrame) -> None:
+def add_findings(results: Reproduction, view: str, errors: pd.DataFrame) -> None:
     """Add sentences about one view from the errors of its settings, a row per (N, V)."""
     values = {"where": f"At ε = {EPSILON:g}, δ = {DELTA:g} for {VIEWS[view]}", "occupancy": OCCUPANCY}
     results.add_findings("winners", winners=_winners(errors), **values)

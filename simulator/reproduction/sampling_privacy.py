@@ -27,7 +27,7 @@ from simulator.charts import Series
 from simulator.charts.styles import PUBLISHED
 from simulator.reproduction.data import GOWALLA, locate, read_table
 from simulator.reproduction.monte_carlo import one_cell, simulate_error, simulated_series, std_error
-from simulator.reproduction.published_results import DataError, Results
+from simulator.reproduction.published_results import DataError, Reproduction
 from simulator.streams import Streams
 
 FIRST_COIN, SECOND_COIN = 0.8, 0.2
@@ -69,7 +69,7 @@ INSIDE = 100
 """Vehicles in the cell whose standard deviation the paper's introduction states."""
 
 
-def standard_deviation(results: Results, seed: int) -> None:
+def standard_deviation(results: Reproduction, seed: int) -> None:
     """Compute √((1 − .85)·.3·N), and the quantities it may denote, at N = 10⁴ and 10⁶ (SP sec 1)."""
     first_coin, printed_divisor, repeats = 0.85, 0.8, 2000
     response = RandomizedResponse(cells=1, first_coin=first_coin, second_coin=0.3)
@@ -78,12 +78,12 @@ def standard_deviation(results: Results, seed: int) -> None:
     def count_error(devices: int) -> float:
         return math.sqrt(INSIDE * p1 * (1 - p1) + (devices - INSIDE) * p0 * (1 - p0))
 
-    populations = [int(devices) for devices in results.numbers["devices"]]
+    populations = [int(devices) for devices in results.entry.numbers["devices"]]
     simulated = [
         simulate_error(response, one_cell(INSIDE, n), repeats=repeats, rng=Streams(seed).of("sp-sec1-sigma", n))
         for n in populations
     ]
-    for devices, printed, error in zip(populations, results.printed["sigma"], simulated, strict=True):
+    for devices, printed, error in zip(populations, results.entry.printed["sigma"], simulated, strict=True):
         results.add_row("formula", math.sqrt(p0 * devices), printed=printed, devices=devices)
         results.add_row("count", count_error(devices), printed=printed, devices=devices)
         results.add_row("estimate", error.theory, printed=printed, devices=devices)
@@ -95,7 +95,7 @@ def standard_deviation(results: Results, seed: int) -> None:
     results.add_row("footnote", estimate, factor=first_coin / printed_divisor, unbiased=surplus / first_coin)
     drawn = [10**power for power in (3, 4, 5, 6, 7)]
     constant = std_error(SamplingPrivacy(cells=1, sampling=SAMPLING), INSIDE, 10_000)
-    printed_sigma = [float(text) for text in results.printed["sigma"]]
+    printed_sigma = [float(text) for text in results.entry.printed["sigma"]]
     curves = [
         Series("√((1−.85)·.3·N)", populations, printed_sigma, "points", style=PUBLISHED),
         Series("σ of the count", drawn, [count_error(n) for n in drawn]),
@@ -115,14 +115,14 @@ def standard_deviation(results: Results, seed: int) -> None:
     )
 
 
-def discretisation(results: Results, _seed: int) -> None:
+def discretisation(results: Reproduction, _seed: int) -> None:
     """Check the arithmetic of SP sec 4: identifiers, sections and square miles."""
     identifiers, side, section = 2**32, 9_500, 0.15
     sections = (side / section) ** 2
     results.add_row("identifiers", identifiers)
     results.add_row("sections", sections)
     results.add_row("area", float(side**2))
-    for city, miles in zip(results.printed["cities"], results.numbers["square_miles"], strict=True):
+    for city, miles in zip(results.entry.printed["cities"], results.entry.numbers["square_miles"], strict=True):
         results.add_row("city", round(miles / section**2), city=city, miles=miles)
     results.add_findings("spare", spare=1 - sections / identifiers)
 
@@ -193,7 +193,7 @@ def error_ratios(counts: NDArray[np.int64]) -> NDArray[np.float64]:
     return response / np.stack([first, second])
 
 
-def check_ins(results: Results, seed: int) -> None:
+def check_ins(results: Reproduction, seed: int) -> None:
     """Compare the error bounds at the four busiest places of New York City (SP Fig 2, sec 5.1)."""
     observed = read_check_ins()
     scaled = np.rint(observed.counts * (MILLION / observed.total)).astype(np.int64)
@@ -261,7 +261,7 @@ def leakage_ratio(coin: float) -> float:
     return printed_response(coin) / math.log((coin + SAMPLING) / coin)
 
 
-def leakage(results: Results, _seed: int) -> None:
+def leakage(results: Reproduction, _seed: int) -> None:
     """Compute every curve of Fig 3, ε against the coin, and check the text's conclusions from it (SP sec 5.2)."""
     claimed = 4.0
     eleven = sampling_privacy(GROUPS)
@@ -392,10 +392,10 @@ FIGURES = {
 """Attribute with its unit, and number of devices asked, of each figure."""
 
 
-def breast_cancer(results: Results, seed: int) -> None:
+def breast_cancer(results: Reproduction, seed: int) -> None:
     """Compute a figure whose bars the text does not state (Figs 4, 5 and 7), by the same formula as Fig 6."""
-    attribute, devices = FIGURES[results.name]
-    recurrences, groups = results.numbers[f"recurrences by {attribute}"], results.printed[attribute]
+    attribute, devices = FIGURES[results.entry.name]
+    recurrences, groups = results.entry.numbers[f"recurrences by {attribute}"], results.entry.printed[attribute]
     bars = bars_of(recurrences, devices)
     names = [f"{number}: {group}" for number, group in enumerate(groups, start=1)]
     if devices == SCALED:
@@ -409,13 +409,15 @@ def breast_cancer(results: Results, seed: int) -> None:
     _compare_at_one_level(results, bars, names, attribute)
 
 
-def breast_cancer_printed(results: Results, seed: int) -> None:
+def breast_cancer_printed(results: Reproduction, seed: int) -> None:
     """Compute Fig 6, which the paper states in full: 11 truths and 22 bars."""
-    attribute, devices = FIGURES[results.name]
-    recurrences, groups = results.numbers[f"recurrences by {attribute}"], results.printed[attribute]
+    attribute, devices = FIGURES[results.entry.name]
+    recurrences, groups = results.entry.numbers[f"recurrences by {attribute}"], results.entry.printed[attribute]
     bars = bars_of(recurrences, devices)
     names = [f"{number}: {group}" for number, group in enumerate(groups, start=1)]
-    printed = {name: [int(value) for value in results.numbers[name]] for name in ("truth", "sampling", "response")}
+    printed = {
+        name: [int(value) for value in results.entry.numbers[name]] for name in ("truth", "sampling", "response")
+    }
     computed = {"truth": bars.truth, "sampling": bars.sampling(), "response": bars.response()}
     for i, group in enumerate(names):
         for name, values in computed.items():
@@ -448,7 +450,7 @@ def breast_cancer_printed(results: Results, seed: int) -> None:
     _compare_at_one_level(results, bars, names, attribute)
 
 
-def _growth(results: Results, recurrences: Sequence[float]) -> None:
+def _growth(results: Reproduction, recurrences: Sequence[float]) -> None:
     """Add the text's conclusion on how each error grows from 286 devices asked to 10,000."""
     small, large = bars_of(recurrences, PATIENTS), bars_of(recurrences, SCALED)
     top = int(np.argmax(small.truth))
@@ -456,7 +458,7 @@ def _growth(results: Results, recurrences: Sequence[float]) -> None:
     results.add_row("response_growth", large.response_error[top] / small.response_error[top], group=top + 1)
 
 
-def _simulated(results: Results, bars: Bars, groups: Sequence[str], seed: int) -> None:
+def _simulated(results: Reproduction, bars: Bars, groups: Sequence[str], seed: int) -> None:
     """Add the simulated errors in the largest group."""
     truth, top = with_outside(bars.truth, bars.devices), int(np.argmax(bars.truth))
     mechanisms: dict[str, Callable[[int], LocalMechanism]] = {
@@ -464,7 +466,7 @@ def _simulated(results: Results, bars: Bars, groups: Sequence[str], seed: int) -
         "randomized response": randomized_response,
     }
     for name, make in mechanisms.items():
-        rng = Streams(seed).of(results.name, name)
+        rng = Streams(seed).of(results.entry.name, name)
         error = simulate_error(make(len(bars.truth)), truth, repeats=1000, rng=rng, cell=top)
         results.add_row("group_simulated", error.rmse, words=name, found=error, group=top + 1, range=groups[top])
 
@@ -477,7 +479,7 @@ def _curves(bars: Bars, names: Sequence[str]) -> tuple[Series, Series, Series]:
     )
 
 
-def _compare_at_one_level(results: Results, bars: Bars, names: Sequence[str], attribute: str) -> None:
+def _compare_at_one_level(results: Reproduction, bars: Bars, names: Sequence[str], attribute: str) -> None:
     """Draw both protocols at one confidence level, and find in which groups randomized response is more accurate."""
     curves = []
     for name, error in (("randomized response", bars.response_error), ("Sampling Privacy", bars.sampling_error)):

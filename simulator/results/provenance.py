@@ -18,29 +18,6 @@ from packaging.utils import canonicalize_name
 from scenarios import Scenario, files_of
 from scenarios.references import WITH_FILES, file_names, is_outside
 
-PACKAGES = (
-    "geopandas",
-    "jinja2",
-    "networkx",
-    "numba",
-    "numpy",
-    "packaging",
-    "pandas",
-    "platformdirs",
-    "pot",
-    "psutil",
-    "pyarrow",
-    "pydantic",
-    "pyproj",
-    "rich",
-    "scipy",
-    "shapely",
-    "simpy",
-    "tomli-w",
-    "typer",
-)
-"""Packages that crowdveil needs in every run."""
-
 
 def package_versions(extras: Iterable[str] = ()) -> dict[str, str]:
     """Return the versions of all packages used in a run, so that it can be repeated.
@@ -53,11 +30,11 @@ def package_versions(extras: Iterable[str] = ()) -> dict[str, str]:
     Returns
     -------
     versions
-        Version of Python, then of the packages and of their requirements in turn, by normalised name; "unknown" for
-        modules that were not installed as a package.
+        Version of Python, then of crowdveil's requirements, of the extras and of their requirements in turn, by
+        normalised name; "unknown" for modules that were not installed as a package.
     """
     versions: dict[str, str] = {}
-    names = [*PACKAGES, *extras]
+    names = ["crowdveil", *extras]
     while names:
         name = canonicalize_name(names.pop())
         if name in versions:
@@ -73,6 +50,7 @@ def package_versions(extras: Iterable[str] = ()) -> dict[str, str]:
         texts = headers.get_all("Requires-Dist") or ()
         needed = [Requirement(text) for text in texts if "extra ==" not in text]  # most are optional, and slow to parse
         names += [need.name for need in needed if need.marker is None or need.marker.evaluate({"extra": ""})]
+    del versions["crowdveil"]
     return {"python": sys.version.split()[0], **dict(sorted(versions.items()))}
 
 

@@ -69,6 +69,8 @@ class RunResult:
         The links with their `geometry` in WGS84; None for a scenario without roads.
     surroundings
         Water, places and streets in WGS84; None where the source of the roads has none.
+    links, trips
+        Links by interval, and trips; None if they are not requested.
     entries, places
         Where single vehicles were; None where it is not kept.
     guesses
@@ -84,6 +86,8 @@ class RunResult:
     attacks: pd.DataFrame
     roads: "gpd.GeoDataFrame | None"
     surroundings: "gpd.GeoDataFrame | None"
+    links: pd.DataFrame | None
+    trips: pd.DataFrame | None
     entries: pd.DataFrame | None
     places: pd.DataFrame | None
     guesses: pd.DataFrame | None

@@ -15,8 +15,7 @@ from simulator.studies.evaluate import DATA, MECHANISMS, Evaluation
 from simulator.studies.evaluation_tables import Goal
 from simulator.studies.point import PointResult
 from simulator.studies.report import write_report
-from simulator.studies.store import StudyDirectory
-from simulator.studies.study import Study
+from simulator.studies.store import Study, StudyDirectory
 from simulator.studies.sweep import Sweep
 from simulator.studies.workers import start_of
 

@@ -34,23 +34,23 @@ def ordered_values(values: pd.Series) -> list[Any]:
     return sorted(found) if is_numeric(values) else list(dict.fromkeys(map(str, found)))
 
 
-def setting_words(row: pd.Series, factors: Sequence[str], titles: Mapping[str, str]) -> str:
-    """Return the values of the factors of a row in words; empty where nothing was varied."""
-    return ", ".join(f"{titles[name]} = {value_text(row[name])}" for name in factors)
+def setting_words(row: pd.Series, titles: Mapping[str, str]) -> str:
+    """Return the values of some factors, given with their titles, of a row in words; empty where nothing was varied."""
+    return ", ".join(f"{title} = {value_text(row[name])}" for name, title in titles.items())
 
 
-def _panels(own: pd.DataFrame, factors: Sequence[str], titles: Mapping[str, str]) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield the rows of each combination of factors, with its values in words; all rows without factors."""
-    if not factors:
+def _panels(own: pd.DataFrame, titles: Mapping[str, str]) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield the rows of each combination of some factors, with its values in words; all rows without factors."""
+    if not titles:
         yield "", own
         return
-    groups = list(own.groupby(list(factors), sort=True, dropna=False, observed=True))
+    groups = list(own.groupby(list(titles), sort=True, dropna=False, observed=True))
     chosen = np.unique(np.linspace(0, len(groups) - 1, min(len(groups), MOST_PANELS)).round().astype(int))
     for index in chosen:
-        yield setting_words(groups[index][1].iloc[0], factors, titles), groups[index][1]
+        yield setting_words(groups[index][1].iloc[0], titles), groups[index][1]
 
 
-def score_charts(own: pd.DataFrame, factors: Sequence[str], titles: Mapping[str, str]) -> list[PageGroup]:
+def score_charts(own: pd.DataFrame, titles: Mapping[str, str]) -> list[PageGroup]:
     """Draw each score against each factor, one panel per combination of the other factors; all but the first folded."""
     unit = statistic_of(str(own["statistic"].iloc[0])).unit
     drawn: list[PageGroup] = []
@@ -58,14 +58,12 @@ def score_charts(own: pd.DataFrame, factors: Sequence[str], titles: Mapping[str,
         if score.column not in own or not own[score.column].notna().any():
             continue
         stated = score._replace(unit=unit if score.unit == "statistic" else score.unit)
-        if charts := _curves(own, stated, "mechanism", factors, titles):
+        if charts := _curves(own, stated, "mechanism", titles):
             drawn.append(PageGroup(score.title if drawn else "", charts, folded=bool(drawn)))
     return drawn
 
 
-def _curves(
-    own: pd.DataFrame, score: ScoreColumn, line: str, factors: Sequence[str], titles: Mapping[str, str]
-) -> list[Chart]:
+def _curves(own: pd.DataFrame, score: ScoreColumn, line: str, titles: Mapping[str, str]) -> list[Chart]:
     """Draw a column against each factor that varies, a line per value of the column `line`."""
     styles = styles_of(map(str, own[line]))
     mean, reach = own[score.column], own[f"{score.column}{HALF}"]
@@ -75,21 +73,20 @@ def _curves(
         f"{score.title}, {score.unit}" if score.unit else score.title, log=not share and _is_wide(mean), share=share
     )
     charts = []
-    for factor in factors:
-        if own[factor].nunique() < 2:
-            continue
-        x, places = _factor_axis(own[factor], titles[factor])
+    varied = {name: title for name, title in titles.items() if own[name].nunique() > 1}
+    for factor, title in varied.items():
+        x, places = _factor_axis(own[factor], title)
         placed = own.assign(place=places).sort_values("place", kind="stable")
-        others = [name for name in factors if name != factor and own[name].nunique() > 1]
+        others = {name: varied[name] for name in varied if name != factor}
         # Settings drawn at random have no two in common but for one factor: points without lines, in one panel.
-        crossed = not others or own.groupby(others, dropna=False, observed=True)[factor].nunique().max() > 1
+        crossed = not others or own.groupby(list(others), dropna=False, observed=True)[factor].nunique().max() > 1
         mark: Mark = "linked" if crossed else "points"
-        for label, rows in _panels(placed, others, titles) if crossed else [("all settings", placed)]:
+        for label, rows in _panels(placed, others) if crossed else [("all settings", placed)]:
             series = [
                 Series(str(name), mine["place"], mine["mean"], mark, styles[str(name)], mine["low"], mine["high"])
                 for name, mine in rows.groupby(line, sort=False, observed=True)
             ]
-            caption = f"{score.title} against {titles[factor]}{f': {label}' if label else ''}"
+            caption = f"{score.title} against {title}{f': {label}' if label else ''}"
             about = f"{caption}; mean over replicates with 95 % intervals."
             charts.append(Chart(series, x, y, caption, about, height=340 + 20 * (len(series) // 3)))
     return with_shared_ends(charts)
@@ -121,19 +118,20 @@ def _evenly(values: pd.Series, title: str) -> tuple[Axis, pd.Series]:
     return names_axis(title, [value_text(value) for value in ordered]), places
 
 
-def heat_maps(own: pd.DataFrame, factors: Sequence[str], titles: Mapping[str, str]) -> list[Chart]:
+def heat_maps(own: pd.DataFrame, titles: Mapping[str, str]) -> list[Chart]:
     """Draw RMSE over the first two numeric factors, one map per mechanism and combination of the other factors."""
-    numeric = [name for name in factors if is_numeric(own[name]) and own[name].nunique() > 1]
+    varied = {name: title for name, title in titles.items() if own[name].nunique() > 1}
+    numeric = [name for name in varied if is_numeric(own[name])]
     if len(numeric) < 2:
         return []
     across, up = numeric[:2]
-    others = [name for name in factors if name not in {across, up} and own[name].nunique() > 1]
+    others = {name: varied[name] for name in varied if name not in {across, up}}
     unit = statistic_of(str(own["statistic"].iloc[0])).unit
     drawn = []
     for mechanism, mine in own.groupby("mechanism", sort=False):
         if not mine["rmse"].max() > 0:
             continue
-        for label, rows in _panels(mine, others, titles):
+        for label, rows in _panels(mine, others):
             errors = rows.groupby([up, across], observed=True)["rmse"].mean().dropna().reset_index()
             (x, x_places), (y, y_places) = (_evenly(errors[name], titles[name]) for name in (across, up))
             if errors[across].nunique() * errors[up].nunique() > 2 * len(errors):
@@ -144,18 +142,13 @@ def heat_maps(own: pd.DataFrame, factors: Sequence[str], titles: Mapping[str, st
     return drawn
 
 
-def error_against_leak(
-    own: pd.DataFrame, leaks: pd.DataFrame | None, factors: Sequence[str], titles: Mapping[str, str]
-) -> list[Chart]:
+def error_against_leak(own: pd.DataFrame, leaks: pd.DataFrame | None, titles: Mapping[str, str]) -> list[Chart]:
     """Draw the error against what each view leaks: ε, and δ at a fixed ε where no finite ε holds for some settings."""
     if leaks is None:
         return []
     mine = leaks_of(leaks, str(own["campaign"].iloc[0]))
-    both = (
-        own[own["rmse"].notna()]
-        .drop(columns="campaign")
-        .merge(mine.drop(columns="campaign"), on=[*factors, "mechanism"])
-    )
+    known = own[own["rmse"].notna()].drop(columns="campaign")
+    both = known.merge(mine.drop(columns="campaign"), on=[*titles, "mechanism"])
     unit, names = statistic_of(str(own["statistic"].iloc[0])).unit, list(dict.fromkeys(map(str, own["mechanism"])))
     drawn = []
     for (view, colluding, servers), rows in both.groupby(["view", "colluding", "servers"], sort=False, dropna=False):
@@ -167,7 +160,7 @@ def error_against_leak(
             # δ is of interest only where some settings have no finite ε.
             if known[column].nunique() < 2 or (column == "delta" and np.isfinite(rows["epsilon"]).all()):
                 continue
-            series, x = _front(known, column, title, names, factors, titles)
+            series, x = _front(known, column, title, names, titles)
             caption = f"{words}: error against {title}"
             about = f"{caption}; filled points are beaten by no other in both."
             y = Axis(f"RMSE, {unit}", log=_is_wide(known["rmse"]))
@@ -176,12 +169,7 @@ def error_against_leak(
 
 
 def _front(
-    rows: pd.DataFrame,
-    column: str,
-    title: str,
-    names: Sequence[str],
-    factors: Sequence[str],
-    titles: Mapping[str, str],
+    rows: pd.DataFrame, column: str, title: str, names: Sequence[str], titles: Mapping[str, str]
 ) -> tuple[list[Series], Axis]:
     """Return the points of each mechanism, hollow where another point beats them, with the line through the others."""
     x, places = open_axis(title, rows[column].tolist())
@@ -194,13 +182,13 @@ def _front(
         # The legend shows a filled symbol, where a mechanism has any.
         for beaten in (True, False):
             own = rows[(rows["mechanism"].astype(str) == name) & (rows["best"] != beaten)]
-            settings = [setting_words(row, factors, titles) for _, row in own.iterrows()]
+            settings = [setting_words(row, titles) for _, row in own.iterrows()]
             look = style._replace(hollow=beaten)
             series += [Series(name, own["place"], own["rmse"], "points", look, texts=settings)] if len(own) else []
     return series, x
 
 
-def attack_charts(attacks: pd.DataFrame | None, factors: Sequence[str], titles: Mapping[str, str]) -> list[PageGroup]:
+def attack_charts(attacks: pd.DataFrame | None, titles: Mapping[str, str]) -> list[PageGroup]:
     """Draw the success of each attack against each factor, a line per mechanism and coalition."""
     drawn: list[PageGroup] = []
     score = ScoreColumn("success", "Success", "share of targets", "percent")
@@ -209,6 +197,6 @@ def attack_charts(attacks: pd.DataFrame | None, factors: Sequence[str], titles: 
         several = rows["coalition"].nunique() > 1
         line = rows["mechanism"] + (", " + rows["coalition"] if several else "")
         title = f"{name}, campaign {campaign}" + (f", {metric}" if isinstance(metric, str) else "")
-        if charts := _curves(rows.assign(line=line), score, "line", factors, titles):
+        if charts := _curves(rows.assign(line=line), score, "line", titles):
             drawn.append(PageGroup(title, charts, folded=bool(drawn)))
     return drawn

@@ -20,7 +20,6 @@ from simulator.experiment.run import setting_sha256
 from simulator.files.errors import InputError
 from simulator.results.tables import is_partial, of_all_vehicles
 from simulator.studies.design import Design, Setting
-from simulator.studies.evaluation_report import write_evaluation
 from simulator.studies.evaluation_tables import (
     Goal,
     Size,
@@ -31,6 +30,7 @@ from simulator.studies.evaluation_tables import (
     leaks_by_view,
     sentences,
 )
+from simulator.studies.report import write_evaluation
 from simulator.studies.store import StudyDirectory
 from simulator.studies.sweep import Sweep
 

@@ -8,11 +8,12 @@
     parts/N/          results that are not in these files yet: the same tables, without the columns of the design
     earlier/N/        results of points that are not in the design: of another version, or of other values
 
-A part appears whole or not at all, and belongs to one process, which holds the lock of the directory. The tables of the
-directory itself are replaced one after another, so each states with which others it was written; while they differ,
-they do not count. Hence, if a process is killed at any moment, nothing is lost or counted twice:
+A part appears whole or not at all, and belongs to one process, which holds the lock of the directory. A folder of
+tables counts if it has `points.parquet`: of the directory itself, whose tables are replaced one after another, this
+file is removed before all others and written after them. Hence, if a process is killed at any moment, nothing is lost
+or counted twice:
 
-- A point is finished if all its tables hold it, in one folder of tables that were written together.
+- A point is finished if all its tables hold it, in one folder of tables.
 - Before a table of the directory is replaced, a part or `earlier` holds every point that it holds.
 - A folder is deleted after the tables that hold its points instead were read back.
 """
@@ -20,14 +21,14 @@ they do not count. Hence, if a process is killed at any moment, nothing is lost 
 import errno
 import json
 import os
-import secrets
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pandas as pd
 import pyarrow as pa
@@ -59,9 +60,8 @@ STUDY_FORMAT = 1
 _NO_RESULTS = {DESIGN, FAILURES}
 _NEVER_EMPTY = {"scores", "rounds", "deciles", "asked_deciles"}
 """Tables that have rows of every point, if a study keeps them."""
-_TOGETHER = b"written_together"
-"""Key of a file's metadata: an identifier and the names of the tables that were written together. Files of earlier
-versions have none."""
+_TABLES = b"tables"
+"""Key of a file's metadata that names the tables that were written with it. Files of earlier versions have none."""
 _FACTORS = b"factors"
 """Key of a file's metadata that lists its columns of varied values, which other designs do not have."""
 _MOST_PARTS = 64
@@ -217,11 +217,12 @@ class StudyDirectory:
         if only_here := (held.get(self.path, set()) & keys) - of_parts:
             self._write_part(_PARTS, {name: _of_keys(table, only_here) for name, table in tables.items()})
         factors = [name for name in design.columns if name not in LABELS]
-        together = _together(tables)
-        for name, table in tables.items():
+        if tables:
+            (self.path / f"{POINTS}.parquet").unlink(missing_ok=True)
+        for name, table in sorted(tables.items(), key=lambda named: named[0] == POINTS):
             labelled = design.merge(table.to_pandas(), on="key", how="inner", validate="one_to_many")
             labelled = labelled.sort_values("point", kind="stable", ignore_index=True)
-            made = _arrow(labelled, {_TOGETHER: together, _FACTORS: "\n".join(factors).encode()})
+            made = _arrow(labelled, {_TABLES: " ".join(tables).encode(), _FACTORS: "\n".join(factors).encode()})
             write_file(self.path / f"{name}.parquet", partial(_write, made), overwrite=True)
         if tables and _held(self.path) != finished & keys:
             raise _not_read_back(self.path)
@@ -279,14 +280,101 @@ class StudyDirectory:
         target = self.path / folder / f"{max(numbers, default=0) + 1:06d}"
         if not tables:
             return target
-        together = _together(tables)
         with staging_directory(target) as staging:
             for name, table in tables.items():
-                _write(table.replace_schema_metadata({_TOGETHER: together}), staging / f"{name}.parquet")
+                named = table.replace_schema_metadata({_TABLES: " ".join(tables).encode()})
+                _write(named, staging / f"{name}.parquet")
             publish(staging, target, replace=False)
         if _held(target) != set(tables[POINTS]["key"].to_pylist()):
             raise _not_read_back(target)
         return target
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """Results of a study.
+
+    Every table has the columns of the design: `key`, `point`, `setting`, `replicate`, `seed`, and one column for each
+    varied key path, of the type of its values.
+
+    Attributes
+    ----------
+    path
+        Its directory.
+    name
+        Name of the study: that of its scenario.
+    factors
+        Key paths of what was varied.
+    points
+        One row per finished point, with `wall_s` and `peak_nbytes`.
+    scores, claims, attacks
+        The tables of all runs, with the columns that they have in a run directory.
+    failures
+        The points that failed, with `error`.
+    warnings
+        What may mislead a reader of a point, with `warning`.
+    missing
+        Number of points that are not finished.
+    facts
+        Content of `study.json`.
+    """
+
+    path: Path
+    name: str
+    factors: tuple[str, ...]
+    points: pd.DataFrame
+    scores: pd.DataFrame
+    claims: pd.DataFrame
+    attacks: pd.DataFrame
+    failures: pd.DataFrame
+    warnings: pd.DataFrame
+    missing: int
+    facts: dict[str, Any]
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a study from its directory; of one that was interrupted, the points that are finished.
+
+        Raises
+        ------
+        InputError
+            If the directory holds no study.
+        """
+        directory = StudyDirectory(Path(path))
+        facts, design = directory.facts(), directory.read_table(DESIGN)
+        if not len(design):
+            raise InputError([f"{path}: the study has no point yet: the command that began it goes on"])
+        results = directory.results(design["key"])
+        names = (POINTS, "scores", "claims", "attacks", WARNINGS)
+        empty = pd.DataFrame({"key": pd.Series(dtype="str")})
+        tables = {name: design.merge(results.get(name, empty), on="key", how="inner") for name in names}
+        failures = directory.read_table(FAILURES)
+        missing = len(design) - len(tables[POINTS])
+        return cls(
+            directory.path,
+            facts["name"],
+            tuple(name for name in design.columns if name not in LABELS),
+            **tables,
+            failures=failures[~failures["key"].isin(tables[POINTS]["key"])],
+            missing=missing,
+            facts=facts,
+        )
+
+    def table(self, name: str) -> pd.DataFrame:
+        """Return any table that the study kept, such as ``estimates``, with the columns of the design.
+
+        Raises
+        ------
+        KeyError
+            If it was not kept; `--keep` chooses the tables.
+        """
+        directory = StudyDirectory(self.path)
+        design = directory.read_table(DESIGN)
+        return design.merge(directory.results(design["key"])[name], on="key", how="inner")
+
+    def __repr__(self) -> str:
+        varied = ", ".join(self.factors) or "nothing"
+        return f"<Study: {self.name}, {len(self.points)} points, varied: {varied}, in {self.path}>"
 
 
 def _keyed(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -299,11 +387,6 @@ def _keyed(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 def _arrow(table: pd.DataFrame, metadata: Mapping[bytes, bytes] | None = None) -> pa.Table:
     made = pa.Table.from_pandas(table, preserve_index=False)
     return made.replace_schema_metadata({**(made.schema.metadata or {}), **(metadata or {})})
-
-
-def _together(tables: Iterable[str]) -> bytes:
-    """Return what the metadata of tables that are written together have in common."""
-    return " ".join([secrets.token_hex(8), *tables]).encode()
 
 
 def _write(table: pa.Table, path: Path) -> None:
@@ -342,28 +425,18 @@ def _read(path: Path, columns: list[str] | None = None) -> pa.Table:
 
 
 def _tables_of(folder: Path) -> list[str]:
-    """Return the names of a folder's tables of results; none where they were not all written together."""
-    of_points = _written_with(folder, POINTS)
+    """Return the names of a folder's tables of results; none where one of them is missing."""
     files = {path.stem for path in folder.glob("*.parquet")} - _NO_RESULTS
-    names = of_points.decode().split()[1:] or sorted(files)
-    return names if all(name in files and _written_with(folder, name) == of_points for name in names) else []
-
-
-def _written_with(folder: Path, name: str) -> bytes:
-    path = folder / f"{name}.parquet"
-    try:
-        together: bytes = (pq.read_schema(path).metadata or {}).get(_TOGETHER, b"")
-    except (pa.ArrowException, OSError):
-        _read(path)
-        raise
-    return together
+    metadata = _read(folder / f"{POINTS}.parquet", ["key"]).schema.metadata or {}
+    names = metadata.get(_TABLES, b"").decode().split() or sorted(files)
+    return names if files.issuperset(names) else []
 
 
 def _held(folder: Path) -> set[str]:
     """Return the keys of the points that all tables of a folder hold."""
-    filled = _NEVER_EMPTY.intersection(names := _tables_of(folder))
-    keys = [set(pc.unique(_read(folder / f"{name}.parquet", ["key"])["key"]).to_pylist()) for name in filled]
-    return set(_read(folder / f"{POINTS}.parquet", ["key"])["key"].to_pylist()).intersection(*keys) if names else set()
+    filled = {POINTS, *_NEVER_EMPTY}.intersection(_tables_of(folder))
+    keys = [set(_read(folder / f"{name}.parquet", ["key"])["key"].to_pylist()) for name in filled]
+    return set.intersection(*keys) if keys else set()
 
 
 def _held_by(folders: Iterable[Path]) -> dict[Path, set[str]]:

@@ -11,7 +11,7 @@ import pandas as pd
 from simulator.mean_intervals import share_interval, t_quantile
 from simulator.results.formatting import claimed
 from simulator.results.tables import is_partial, of_all_vehicles
-from simulator.studies.study import Study
+from simulator.studies.store import Study
 
 
 class ScoreColumn(NamedTuple):

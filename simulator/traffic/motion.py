@@ -63,13 +63,15 @@ def sampled_every(vehicles: int, moments: int) -> int:
     return max(1, math.ceil(vehicles * moments / MOST_PLACES))
 
 
-def motion_of_entries(engine: QueueEngine, clock: Clock, takes_part: Mask) -> Motion:
-    """Return the departures, link entries and arrivals that a queue engine has logged, at the end of the run.
+def motion_of_entries(engine: QueueEngine, clock: Clock, takes_part: Mask, *, every: int) -> Motion:
+    """Return the departures, link entries and arrivals of every n-th vehicle, at the end of the run.
 
-    `takes_part`, (vehicles,) bool, says whether each vehicle answers queries.
+    `every` is a multiple of the engine's `record_entries`. `takes_part`, (vehicles,) bool, says whether each vehicle
+    answers queries.
     """
-    departed = np.arange(0, engine.totals().departed, engine.record_entries, dtype=np.int32)
+    departed = np.arange(0, engine.totals().departed, every, dtype=np.int32)
     log = engine.log_by_vehicle()
+    log = log[log[:, 0] % every == 0]
     before = np.searchsorted(log[:, 0], departed)
     time = np.insert(log[:, 3], before, engine.trips.departure_tick[departed].astype(np.int64) * ONE_TICK)
     vehicle, link = np.insert(log[:, 0], before, departed), np.insert(log[:, 1], before, -1)
@@ -90,7 +92,7 @@ def motion_of_entries(engine: QueueEngine, clock: Clock, takes_part: Mask) -> Mo
             "takes_part": takes_part[vehicle],
         }
     )
-    return Motion(entries=table, every=engine.record_entries)
+    return Motion(entries=table, every=every)
 
 
 def motion_of_places(sampler: Sampler, takes_part: Mask) -> Motion:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
+from simulator.arrays import FloatArray, Int32Array, IntArray, LinkIds, Mask
 from simulator.files.messages import Note, counted, notes_of
 from simulator.roads.network import Links
 from simulator.traffic.clock import Clock
@@ -195,6 +195,19 @@ class QueueEngine(ABC):
         speed = np.zeros(len(found.state))
         speed[driving] = np.where(elapsed > 0, np.clip(driven_m / seconds, 0.0, free), free)
         return speed
+
+    @property
+    def length_m(self) -> FloatArray:
+        """(links,) float64: the lengths of the links."""
+        return self._road_links.length_m
+
+    def free_s(self, vehicle: Int32Array, link: LinkIds) -> FloatArray:
+        """Return the time that vehicles take for links when nothing holds them, (n,) seconds, as ids (n,) each."""
+        physics = self._physics
+        free = physics.free[link].astype(np.float64)
+        if len(physics.pace):
+            free = np.maximum(free, physics.pace[vehicle] * self.length_m[link])
+        return free / ONE_TICK * self._clock.step_s
 
     def first_links(self, vehicles: Int32Array) -> Int32Array:
         """Return the first link of the routes of some vehicles, (vehicles,) int32."""

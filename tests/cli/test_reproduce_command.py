@@ -5,12 +5,13 @@ import math
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 from simulator.cli import main
 from simulator.files.errors import InputError
-from simulator.reproduction.published_results import ENTRIES, Entry, Reproduction, Row, find_entries
+from simulator.reproduction.published_results import ENTRIES, DataError, Entry, Row, find_entries
 
 KEYS = {"name", "paper", "title", "rows", "findings", "skipped"}
 
@@ -153,16 +154,24 @@ def test_ctrl_c_exits_with_130_and_writes_no_page(call_in_process, tmp_path, mon
 
 
 def test_all_gives_a_list_for_any_catalogue(call_in_process, tmp_path, monkeypatch):
-    rows = [Row("a", None, math.inf, None, "nothing printed")]
     entries = (
-        Entry("one", "LQS", "First", lambda seed: Reproduction(rows=rows, findings=[f"seed {seed}"])),
-        Entry("two", "crowdveil", "Second", lambda seed: Reproduction(skipped=f"no data, seed {seed}")),
+        Entry(name="one", paper="LQS", title="First", computed_by="made_here:first"),
+        Entry(name="two", paper="crowdveil", title="Second", computed_by="made_here:second"),
     )
+
+    def first(results, seed):
+        results.rows.append(Row("a", None, math.inf, None, "nothing printed"))
+        results.findings.append(f"seed {seed}")
+
+    def second(_, seed):
+        raise DataError(f"no data, seed {seed}")
+
+    monkeypatch.setitem(sys.modules, "simulator.reproduction.made_here", SimpleNamespace(first=first, second=second))
     monkeypatch.setattr("simulator.cli.reproduce.ENTRIES", entries)
-    first, second = json.loads(call_in_process("all", "--seed", "3", "--json", "--out", "all.html").stdout)
-    assert first["rows"][0]["computed"] == "infinite"
-    assert first["findings"] == ["seed 3"]
-    assert second["skipped"] == "no data, seed 3"
+    one, two = json.loads(call_in_process("all", "--seed", "3", "--json", "--out", "all.html").stdout)
+    assert one["rows"][0]["computed"] == "infinite"
+    assert one["findings"] == ["seed 3"]
+    assert two["skipped"] == "no data, seed 3"
     assert (tmp_path / "all.html").is_file()
     assert json.loads(call_in_process("one", "--json").stdout)["name"] == "one"
     with pytest.raises(InputError, match="did you mean two"):

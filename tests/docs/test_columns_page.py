@@ -59,6 +59,7 @@ COUNTS = {
         {"name": "own", "kind": WithoutProbability, **SERVER},
     ],
     "fcd": {"every_s": 60, "formats": ["parquet"]},
+    "report": {"link_interval_s": 60},
 }
 LAKESIDE = """<osm version="0.6">
 <node id="1" lat="60.170" lon="24.940"/><node id="2" lat="60.170" lon="24.945"/><node id="3" lat="60.173" lon="24.945"/>
@@ -103,6 +104,7 @@ def runs(tmp_path_factory):
         saved("mixed", campaigns=[ASKED, {**ASKED, "name": "speeds", "statistic": "median_speed"}]),
         saved("lakeside", roads={"source": "osm", "path": str(lakeside)}),
         saved("replayed", traffic=replayed, roads={"source": "none"}, fcd=COUNTS["fcd"], report={"vehicles": True}),
+        saved("crowded", traffic={**TINY["traffic"], "vehicles": 5000}, report=COUNTS["report"]),  # some wait at the end
         saved("lake", roads={"source": "osm", "path": str(folder / "lake.osm")}),
     ]
 

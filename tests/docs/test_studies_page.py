@@ -11,7 +11,7 @@ import yaml
 from pandas.testing import assert_frame_equal
 
 import crowdveil as cv
-from simulator.studies.study import Study
+from simulator.studies.store import Study
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "studies.md").read_text(encoding="utf-8")

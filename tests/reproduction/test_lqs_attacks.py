@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from simulator.reproduction.published_results import Results, find_entries, read_paper
+from simulator.reproduction.published_results import Reproduction, find_entries
 from simulator.reproduction.safe_sampling.generalization import net_worths
 from simulator.reproduction.safe_sampling.noncomposition import (
     BETA,
@@ -31,9 +31,8 @@ UNTRUE = {
 
 def rows_of(name, *functions, seed):
     """The rows that the given functions add to an entry."""
-    paper = read_paper("safe_sampling")
-    (declared,) = (entry for entry in paper.entry if entry.name == name)
-    results = Results(declared, paper.shared)
+    (entry,) = find_entries(name)
+    results = Reproduction(entry)
     for function in functions:
         function(results, seed)
     return results.rows

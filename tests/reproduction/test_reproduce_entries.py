@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 from simulator.reproduction.page import shown
 from simulator.reproduction.published_results import (
     ENTRIES,
-    DeclaredEntry,
     DeclaredPanel,
+    DeclaredPaper,
     DeclaredRow,
-    DeclaredTexts,
+    Entry,
     Reproduction,
-    Results,
     Row,
 )
 
@@ -41,11 +40,12 @@ def test_shown_value_has_three_digits(value):
 def test_verdicts_and_their_tally():
     rows = [Row("a", 1, 1, True), Row("b", 1, 2, False, "why"), Row("c", None, 2, None, "new")]
     assert [row.verdict for row in rows] == ["agrees", "differs", "not published"]
-    assert Reproduction(rows=rows).tally() == "1 of 2 published values agree; 1 more has none to agree with"
-    assert Reproduction(rows=rows[:2]).tally("crowdveil") == "1 of 2 expected values agree"
-    assert Reproduction(rows=rows[:1]).tally() == "1 of 1 published value agrees"
-    assert Reproduction(rows=rows[2:]).tally() == "no number is published; 1 value computed"
-    assert Reproduction(skipped="no data").tally() == "skipped"
+    entry, own = (Entry(name="e", title="E", computed_by="m:f", paper=paper) for paper in ("SP", "crowdveil"))
+    assert Reproduction(entry, rows).tally() == "1 of 2 published values agree; 1 more has none to agree with"
+    assert Reproduction(own, rows[:2]).tally() == "1 of 2 expected values agree"
+    assert Reproduction(entry, rows[:1]).tally() == "1 of 1 published value agrees"
+    assert Reproduction(entry, rows[2:]).tally() == "no number is published; 1 value computed"
+    assert Reproduction(entry, skipped="no data").tally() == "skipped"
 
 
 def test_catalogue_entries_have_unique_names():
@@ -69,10 +69,10 @@ RULES = [
 def results_of(**rows):
     declared = {name: DeclaredRow(key="{what}", note="of {what}", **row) for name, row in rows.items()}
     panels = {"one": DeclaredPanel(title="{what}", x="x", y="y", log_x=True)}
-    entry = DeclaredEntry(
-        name="e", title="E", computed_by="m:f", rows=declared, panels=panels, findings={"f": "{a:.1f}"}
-    )
-    return Results(entry, DeclaredTexts(rows={"shared": DeclaredRow(key="shared", note="no value")}))
+    entry = Entry(name="e", title="E", computed_by="m:f", rows=declared, panels=panels, findings={"f": "{a:.1f}"})
+    shared = {"rows": {"shared": DeclaredRow(key="shared", note="no value")}}
+    paper = DeclaredPaper(paper="SP", citation="", shared=shared, entry=[entry])
+    return Reproduction(*paper.entries)
 
 
 @pytest.mark.parametrize(("rule", "computed", "agrees"), RULES, ids=str)
@@ -89,11 +89,10 @@ def test_a_function_fills_the_declared_texts():
     results.add_row("shared", 1)
     results.add_panel("one", [], what="it")
     results.add_findings("f", a=0.25)
-    done = results.done
-    assert done.rows == [Row("it", 3, 2.5, False, "it differs"), Row("shared", None, 1, None, "no value")]
-    assert type(done.rows[0].computed) is float
-    assert (done.charts[0].title, done.charts[0].x.log, done.charts[0].y.log) == ("it", True, False)
-    assert done.findings == ["0.2"]
+    assert results.rows == [Row("it", 3, 2.5, False, "it differs"), Row("shared", None, 1, None, "no value")]
+    assert type(results.rows[0].computed) is float
+    assert (results.charts[0].title, results.charts[0].x.log, results.charts[0].y.log) == ("it", True, False)
+    assert results.findings == ["0.2"]
 
 
 def test_a_published_value_needs_a_rule_or_a_verdict():
@@ -102,3 +101,6 @@ def test_a_published_value_needs_a_rule_or_a_verdict():
         results.add_row("one", 3, what="it")
     with pytest.raises(TypeError, match="must be a number, a text or None"):
         results.add_row("one", [3], True, what="it")
+    results.add_row("one", 3, True, what="it")
+    with pytest.raises(ValueError, match="two rows have one key: it"):
+        results.add_row("one", 4, True, what="it")

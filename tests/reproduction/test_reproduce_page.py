@@ -21,8 +21,13 @@ from simulator.reproduction.published_results import Entry, Reproduction, Row
 HOSTILE = '<script>document.title="stolen"</script><img src=x onerror="document.title=1">'
 
 
-def done(title="A figure", note="to every digit"):
+def entry(name="sp-one", title="One table", paper="SP"):
+    return Entry(name=name, title=title, computed_by="module:function", paper=paper)
+
+
+def done(of=None, title="A figure", note="to every digit"):
     return Reproduction(
+        of or entry(),
         rows=[
             Row("first", 12, 12, True, note),
             Row("second", 0.5, 0.25, False, "half of it"),
@@ -39,11 +44,7 @@ def done(title="A figure", note="to every digit"):
     )  # fmt: skip
 
 
-def entry(name="sp-one", title="One table"):
-    return Entry(name, "SP", title, done)
-
-
-SKIPPED = Reproduction(skipped="needs the file folder/file.csv")
+SKIPPED = Reproduction(entry("alp-two", "Another"), skipped="needs the file folder/file.csv")
 
 
 class Words(HTMLParser):
@@ -68,7 +69,7 @@ class Words(HTMLParser):
 
 
 def test_every_value_note_and_finding_is_on_the_page():
-    page = Words(build_page([(entry(), done()), (entry("alp-two", "Another"), SKIPPED)], seed=7))
+    page = Words(build_page([done(), SKIPPED], seed=7))
     for words in (
         "One table", "J. Joy, M. Gerla, Differential Privacy By Sampling", "to every digit", "half of it", "∞",
         "What was found is here.", "1 of 2 published values agree; 1 more has none to agree with", "seed 7",
@@ -85,21 +86,21 @@ def test_every_value_note_and_finding_is_on_the_page():
 
 
 def test_page_head_counts_values_published_in_papers():
-    own = Entry("rivals", "crowdveil", "Our own", done)
-    page = Words(build_page([(entry(), done()), (own, done())], seed=1))
+    own = done(entry("rivals", "Our own", "crowdveil"))
+    page = Words(build_page([done(), own], seed=1))
     assert "Of 2 published values and conclusions 1 agree" in page.text
     assert "1 of 2 expected values agree" in page.text
-    assert "Of 0" not in Words(build_page([(own, done())], seed=1)).text
+    assert "Of 0" not in Words(build_page([own], seed=1)).text
 
 
 def test_page_of_one_entry_has_no_index():
-    page = Words(build_page([(entry(), done())], seed=1))
+    page = Words(build_page([done()], seed=1))
     assert "Index" not in page.text
     assert [attributes.get("id") for tag, attributes in page.tags if tag == "section"] == ["sp-one"]
 
 
 def test_page_uses_no_network_and_is_accessible():
-    source = build_page([(entry(), done())], seed=1)
+    source = build_page([done()], seed=1)
     page = Words(source)
     assert "default-src 'none'" in source
     assert not [tag for tag, attributes in page.tags if attributes.get("src") or tag == "link"]
@@ -126,7 +127,7 @@ def test_published_curves_are_hollow_and_computed_ones_filled():
 
 
 def test_a_logarithmic_axis_over_few_decades_has_ticks_between_the_powers_of_ten(tmp_path):
-    dom, _ = open_page(write_page([(entry(), done())], tmp_path / "page.html", seed=1), tmp_path / "profile")
+    dom, _ = open_page(write_page([done()], tmp_path / "page.html", seed=1), tmp_path / "profile")
     growth = dom[dom.index('data-chart="sp-one-1"') :]
     texts = re.findall(r"<text[^>]*>([^<]*)</text>", growth[: growth.index("</svg>")])
     assert {"1", "2", "5", "10", "100"} <= set(texts)
@@ -134,9 +135,8 @@ def test_a_logarithmic_axis_over_few_decades_has_ticks_between_the_powers_of_ten
 
 
 def test_entry_text_is_escaped(tmp_path):
-    hostile = Entry("sp-one", "SP", HOSTILE, done)
-    reproduction = done(title=HOSTILE, note=HOSTILE)
-    path = write_page([(hostile, reproduction)], tmp_path / "page.html", seed=1)
+    hostile = done(entry(title=HOSTILE), title=HOSTILE, note=HOSTILE)
+    path = write_page([hostile], tmp_path / "page.html", seed=1)
     assert "<img src=x" not in path.read_text()
     dom, _ = open_page(path, tmp_path / "profile")
     assert "<title>stolen" not in dom
@@ -144,7 +144,7 @@ def test_entry_text_is_escaped(tmp_path):
 
 
 def test_browser_draws_every_figure_without_console_messages(tmp_path):
-    path = write_page([(entry(), done()), (entry("alp-two"), done())], tmp_path / "below" / "page.html", seed=1)
+    path = write_page([done(), done(entry("alp-two"))], tmp_path / "below" / "page.html", seed=1)
     dom, console_lines = open_page(path, tmp_path / "profile")
     assert console_lines == []
     assert 'data-report="ready"' in dom
@@ -152,16 +152,16 @@ def test_browser_draws_every_figure_without_console_messages(tmp_path):
 
 
 def test_page_is_reproducible_and_written_atomically(tmp_path):
-    path = write_page([(entry(), done())], tmp_path / "page.html", seed=1)
+    path = write_page([done()], tmp_path / "page.html", seed=1)
     first = path.read_bytes()
-    assert write_page([(entry(), done())], path, seed=1).read_bytes() == first
+    assert write_page([done()], path, seed=1).read_bytes() == first
     assert [item.name for item in tmp_path.iterdir()] == ["page.html"]
     with pytest.raises(FileExistsError):
-        write_page([(entry(), done())], path / "below.html", seed=1)
+        write_page([done()], path / "below.html", seed=1)
 
 
 def test_figures_hold_finite_numbers_only():
-    source = build_page([(entry(), done())], seed=1)
+    source = build_page([done()], seed=1)
     found = re.search(r'<script type="application/json" id="page-data">(.*?)</script>', source, re.DOTALL)
     figures = json.loads(found[1])["charts"]
     assert list(figures) == ["sp-one-0", "sp-one-1"]
@@ -169,8 +169,8 @@ def test_figures_hold_finite_numbers_only():
 
 def test_bars_over_numbers_are_drawn(tmp_path):
     bars = Series("P[j]", [1.0, 2.0, 3.0], [0.2, 0.5, 0.3], "bars")
-    result = Reproduction(rows=[Row("one", 1, 1, True)], charts=[Chart([bars], Axis("j"), Axis("P"), "Bars", "Bars.")])
-    path = write_page([(entry(), result)], tmp_path / "page.html", seed=1)
+    chart = Chart([bars], Axis("j"), Axis("P"), "Bars", "Bars.")
+    path = write_page([Reproduction(entry(), [Row("one", 1, 1, True)], [chart])], tmp_path / "page.html", seed=1)
     dom, console_lines = open_page(path, tmp_path / "profile")
     assert console_lines == []
     assert len(re.findall(r'<rect[^>]*fill="#0072B2"', dom)) == 3 + 1  # and the legend's

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from mechanisms.planning import plan
-from simulator.reproduction.published_results import Results, find_entries, read_paper
+from simulator.reproduction.published_results import Reproduction, find_entries
 from simulator.reproduction.rivals import (
     FORMS,
     OCCUPANCY,
@@ -31,8 +31,8 @@ def comparison(request):
 
 
 def new_results():
-    paper = read_paper("rivals")
-    return Results(paper.entry[0], paper.shared)
+    (entry,) = find_entries("rivals")
+    return Reproduction(entry)
 
 
 def test_simulated_error_contains_the_theoretical_one(comparison):

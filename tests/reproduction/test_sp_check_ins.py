@@ -75,7 +75,7 @@ def test_invalid_check_in_file_is_named_in_the_skip_reason(folder, case):
     done = ENTRY.reproduce(seed=1)
     assert done.rows == ()
     assert str(folder) in done.skipped
-    page = write_page([(ENTRY, done)], folder.with_name("page.html"), seed=1).read_text(encoding="utf-8")
+    page = write_page([done], folder.with_name("page.html"), seed=1).read_text(encoding="utf-8")
     assert GOWALLA in page
     assert str(folder.parents[1]) not in page
 

@@ -26,8 +26,7 @@ from simulator.studies import store, sweep
 from simulator.studies.design import design_of
 from simulator.studies.evaluate import Evaluation
 from simulator.studies.evaluation_tables import Goal
-from simulator.studies.store import StudyDirectory
-from simulator.studies.study import Study
+from simulator.studies.store import Study, StudyDirectory
 from simulator.studies.sweep import Sweep, merge
 from simulator.studies.workers import Workers
 

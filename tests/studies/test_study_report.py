@@ -12,7 +12,7 @@ import pytest
 
 from simulator.results.formatting import number
 from simulator.studies.report import _finding, build_report, factor_titles, tables_of, write_report
-from simulator.studies.study import Study
+from simulator.studies.store import Study
 from simulator.studies.summary import front, leaks_table, means
 from simulator.studies.tables import view_table, write_tables
 
@@ -355,7 +355,7 @@ def _leaks(**epsilons):
 def test_the_finding_compares_only_at_stated_privacy_and_names_only_values_that_act():
     own = _settings(one=[1.0, 2.0, 1.0, 2.0], two=[3.0, 3.0, 4.0, 4.0], three=[0.5] * 4)
     titles = {"a": "a", "b": "b"}
-    found = _finding(own, _leaks(one=2.0, two=2.0, three=math.inf), ("a", "b"), titles)
+    found = _finding(own, _leaks(one=2.0, two=2.0, three=math.inf), titles)
     assert found == (
         "with ε = 2 for linked reports of 12 queries, one has the smallest error, 1.00 vehicles (RMSE), at b = 0; two "
         "has 3.00, at a = 0. "
@@ -366,7 +366,7 @@ def test_the_finding_compares_only_at_stated_privacy_and_names_only_values_that_
         "at a = 1, with ε = 2 for linked reports of 12 queries."
     )
     # Errors alone compare nothing.
-    assert "smallest" not in _finding(own, None, ("a", "b"), titles)
+    assert "smallest" not in _finding(own, None, titles)
 
 
 def test_tables_of_pages_have_titles_words_and_say_what_they_leave_out():

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from pandas.testing import assert_frame_equal
 
-from simulator.studies.study import Study
+from simulator.studies.store import Study
 
 pytestmark = pytest.mark.slow
 

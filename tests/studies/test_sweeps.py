@@ -17,8 +17,7 @@ from simulator.files.errors import InputError
 from simulator.studies import store
 from simulator.studies.design import design_of
 from simulator.studies.point import DifferentVersionError, PointResult, run_point
-from simulator.studies.store import StudyDirectory
-from simulator.studies.study import Study
+from simulator.studies.store import Study, StudyDirectory
 from simulator.studies.sweep import Failure, StudyError, Sweep, merge
 from simulator.studies.workers import Workers, processes
 
@@ -156,6 +155,13 @@ def test_a_point_is_finished_only_where_all_tables_hold_it(tmp_path, whole):
         table = table.replace_schema_metadata({b"factors": table.schema.metadata[b"factors"]})  # as earlier versions
         pq.write_table(table.filter(pc.field("key") != lost) if name == "scores" else table, path.with_stem(name))
     assert [one.key for one in do(sweep(tmp_path / "study"))] == [lost]
+    assert_same(Study.load(tmp_path / "study"), whole)
+
+
+def test_a_study_without_one_of_its_tables_is_run_again(tmp_path, whole):
+    do(sweep(tmp_path / "study"))
+    (tmp_path / "study" / "claims.parquet").unlink()
+    assert len(do(sweep(tmp_path / "study"))) == len(whole.points)
     assert_same(Study.load(tmp_path / "study"), whole)
 
 

@@ -1,5 +1,6 @@
 """Builds the traffic engine of a scenario: simulated, replayed or stationary, and the recorder of floating-car data."""
 
+from functools import partial
 from typing import Any, cast
 
 import scenarios
@@ -96,7 +97,7 @@ def build_simulated(
         clock=clock,
         reactive=reactive,
         notes=planned.notes,
-        record_entries=logged_every(routes) if motion else 0,
+        record_entries=(1 if scenario.report.link_interval_s else logged_every(routes)) if motion else 0,
     )
     if isinstance(engine, Fleet):
         with stopwatch.phase("compile"):
@@ -268,37 +269,30 @@ def answering_states(section: TrafficSection) -> tuple[State, ...]:
     return (State.ON_ROAD, *(optional[key] for key in optional if getattr(section, key, "silent") == "answer"))
 
 
-def build_sampler(scenario: Scenario, city: City, engine: Engine) -> Sampler | None:
-    """Build the recorder of floating-car data; None if the scenario requests no such data."""
-    section = scenario.fcd
-    if section is None:
-        return None
-    return Sampler(
-        engine,
-        clock=Clock(scenario.traffic.step_s),
-        **same_keys(section, "every_s", "from_s"),
-        to_s=scenario.scenario.duration_s if section.to_s is None else section.to_s,
-        crs=city.ground.crs,
-        roads=city.ground.roads,
-        states=answering_states(scenario.traffic),
-    )
+def build_samplers(scenario: Scenario, city: City, engine: Engine, *, motion: bool) -> dict[str, Sampler | None]:
+    """Build the recorders of vehicles.
 
-
-def build_places(scenario: Scenario, city: City, engine: Engine) -> Sampler | None:
-    """Build the recorder of single vehicles' places for moving maps; None if the engine logs link entries, or stays."""
-    section = scenario.traffic
-    if isinstance(engine, QueueEngine) or section.engine == "static":
-        return None
-    duration_s, step_s = scenario.scenario.duration_s, section.step_s
-    every_s = moments_every_s(duration_s, step_s=step_s)
-    return Sampler(
+    Returns
+    -------
+    dict
+        ``fcd``: of floating-car data; None if the scenario requests no such data. ``motion``: of single vehicles'
+        places for moving maps; None if these are not kept, or the engine logs link entries, or its vehicles stay.
+    """
+    section, duration_s, fcd = scenario.traffic, scenario.scenario.duration_s, scenario.fcd
+    samplers: dict[str, Sampler | None] = {"fcd": None, "motion": None}
+    recorder = partial(
+        Sampler,
         engine,
-        clock=Clock(step_s),
-        every_s=every_s,
-        from_s=0.0,
-        to_s=duration_s,
+        clock=Clock(section.step_s),
         crs=city.ground.crs,
         roads=city.ground.roads,
         states=answering_states(section),
-        every=sampled_every(engine.vehicles, int(duration_s / every_s) + 1),
     )
+    if fcd is not None:
+        to_s = duration_s if fcd.to_s is None else fcd.to_s
+        samplers["fcd"] = recorder(every_s=fcd.every_s, from_s=fcd.from_s, to_s=to_s)
+    if motion and not isinstance(engine, QueueEngine) and section.engine != "static":
+        every_s = moments_every_s(duration_s, step_s=section.step_s)
+        every = sampled_every(engine.vehicles, int(duration_s / every_s) + 1)
+        samplers["motion"] = recorder(every_s=every_s, from_s=0.0, to_s=duration_s, every=every)
+    return samplers

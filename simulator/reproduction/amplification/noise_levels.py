@@ -13,7 +13,7 @@ from mechanisms.central.smooth_median import SmoothMedian
 from mechanisms.privacy.subsampling import population_privacy, sample_privacy
 from simulator.charts import Series
 from simulator.reproduction.amplification.populations import DELTAS, N, histogram, seeded_beta
-from simulator.reproduction.published_results import Results
+from simulator.reproduction.published_results import Reproduction
 
 # ε, N and the number of repetitions are missing from the text; these values agree with its sentences.
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 3.0)
@@ -27,7 +27,7 @@ def _spread(epsilons: tuple[float, ...], centre: float, reach: list[float]) -> S
     return Series("median and 95 %", names, [centre] * len(names), "points", low=low, high=high)
 
 
-def private_mean(results: Results, _seed: int) -> None:
+def private_mean(results: Reproduction, _seed: int) -> None:
     """Draw the density of the population and the spread of private means (HDK sec 2.4, Fig 1)."""
     values = seeded_beta().ordered
     releases = [LaplaceMean(epsilon=epsilon, lower=0.0, upper=1.0) for epsilon in EPSILONS]
@@ -43,7 +43,7 @@ def private_mean(results: Results, _seed: int) -> None:
     results.add_panel("means", [_spread(EPSILONS, mean, reach)])
 
 
-def private_median(results: Results, _seed: int) -> None:
+def private_median(results: Reproduction, _seed: int) -> None:
     """Compare noise by global and by smooth sensitivity on the median (HDK sec 2.4, Fig 2)."""
     median = seeded_beta().median
     # Quantiles of the greatest of many Laplace variables, in the range that the text states to the nearest ten.
@@ -82,7 +82,7 @@ def _smooth_scale(epsilon: float, delta: float) -> float:
     return math.sqrt(release.noise_variance(seeded_beta().ordered)[0] / 2.0)
 
 
-def amplification(results: Results, _seed: int) -> None:
+def amplification(results: Reproduction, _seed: int) -> None:
     """Draw ε_n against the sampling rate for several ε_N (HDK theorem 1, Fig 3)."""
     shares = [float(f"{share:.4g}") for share in np.geomspace(1e-4, 1.0, 41)]
     curves, back = [], 0.0
@@ -109,7 +109,7 @@ def variance_limit(epsilon: float, share: float) -> float:
     return 1.0 - (epsilon / sample_privacy(epsilon=epsilon, share=share)[0]) ** 2
 
 
-def sampling_variance(results: Results, _seed: int) -> None:
+def sampling_variance(results: Reproduction, _seed: int) -> None:
     """Draw r against the sampling rate (HDK Fig 4): the limit of the sampling variance over the noise variance."""
     shares = np.round(np.linspace(0.005, 1.0, 200), 6)
     limits = {
@@ -157,7 +157,7 @@ def plain_noise_ratio(epsilon: NDArray[np.float64], share: float) -> NDArray[np.
     return (share * np.log(1.0 + (np.exp(epsilon) - 1.0) / share) / epsilon) ** 2
 
 
-def mean_ratio(results: Results, _seed: int) -> None:
+def mean_ratio(results: Reproduction, _seed: int) -> None:
     """Search for the ε below which sampling reduces the noise on a mean (HDK Fig 5)."""
     tried = np.geomspace(1e-14, 10.0, 1501)
     shares = [float(share) for share in np.geomspace(1e-4, 0.9, 33)]

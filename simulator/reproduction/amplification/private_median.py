@@ -31,7 +31,7 @@ from simulator.reproduction.amplification.populations import (
     printed_mixture,
     seeded_lognormal,
 )
-from simulator.reproduction.published_results import Results
+from simulator.reproduction.published_results import Reproduction
 from simulator.streams import Streams
 
 EPSILONS = (0.1, 0.5, 1.0)
@@ -191,7 +191,7 @@ def mostly(held: ArrayLike) -> bool:
 TAIL = 0.025
 
 
-def _draw_ratios(results: Results, study: Study, printed: Mapping[tuple[float, int], float]) -> None:
+def _draw_ratios(results: Reproduction, study: Study, printed: Mapping[tuple[float, int], float]) -> None:
     """Draw the ratio of S* of samples to that of the population, by n: median and middle 95 %."""
     names = [f"n = {n:,}" for n in SIZES]
     for epsilon in EPSILONS:
@@ -204,7 +204,7 @@ def _draw_ratios(results: Results, study: Study, printed: Mapping[tuple[float, i
         results.add_panel("ratios", curves, epsilon=epsilon)
 
 
-def _draw_noise(results: Results, study: Study) -> None:
+def _draw_noise(results: Reproduction, study: Study) -> None:
     """Draw the middle 95 % of the noise, by n, exact for the smooth sensitivities found."""
     names = ["population", *(f"n = {n:,}" for n in SIZES)]
     for epsilon in EPSILONS:
@@ -223,21 +223,21 @@ def noise_reach(scales: NDArray[np.float64]) -> float:
     return float(brentq(lambda end: float(np.mean(np.exp(-end / scales))) - 2.0 * TAIL, 0.0, most * (1.0 + 1e-9)))
 
 
-def _draw_errors(results: Results, errors: NDArray[np.float64], epsilons: Sequence[float]) -> None:
+def _draw_errors(results: Reproduction, errors: NDArray[np.float64], epsilons: Sequence[float]) -> None:
     """Draw ln(mean square error) against the sampling rate, with one line per ε."""
     lines = [Series(f"ε = {epsilon:g}", RATES, np.log(row)) for epsilon, row in zip(epsilons, errors, strict=True)]
     results.add_panel("errors", lines)
 
 
-def lognormal_ratios(results: Results, seed: int) -> None:
+def lognormal_ratios(results: Reproduction, seed: int) -> None:
     """Compare the smooth sensitivities of samples with the lognormal population's (Fig 6)."""
     study, seeded = sensitivity_study(seed), seeded_study(seed)
-    for epsilon, text in zip((0.1, 1.0), results.printed["amplified"], strict=True):
+    for epsilon, text in zip((0.1, 1.0), results.entry.printed["amplified"], strict=True):
         amplified = sample_privacy(epsilon=epsilon, share=101 / N)[0]
         hundredth = sample_privacy(epsilon=epsilon, share=0.01)[0]
         results.add_row("amplified", amplified, printed=text, epsilon=epsilon, hundredth=hundredth)
     keys = [(epsilon, n) for epsilon in (0.1, 1.0) for n in SIZES]
-    printed = dict(zip(keys, results.numbers["ratios"], strict=True))
+    printed = dict(zip(keys, results.entry.numbers["ratios"], strict=True))
     for (epsilon, n), ratio in printed.items():
         medians = {delta: _medians(study[delta, epsilon, n]) for delta in DELTAS}
         ends = {delta: _prediction(of) for delta, of in medians.items()}
@@ -286,7 +286,7 @@ def _prediction(medians: NDArray[np.float64]) -> tuple[float, float]:
     return math.exp(float(logs.mean()) - reach), math.exp(float(logs.mean()) + reach)
 
 
-def lognormal_noise(results: Results, seed: int) -> None:
+def lognormal_noise(results: Reproduction, seed: int) -> None:
     """Compare the noise on the lognormal population's median with that on a sample's (Fig 7)."""
     study = sensitivity_study(seed)
     ratios = {(e, n): np.array([drawn.noise_ratio for drawn in study[1e-5, e, n]]) for e in EPSILONS for n in SIZES}
@@ -304,7 +304,7 @@ def lognormal_noise(results: Results, seed: int) -> None:
     _draw_noise(results, seeded_study(seed))
 
 
-def lognormal_errors(results: Results, seed: int) -> None:
+def lognormal_errors(results: Reproduction, seed: int) -> None:
     """Compare mean square errors by sampling rate and ε, for lognormal populations (Fig 8)."""
     epsilons, samples = (0.1, 0.2, 0.5, 1.0), 60
     errors = mean_square_errors(seeded_lognormal(), seed, epsilons=epsilons, delta=FITTED_DELTA, samples=4 * samples)
@@ -334,7 +334,7 @@ def lognormal_errors(results: Results, seed: int) -> None:
     _draw_errors(results, errors, epsilons)
 
 
-def mixture_population(results: Results, seed: int) -> None:
+def mixture_population(results: Reproduction, seed: int) -> None:
     """Draw the density of the mixture and its median (Fig 9)."""
     population = printed_mixture()
     others = [drawn.median for drawn in drawn_populations("mixture", seed)]
@@ -344,7 +344,7 @@ def mixture_population(results: Results, seed: int) -> None:
     results.add_panel("density", [histogram(population.ordered)])
 
 
-def mixture_ratios(results: Results, seed: int) -> None:
+def mixture_ratios(results: Reproduction, seed: int) -> None:
     """Compare the smooth sensitivities of samples with the mixture's (Fig 10)."""
     study = mixture_study(seed)
     for (epsilon, n), sensitivities_of in study.items():
@@ -355,7 +355,7 @@ def mixture_ratios(results: Results, seed: int) -> None:
     _draw_ratios(results, study, {})
 
 
-def mixture_medians(results: Results, _seed: int) -> None:
+def mixture_medians(results: Reproduction, _seed: int) -> None:
     """Draw the exact distribution of the mixture's sample median (Fig 11)."""
     population, near = printed_mixture(), 0.03
     edges = np.linspace(0.0, 1.0, 101)
@@ -375,7 +375,7 @@ def mixture_medians(results: Results, _seed: int) -> None:
         results.add_panel("medians", [Series("exact", middles, bars, "bars"), true], n=n)
 
 
-def mixture_noise(results: Results, seed: int) -> None:
+def mixture_noise(results: Reproduction, seed: int) -> None:
     """Compare the noise on the mixture's median with that on a sample's (Fig 12)."""
     study = mixture_study(seed)
     for (epsilon, n), sensitivities_of in study.items():
@@ -387,7 +387,7 @@ def mixture_noise(results: Results, seed: int) -> None:
     _draw_noise(results, study)
 
 
-def mixture_errors(results: Results, seed: int) -> None:
+def mixture_errors(results: Reproduction, seed: int) -> None:
     """Compare mean square errors by sampling rate and ε, for the mixture (Fig 13)."""
     epsilons, samples = (0.1, 0.5, 1.0, 3.0, 4.0), 200
     errors = mean_square_errors(printed_mixture(), seed, epsilons=epsilons, delta=FITTED_DELTA, samples=samples)
@@ -414,7 +414,7 @@ def largest_gains(kind: str, seed: int, delta: float) -> NDArray[np.float64]:
     return np.array(largest)
 
 
-def conclusions(results: Results, seed: int) -> None:
+def conclusions(results: Reproduction, seed: int) -> None:
     """Compute the four rows of Table 1, where accuracy gains from sampling can be expected."""
     limit = max(variance_limit(epsilon, rate) for epsilon in (0.001, 0.1, 1.0, 10.0) for rate in RATES[:-1])
     shortfall = min(noise_shortfall(epsilon, rate) for epsilon in (1e-12, 1e-6, 0.1, 1.0, 10.0) for rate in RATES[:-1])

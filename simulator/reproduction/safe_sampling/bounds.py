@@ -11,7 +11,7 @@ from mechanisms.privacy.binomial import mass_above, mass_at
 from mechanisms.privacy.subsampling import least_epsilon
 from simulator.charts import Series
 from simulator.charts.styles import PUBLISHED
-from simulator.reproduction.published_results import Results
+from simulator.reproduction.published_results import Reproduction
 from simulator.results.formatting import finite
 
 
@@ -20,9 +20,9 @@ def amplified(epsilon: float, sampling: float, *, delta: float = 0.0) -> tuple[f
     return resampled_privacy(epsilon=epsilon, delta=delta, sampling=1.0, to=sampling)
 
 
-def amplification_table(results: Results, _seed: int) -> None:
+def amplification_table(results: Reproduction, _seed: int) -> None:
     """Recompute Table 1 and the text's statements about it."""
-    printed, betas = results.printed, results.numbers["beta"]
+    printed, betas = results.entry.printed, results.entry.numbers["beta"]
     for i, beta in enumerate(betas):
         epsilon, small = amplified(math.log(11), beta, delta=1e-5)
         results.add_row("factor", math.exp(epsilon), printed=printed["factor"][i], beta=beta)
@@ -54,7 +54,7 @@ TABLE_BETAS = (0.05, 0.1, 0.2)
 TABLE_EPSILONS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 
 
-def suppression_table(results: Results, _seed: int) -> None:
+def suppression_table(results: Reproduction, _seed: int) -> None:
     """Recompute Table 2, and the exact worst crowd beside it."""
     settings = list(itertools.product(TABLE_BETAS, TABLE_EPSILONS))
     bound, exact = (
@@ -62,7 +62,7 @@ def suppression_table(results: Results, _seed: int) -> None:
         for delta in (strongly_safe_delta, worst_crowd_delta)
     )
     shares = bound / exact
-    printed = [text for beta in TABLE_BETAS for text in results.printed[f"{beta:g}"]]
+    printed = [text for beta in TABLE_BETAS for text in results.entry.printed[f"{beta:g}"]]
     for (beta, epsilon), delta, text in zip(settings, bound, printed, strict=True):
         results.add_row("theorem_5", delta, printed=text, beta=beta, epsilon=epsilon)
     for (beta, epsilon), delta, share in zip(settings, exact, shares, strict=True):
@@ -72,7 +72,7 @@ def suppression_table(results: Results, _seed: int) -> None:
     results.add_row("in_beta", "decreases" if (np.diff(lines, axis=0) > 0).all() else "does not")
     curves = []
     for beta, line, worst in zip(TABLE_BETAS, lines, least, strict=True):
-        shown = [float(text) for text in results.printed[f"{beta:g}"]]
+        shown = [float(text) for text in results.entry.printed[f"{beta:g}"]]
         curves += [
             Series(f"β = {beta:g}, Table 2", TABLE_EPSILONS, shown, "points", style=PUBLISHED),
             Series(f"β = {beta:g}, theorem 5", TABLE_EPSILONS, line),
@@ -94,7 +94,7 @@ def greatest_maximum(k: int, beta: float, epsilon: float) -> int:
     return int(np.argmax(mass_above(above - 1, n, beta)))
 
 
-def binomial_tail(results: Results, _seed: int) -> None:
+def binomial_tail(results: Reproduction, _seed: int) -> None:
     """Draw Fig 1, the binomial tail beyond γn, and find the greatest tail of many settings."""
     table = [greatest_maximum(TABLE_K, beta, epsilon) for beta in TABLE_BETAS for epsilon in TABLE_EPSILONS]
     grid = {
@@ -142,14 +142,14 @@ def inverse_curve(name: str, k: int, beta: float) -> Series:
     return Series(name, x, [1.0 / strongly_safe_delta(k=k, sampling=beta, epsilon=e) for e in x])
 
 
-def _add_correlation(results: Results, curves: list[Series]) -> None:
+def _add_correlation(results: Reproduction, curves: list[Series]) -> None:
     """Add the row that checks whether δ never increases with ε along any curve of 1/δ."""
     values = [[value for value in curve.y if value is not None] for curve in curves]
     down = all(a <= b * (1 + 1e-9) for line in values for a, b in itertools.pairwise(line))
     results.add_row("correlation", "negative" if down else "not everywhere")
 
 
-def thresholds(results: Results, _seed: int) -> None:
+def thresholds(results: Reproduction, _seed: int) -> None:
     """Draw Fig 2, 1/δ against ε for several k, and check the text's statements about it."""
     curves = [inverse_curve(f"k = {k}", k, 0.2) for k in KS]
     logs = {k: math.log10(strongly_safe_delta(k=k, sampling=0.2, epsilon=2.0)) for k in range(5, 51, 5)}
@@ -162,7 +162,7 @@ def thresholds(results: Results, _seed: int) -> None:
     results.add_panel("inverse", curves, fixed=", β = 0.2")
 
 
-def sampling_rates(results: Results, _seed: int) -> None:
+def sampling_rates(results: Reproduction, _seed: int) -> None:
     """Draw Fig 3, 1/δ against ε for several β, and check the text's statements about it."""
     curves = [inverse_curve(f"β = {beta:g}", 20, beta) for beta in BETAS]
     _add_correlation(results, curves)
@@ -177,7 +177,7 @@ def sampling_rates(results: Results, _seed: int) -> None:
 PAIRS = ((15, 0.05), (22, 0.1), (35, 0.2), (60, 0.4))
 
 
-def matched_levels(results: Results, _seed: int) -> None:
+def matched_levels(results: Reproduction, _seed: int) -> None:
     """Draw Fig 4, four settings of k and β, and find the k that each β needs."""
     tried = (0.75, 1.0, 1.25, 1.5, 1.75, 2.0)
     for k, beta in PAIRS[1:]:
@@ -210,7 +210,7 @@ def _needed(beta: float, epsilon: float) -> int:
     return k
 
 
-def small_thresholds(results: Results, _seed: int) -> None:
+def small_thresholds(results: Reproduction, _seed: int) -> None:
     """Draw Fig 5, 1/δ against ε for small k, and check the text's statements about it."""
     beta, ks = 0.025, (1, 2, 3, 4, 5)
     least = min(strongly_safe_delta(k=1, sampling=beta, epsilon=e) for e in epsilons(beta, 4.0, 200))
@@ -226,7 +226,7 @@ TARGET = 1e-6
 LARGEST = 20.0
 
 
-def least_levels(results: Results, _seed: int) -> None:
+def least_levels(results: Reproduction, _seed: int) -> None:
     """Draw Fig 6, the least ε with δ ≤ 1e-6 against k, and check the text's statements about it."""
     ks = (*range(4, 20, 1), *range(20, 101, 5))
     lines = {beta: [search_epsilon(strongly_safe_delta, k, beta, least_epsilon(beta)) for k in ks] for beta in BETAS}

@@ -18,7 +18,7 @@ from mechanisms.privacy.binomial import mass_at
 from mechanisms.privacy.subsampling import least_epsilon
 from simulator.charts import Series
 from simulator.reproduction.monte_carlo import ALPHA, Rate, allowed_success
-from simulator.reproduction.published_results import Results
+from simulator.reproduction.published_results import Reproduction
 
 BETA = 0.2
 RECODING_K = 20
@@ -30,7 +30,7 @@ KNOWN_ABOVE, LOWEST, HIGHEST = 10.0, 11, 60
 EDGES = np.array([0.0, 0.05, 0.1, 0.2, 0.5, 1.0, 10.0, 100.0])
 
 
-def recoding(results: Results, seed: int) -> None:
+def recoding(results: Reproduction, seed: int) -> None:
     """Attack both kinds of recoding, on net worths and on vehicles, by reading the table and by likelihood."""
     net_worths(results, seed)
     lone_vehicle(results, seed + 1)
@@ -48,7 +48,7 @@ def recoding(results: Results, seed: int) -> None:
 
 
 def _add_guesses(
-    results: Results, name: str, right: list[bool], *, theory: float, prior: float, **values: str | None
+    results: Reproduction, name: str, right: list[bool], *, theory: float, prior: float, **values: str | None
 ) -> None:
     """Add a success rate beside theory and what guessing without the table gives."""
     rate = Rate.of(right)
@@ -56,7 +56,7 @@ def _add_guesses(
     results.add_row(name, rate.share, agrees, rate=rate, theory=theory, prior=prior, **values)
 
 
-def net_worths(results: Results, seed: int) -> None:
+def net_worths(results: Reproduction, seed: int) -> None:
     """Add how often an adversary who reads the table finds the rich individual, for each kind of recoding."""
     rng = np.random.default_rng(seed)
     values = HIGHEST - LOWEST + 1
@@ -92,7 +92,7 @@ SIDE, TOWN, VEHICLES = 24, 20, 1_500
 BLOCK = 4
 
 
-def lone_vehicle(results: Results, seed: int) -> None:
+def lone_vehicle(results: Reproduction, seed: int) -> None:
     """Add how often an adversary who reads the table finds the vehicle, and its cell."""
     rng = np.random.default_rng(seed)
     places = np.stack(np.divmod(np.arange(SIDE * SIDE), SIDE), axis=1).astype(np.float64)
@@ -149,7 +149,7 @@ def _read_boxes(recoded: LocalRecoding, counts: NDArray[np.int64]) -> int | None
     return None
 
 
-def _likelihood(results: Results, seed: int) -> None:
+def _likelihood(results: Reproduction, seed: int) -> None:
     """Add the success rate of the best attack on fixed cells: all others known, the likelier world guessed."""
     rng, trials = np.random.default_rng(seed), 100_000
     for crowd in (25, 60, 200):
@@ -232,7 +232,7 @@ def _published(merged: NDArray[np.float64], apart: NDArray[np.float64]) -> NDArr
     return np.concatenate([[merged[:K].sum() + apart[:K].sum()], merged[K:], apart[K:]])
 
 
-def chosen_map(results: Results, seed: int) -> None:
+def chosen_map(results: Reproduction, seed: int) -> None:
     """Compute δ of both readings of theorem 6 exactly, and measure the one that violates it on random databases."""
     bound: list[float] = []
     sampled: list[float] = []
@@ -262,7 +262,7 @@ def chosen_map(results: Results, seed: int) -> None:
     results.add_findings("before_sampling", "composed", "misprint", found=sampled[-1], bound=bound[-1], rest=rest)
 
 
-def _measure(results: Results, seed: int) -> None:
+def _measure(results: Reproduction, seed: int) -> None:
     """Add a lower bound of δ from random databases that were sampled, mapped and suppressed."""
     rng, trials = np.random.default_rng(seed), 4_000_000
     choice = Choice(3.0, from_sample=True)

@@ -13,12 +13,12 @@ from mechanisms.privacy import resampled_privacy
 from mechanisms.privacy.binomial import mass_at, window
 from simulator.charts import Series
 from simulator.reproduction.monte_carlo import Rate, allowed_success
-from simulator.reproduction.published_results import Results
+from simulator.reproduction.published_results import Reproduction
 
 BETA, TRIALS = 0.5, 20_000
 
 
-def noncomposition(results: Results, seed: int) -> None:
+def noncomposition(results: Reproduction, seed: int) -> None:
     """Sample databases, run the algorithms on them together and separately, and count an adversary's right guesses."""
     parity(results, seed)
     majority(results, seed + 1)
@@ -27,7 +27,7 @@ def noncomposition(results: Results, seed: int) -> None:
     results.add_findings("not_private", "leak", "databases")
 
 
-def parity(results: Results, seed: int) -> None:
+def parity(results: Reproduction, seed: int) -> None:
     """Run A₁(T) = "|T| is odd" and A₂(T) = A₁(T) XOR "t is in T" on sampled databases, and guess if t is in them."""
     rng = np.random.default_rng(seed)
     held = np.arange(TRIALS) < TRIALS // 2  # t is in D in half of the trials
@@ -60,7 +60,7 @@ def _sample(held: NDArray[np.bool_], rng: np.random.Generator) -> tuple[NDArray[
 MALE, FEMALE, EPSILON = 5_000, 5_000, 1.0
 
 
-def majority(results: Results, seed: int) -> None:
+def majority(results: Reproduction, seed: int) -> None:
     """Sample databases of 10,000 tuples, half of them male, run both algorithms, and count the text's event."""
     rng = np.random.default_rng(seed)
     events = [event_probability(present=False), event_probability(present=True)]
@@ -133,7 +133,7 @@ BANDED_EPSILON = 0.1
 """The ε at which the δ of the corrected A1 is stated."""
 
 
-def bands(results: Results, seed: int) -> None:
+def bands(results: Reproduction, seed: int) -> None:
     """Run A1 = "⌊|T|/64⌋ is odd" XOR "t is in T" (false below 200,000 tuples) beside A2 = |T| + Laplace noise."""
     rng = np.random.default_rng(seed)
     tuples = int(2 * ENOUGH / BETA)
@@ -207,7 +207,7 @@ def misread_probability() -> float:
     return scale * math.tanh(0.5 / scale)
 
 
-def _fresh_samples(results: Results) -> None:
+def _fresh_samples(results: Reproduction) -> None:
     """Add rows on the statements of section 2.7 about fifty fresh samples."""
     once = 1 - (1 - 0.2) ** 50
     results.add_row("fifty", 50 * 0.02)

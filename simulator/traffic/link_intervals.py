@@ -1,0 +1,192 @@
+"""Links by interval, and trips, from the complete log of a queue engine.
+
+A vehicle drives a link at its free speed and then waits at the end of it until it leaves. So its time on the link is
+time of driving, in which it covers the length, and then time in the queue. Densities and speeds are those of Edie's
+definitions (1963): of all vehicles on a link during an interval, the time spent over length and duration, and the
+distance covered over the time spent.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
+from simulator.traffic.clock import Clock
+from simulator.traffic.engine import State
+from simulator.traffic.physics import ONE_TICK
+from simulator.traffic.queue_engine import ARRIVED_AT, QueueEngine
+
+_AT_ONCE = 1_000_000
+"""Traversals that are cut into intervals together, about 100 bytes each."""
+
+
+class Traversals(NamedTuple):
+    """Links that vehicles have entered, by vehicle, then by time.
+
+    Attributes
+    ----------
+    vehicle, link
+        (traversals,) int32.
+    entry_s, leave_s
+        (traversals,) float64, seconds from the start of the run; `leave_s` is NaN for a vehicle that is still there.
+    free_s
+        (traversals,) float64: the time that the vehicle takes for the link when nothing holds it.
+    """
+
+    vehicle: Int32Array
+    link: Int32Array
+    entry_s: FloatArray
+    leave_s: FloatArray
+    free_s: FloatArray
+
+    @classmethod
+    def of(cls, engine: QueueEngine, clock: Clock) -> "Traversals":
+        """Return those of an engine that has logged the entries of every vehicle, at the end of its run.
+
+        Raises
+        ------
+        ValueError
+            If the engine has not logged every vehicle.
+        """
+        if engine.record_entries != 1:
+            raise ValueError(f"the engine must log every vehicle, got record_entries = {engine.record_entries}")
+        vehicle, link, _, time = engine.log_by_vehicle().T
+        time_s = time / ONE_TICK * clock.step_s
+        follows = np.append(vehicle[1:] == vehicle[:-1], False)
+        leave_s = np.where(follows, np.append(time_s[1:], np.nan), np.nan)
+        entered = np.flatnonzero(link != ARRIVED_AT)
+        of, on = vehicle[entered].astype(np.int32), link[entered].astype(np.int32)
+        return cls(of, on, time_s[entered], leave_s[entered], engine.free_s(of, on))
+
+    def __len__(self) -> int:
+        return len(self.vehicle)
+
+
+def links_by_interval(driven: Traversals, length_m: FloatArray, *, every_s: float, end_s: float) -> pd.DataFrame:
+    """Return what happened on each link in each interval.
+
+    Parameters
+    ----------
+    driven
+        All traversals of the run.
+    length_m
+        (links,) float64.
+    every_s
+        Duration of an interval; the last one ends with the run.
+    end_s
+        End of the run.
+
+    Returns
+    -------
+    DataFrame
+        The table `links` of a run (docs/columns.md), by link, then by time; without intervals in which no vehicle was
+        on the link.
+    """
+    parts = [_pieces(driven, length_m, rows, every_s=every_s, end_s=end_s) for rows in _batches(len(driven))]
+    sums = pd.concat(parts).groupby(level=["link", "interval"]).sum()
+    link, interval = (sums.index.get_level_values(level).to_numpy() for level in ("link", "interval"))
+    from_s = interval * every_s
+    to_s = np.minimum(from_s + every_s, end_s)
+    with np.errstate(invalid="ignore", divide="ignore"):  # NaN where no vehicle was there for any time, or left
+        return pd.DataFrame(
+            {
+                "link": link.astype(np.int32),
+                "from_s": from_s,
+                "to_s": to_s,
+                "entered": sums["entered"].to_numpy(dtype=np.int64),
+                "left": sums["left"].to_numpy(dtype=np.int64),
+                "mean_speed_mps": (sums["driven_m"] / sums["occupied_s"]).to_numpy(),
+                "density_vpkm": sums["occupied_s"].to_numpy() / (to_s - from_s) / length_m[link] * 1000.0,
+                "travel_time_s": (sums["travel_s"] / sums["left"]).to_numpy(),
+                "queue_vehicles": sums["queued_s"].to_numpy() / (to_s - from_s),
+                "occupied_s": sums["occupied_s"].to_numpy(),
+            }
+        )
+
+
+def _batches(traversals: int) -> Iterator[slice]:
+    for start in range(0, max(1, traversals), _AT_ONCE):
+        yield slice(start, start + _AT_ONCE)
+
+
+def _pieces(driven: Traversals, length_m: FloatArray, rows: slice, *, every_s: float, end_s: float) -> pd.DataFrame:
+    """Cut traversals at the ends of intervals, and return sums by link and interval."""
+    _, link, entry_s, leave_s, free_s = (column[rows] for column in driven)
+    has_left = ~np.isnan(leave_s)
+    until_s = np.where(has_left, leave_s, end_s)
+    # A vehicle enters up to a tick earlier than it moves, so it may leave before its free time is over.
+    driving_s = np.where(has_left, np.minimum(free_s, until_s - entry_s), free_s)
+    most = int(np.ceil(end_s / every_s)) - 1
+    first, last = (np.clip(time // every_s, 0, most).astype(np.int64) for time in (entry_s, until_s))
+    piece, interval = _spread(first, last)
+    link, entry, until, driving = link[piece], entry_s[piece], until_s[piece], driving_s[piece]
+    from_s = np.maximum(entry, interval * every_s)
+    to_s = np.minimum(until, np.where(interval == most, end_s, (interval + 1) * every_s))
+    moving_s = np.maximum(np.minimum(to_s, entry + driving) - from_s, 0.0)
+    leaves = has_left[piece] & (interval == last[piece])
+    share = np.divide(moving_s, driving, out=leaves.astype(np.float64), where=driving > 0.0)
+    values = {
+        "entered": interval == first[piece],
+        "left": leaves,
+        "occupied_s": to_s - from_s,
+        "queued_s": to_s - from_s - moving_s,
+        "driven_m": share * length_m[link],
+        "travel_s": np.where(leaves, until - entry, 0.0),
+    }
+    return pd.DataFrame({"link": link, "interval": interval} | values).groupby(["link", "interval"]).sum()
+
+
+def _spread(first: IntArray, last: IntArray) -> tuple[IntArray, IntArray]:
+    """Return each number from `first` to `last` of each row, and before it the row."""
+    count = last - first + 1
+    row = np.repeat(np.arange(len(count)), count)
+    begins = np.cumsum(count) - count
+    return row, first[row] + np.arange(len(row)) - begins[row]
+
+
+def trip_table(driven: Traversals, engine: QueueEngine, clock: Clock, takes_part: Mask) -> pd.DataFrame:
+    """Return the trips of all vehicles that have departed, at the end of the run.
+
+    Parameters
+    ----------
+    driven
+        All traversals of the run.
+    engine
+        The engine that drove them.
+    clock
+        Its clock.
+    takes_part
+        (vehicles,) bool: whether each vehicle answers queries.
+
+    Returns
+    -------
+    DataFrame
+        The table `trips` of a run (docs/columns.md), by vehicle.
+    """
+    state = engine.places().state
+    departed, routes = len(state), engine.routes
+    vehicle = np.repeat(np.arange(len(routes), dtype=np.int32), np.diff(routes.offsets))
+    length_m = np.add.reduceat(engine.length_m[routes.links], routes.offsets[:-1])[:departed]
+    free_s = np.add.reduceat(engine.free_s(vehicle, routes.links), routes.offsets[:-1])[:departed]
+    departure_s = engine.trips.departure_tick[:departed] * clock.step_s
+    entry_s, arrival_s = np.full(departed, np.nan), np.full(departed, np.nan)
+    if len(driven):
+        entered, begins = np.unique(driven.vehicle, return_index=True)
+        entry_s[entered] = driven.entry_s[begins]
+        arrival_s[entered] = driven.leave_s[np.append(begins[1:], len(driven)) - 1]
+    names = pd.Index([each.name.lower() for each in State])
+    return pd.DataFrame(
+        {
+            "vehicle": np.arange(departed, dtype=np.int32),
+            "departure_s": departure_s,
+            "entry_s": entry_s,
+            "arrival_s": arrival_s,
+            "route_length_m": length_m,
+            "free_flow_s": free_s,
+            "trip_s": arrival_s - departure_s,
+            "state": pd.Categorical.from_codes(state.astype(np.int64) - min(State), categories=names),
+            "takes_part": takes_part[:departed],
+        }
+    )

@@ -1,0 +1,144 @@
+"""Links by interval and trips, compared with sums over single vehicles and with what the engine counts."""
+
+from collections import defaultdict
+
+import numpy as np
+import pytest
+from test_engines_agree import drive_both
+
+from scenarios import ScenarioError, load
+from simulator import run
+from simulator.roads import build_grid
+from simulator.traffic import link_intervals
+from simulator.traffic.clock import Clock
+from simulator.traffic.engine import State
+from simulator.traffic.fleet import Fleet
+
+STEP_S = 0.5
+
+
+@pytest.fixture(scope="module")
+def engines():
+    """Fleet and agents on a grid with queues, full links and vehicles that wait to enter, after 700 s."""
+    roads = build_grid(
+        rows=4, columns=4, spacing_x_m=150.0, spacing_y_m=110.0, speed_mps=7.0, lanes=1, capacity_vph=120.0
+    )
+    driven = drive_both(roads, vehicles=500, duration_s=600.0, step_s=STEP_S, stuck_s=30.0, seed=11)
+    for engine, env in driven:
+        env.run(until=700.0 / STEP_S + 0.25)
+        engine.advance()
+    return [engine for engine, _ in driven]
+
+
+def by_interval(engine, every_s, end_s=700.0):
+    driven = link_intervals.Traversals.of(engine, Clock(STEP_S))
+    return link_intervals.links_by_interval(driven, engine.length_m, every_s=every_s, end_s=end_s)
+
+
+def sums_by_hand(engine, every_s, end_s):
+    """Sums for each link and interval, added vehicle by vehicle in steps of a hundredth of a second."""
+    sums = defaultdict(lambda: np.zeros(6))
+    log = engine.log_by_vehicle()
+    for vehicle in np.unique(log[:, 0]):
+        rows = log[log[:, 0] == vehicle]
+        times_s = rows[:, 3] / 1024 * STEP_S
+        for place, link in enumerate(rows[:, 1]):
+            if link < 0:
+                continue
+            left = place + 1 < len(rows)
+            entry_s, until_s = times_s[place], times_s[place + 1] if left else end_s
+            free_s = engine._physics.free[link] / 1024 * STEP_S
+            driving_s = min(free_s, until_s - entry_s) if left else free_s
+            last = int(np.ceil(end_s / every_s)) - 1
+            sums[link, min(int(entry_s // every_s), last)][0] += 1
+            if left:
+                sums[link, min(int(until_s // every_s), last)][[1, 5]] += 1, until_s - entry_s
+            ends = np.arange(entry_s, until_s, 0.01)
+            middles = np.minimum(ends + 0.005, until_s)
+            widths = np.minimum(ends + 0.01, until_s) - ends
+            moving = middles - entry_s < driving_s
+            for interval in np.unique(middles // every_s).astype(int):
+                here = middles // every_s == interval
+                driven_m = (widths * moving)[here].sum() / driving_s * engine.length_m[link]
+                sums[link, interval][2:5] += widths[here].sum(), (widths * ~moving)[here].sum(), driven_m
+    return sums
+
+
+@pytest.mark.parametrize("every_s", [60.0, 97.5])
+def test_sums_are_those_of_single_vehicles(engines, every_s):
+    table = by_interval(engines[0], every_s)
+    expected = sums_by_hand(engines[0], every_s, 700.0)
+    seconds = (table["to_s"] - table["from_s"]).to_numpy()
+    assert table["to_s"].max() == 700.0
+    for row, lasts in zip(table.itertuples(), seconds, strict=True):
+        entered, left, occupied, queued, driven, travel = expected.pop((row.link, int(row.from_s / every_s)))
+        assert (row.entered, row.left) == (entered, left)
+        tolerance = 0.02 * (
+            entered + left + occupied / lasts + 1
+        )  # steps of 0.01 s at both ends of each vehicle's time
+        assert row.occupied_s == pytest.approx(occupied, abs=tolerance)
+        assert row.queue_vehicles * lasts == pytest.approx(queued, abs=tolerance)
+        assert row.mean_speed_mps * row.occupied_s == pytest.approx(driven, abs=7.0 * tolerance, nan_ok=True)
+        assert row.density_vpkm == pytest.approx(1000 * row.occupied_s / lasts / engines[0].length_m[row.link])
+        assert row.travel_time_s == pytest.approx(travel / left if left else np.nan, nan_ok=True)
+    assert not expected
+
+
+def test_entered_and_left_are_what_the_engine_counts_and_both_engines_agree(engines):
+    fleet, agents = (by_interval(engine, 60.0) for engine in engines)
+    assert fleet.equals(agents)
+    totals, places = engines[0].totals(), engines[0].places()
+    assert fleet["left"].sum() == totals.link_crossings
+    on_link = np.bincount(places.link[places.state == State.ON_ROAD], minlength=len(engines[0].length_m))
+    sums = fleet.groupby("link")[["entered", "left"]].sum().reindex(range(len(on_link)), fill_value=0)
+    np.testing.assert_array_equal(sums["entered"] - sums["left"], on_link)
+    assert 0 < totals.on_road < totals.departed
+    assert fleet["queue_vehicles"].max() > 1.0
+
+
+def test_batches_do_not_change_the_result(engines, monkeypatch):
+    whole = by_interval(engines[0], 60.0)
+    monkeypatch.setattr(link_intervals, "_AT_ONCE", 100)
+    parts = by_interval(engines[0], 60.0)
+    for name in whole:
+        np.testing.assert_allclose(parts[name], whole[name], rtol=1e-9, atol=1e-9)
+
+
+def test_trips_are_those_of_the_log(engines):
+    engine, takes_part = engines[0], np.arange(500) % 3 > 0
+    driven = link_intervals.Traversals.of(engine, Clock(STEP_S))
+    trips = link_intervals.trip_table(driven, engine, Clock(STEP_S), takes_part)
+    totals, places = engine.totals(), engine.places()
+    assert len(trips) == totals.departed
+    assert trips["trip_s"].sum() == pytest.approx(totals.trip_time_s)
+    assert set(trips["state"]) == {"waiting", "on_road", "arrived"}
+    assert (trips["state"].astype(str).str.upper() == [State(state).name for state in places.state]).all()
+    assert (trips["entry_s"].isna() == (places.state == State.WAITING)).all()
+    assert (trips["arrival_s"].isna() == (places.state != State.ARRIVED)).all()
+    for vehicle in (0, 123, len(trips) - 1):
+        route = engine.routes.of(vehicle)
+        assert trips["route_length_m"][vehicle] == pytest.approx(engine.length_m[route].sum())
+        assert trips["free_flow_s"][vehicle] == pytest.approx((engine._physics.free[route] / 1024 * STEP_S).sum())
+    assert (trips["trip_s"].dropna() >= trips["free_flow_s"][trips["trip_s"].notna()] - STEP_S).all()
+    assert (trips["takes_part"] == takes_part[: len(trips)]).all()
+
+
+def test_the_log_must_be_of_every_vehicle(engines):
+    whole = engines[0]
+    part = Fleet(whole._road_links, whole._physics, whole.trips, whole.routes, clock=Clock(STEP_S), record_entries=2)
+    with pytest.raises(ValueError, match="record_entries = 2"):
+        link_intervals.Traversals.of(part, Clock(STEP_S))
+
+
+def test_a_run_has_both_tables_if_they_are_requested(tmp_path):
+    result = run("tiny", overrides=["report.link_interval_s=120"])
+    assert result.links["left"].sum() == result.record.link_crossings
+    assert len(result.trips) == result.record.traffic.departed[-1]
+    saved = type(result).load(result.save(tmp_path / "run"))
+    assert saved.links.equals(result.links)
+    assert run("tiny").links is None
+
+
+def test_engines_without_a_log_of_entries_are_refused():
+    with pytest.raises(ScenarioError, match=r"report\.link_interval_s: needs traffic\.engine fleet or agents"):
+        load("tiny", overrides=["report.link_interval_s=120", 'traffic={engine="trace", files="data:none.csv"}'])
