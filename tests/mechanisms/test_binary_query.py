@@ -14,7 +14,7 @@ from mechanisms.local.common.packed_bits import AnswerReports
 from mechanisms.local.common.protocol_mechanism import LinearEstimator
 from mechanisms.local.common.response_counts import ResponseCounts, check_where
 from mechanisms.local.mechanism import NotEstimableError
-from mechanisms.protocols import Protocol, Tallies, best_estimator, combined_estimator
+from mechanisms.protocols import Protocol, Tallies, combined_estimator
 from mechanisms.protocols.protocol import BinaryQuery
 from mechanisms.protocols.published import remainder
 
@@ -35,12 +35,6 @@ def test_packing_and_unpacking_are_inverse(n, cells, outputs, seed):
         expected = (rows[:, :, np.newaxis] == np.arange(outputs)).sum(axis=0)
         np.testing.assert_array_equal(reports.count(check_where(where, devices=n)), expected)
     np.testing.assert_array_equal(reports.one_hot().sum(axis=2), np.ones((n, cells)))
-
-
-def test_answers_about_a_thousand_cells_take_two_bits_each():
-    reports = AnswerReports.from_dense(np.zeros((1000, 1000), dtype=np.uint8), 3)
-    assert reports.nbytes == 1000 * 2 * 16 * 8
-    assert repr(reports) == "<AnswerReports of 1000 devices about 1000 cells, 3 outputs>"
 
 
 def test_invalid_answer_reports_are_refused():
@@ -117,37 +111,3 @@ def test_statistics_that_do_not_determine_the_target_have_no_combination():
     for estimator in ("yes", "no", "silent", "best"):
         with pytest.raises(NotEstimableError, match=r"^SampledResponse cannot be estimated: "):
             dataclasses.replace(alike, estimator=estimator).std_error(np.array([1, 1]))
-
-
-@settings(deadline=None)
-@given(
-    distributions=st.lists(st.lists(st.floats(0.05, 1.0), min_size=3, max_size=3), min_size=2, max_size=2),
-    share=st.floats(0.01, 0.99),
-    seed=st.integers(0, 2**32),
-)
-def test_no_unbiased_weights_have_less_variance(distributions, share, seed):
-    """Compared with every other choice of unbiased weights, which form a line, and with the closed form."""
-    p, q = (np.array(distribution) / sum(distribution) for distribution in distributions)
-    if np.abs(p - q).max() < 0.02:
-        return
-    laws = [[Fraction(float(x)) for x in law] for law in (q, p)]
-    kinds = {
-        kind: {output: x / sum(law) for output, x in zip("abc", law, strict=True)}
-        for kind, law in zip(("no", "yes"), laws, strict=True)
-    }
-    people = {"yes": round(share * 10**9), "no": 10**9 - round(share * 10**9)}
-    tallies = Tallies.by_round(Protocol.from_laws("three outputs", kinds))
-    best = LinearEstimator.of(best_estimator(tallies, "yes", population=people))
-    mixed = share * p + (1 - share) * q
-    gram = np.array([[p @ (p / mixed), p @ (q / mixed)], [p @ (q / mixed), q @ (q / mixed)]])
-    least = np.linalg.inv(gram)[0, 0] - share
-
-    def variance(weights):
-        spread = share * (weights**2 @ p - (weights @ p) ** 2) + (1 - share) * (weights**2 @ q - (weights @ q) ** 2)
-        return float(spread)
-
-    weights = best.weights[0]
-    assert variance(weights) == pytest.approx(least, rel=1e-6)
-    free = np.cross(p, q)  # preserves both conditions
-    for step in np.random.default_rng(seed).normal(size=5):
-        assert variance(weights + step * free) >= least * (1 - 1e-9)

@@ -8,9 +8,8 @@ import pytest
 from mechanisms.privacy.binomial import mass_above, mass_at, mass_up_to
 
 
-@pytest.mark.fast_cases(10)
-@pytest.mark.parametrize("n", [0, 1, 2, 15, 16, 17, 300])
-@pytest.mark.parametrize("p", [0.0, 1e-6, 0.05, 0.45, 0.5, 1.0])
+@pytest.mark.parametrize("n", [0, 1, 15, 16, 300])
+@pytest.mark.parametrize("p", [0.0, 1e-6, 0.45, 1.0])
 def test_masses_and_tails_are_exact(n, p):
     share = Fraction(p)
     masses = [comb(n, k) * share**k * (1 - share) ** (n - k) for k in range(n + 1)]

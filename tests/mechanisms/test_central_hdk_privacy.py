@@ -24,8 +24,8 @@ from mechanisms.privacy.laplace_noise import (
 from mechanisms.privacy.subsampling import population_privacy, sample_privacy
 
 
-@pytest.mark.parametrize("share", [1e-30, 1e-6, 0.0101, 0.3, 0.999999, 1.0])
-@pytest.mark.parametrize("epsilon", [1e-300, 1e-17, 1e-9, 0.1, 1.0, 39.9, 40.1, 300.0, 2000.0])
+@pytest.mark.parametrize("share", [1e-30, 0.0101, 0.999999])
+@pytest.mark.parametrize("epsilon", [1e-300, 1e-9, 1.0, 39.9, 40.1, 2000.0])
 def test_theorem_1_is_accurate_to_the_last_digits(epsilon, share):
     with localcontext() as context:
         context.prec = 1100
@@ -87,9 +87,9 @@ def integrated(p_parts, q_parts, epsilon):
     return float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum())
 
 
-@pytest.mark.parametrize("log_ratio", [0.0, 0.4, -0.4, 1.5, -1.5])
-@pytest.mark.parametrize("shift", [0.0, 0.7, 3.0])
-@pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.2])
+@pytest.mark.parametrize("log_ratio", [0.0, 0.4, -1.5])
+@pytest.mark.parametrize("shift", [0.0, 3.0])
+@pytest.mark.parametrize("epsilon", [0.0, 1.2])
 def test_laplace_pair_delta_equals_integration(log_ratio, shift, epsilon):
     exact = float(laplace_pair_delta(log_ratio, shift, epsilon=epsilon))
     found = integrated([(1.0, 0.0, 1.0)], [(1.0, shift, math.exp(log_ratio))], epsilon)
@@ -100,8 +100,8 @@ def test_laplace_pair_delta_is_zero_at_infinite_epsilon():
     assert float(laplace_pair_delta(-0.5, 1.0, epsilon=math.inf)) == 0.0
 
 
-@pytest.mark.parametrize("epsilon", [0.05, 1.0, 7.5, 13.0, 30.0, 50.0])
-@pytest.mark.parametrize("delta", [0.5, 1e-3, 1e-6, 1e-12])
+@pytest.mark.parametrize("epsilon", [0.05, 13.0, 50.0])
+@pytest.mark.parametrize("delta", [0.5, 1e-6, 1e-12])
 def test_smoothing_keeps_every_pair_within_delta(epsilon, delta):
     xi = smoothing(epsilon=epsilon, delta=delta)
     assert 0.0 < xi <= printed_smoothing(epsilon=epsilon, delta=delta) * (1 + 1e-12)
@@ -142,20 +142,6 @@ def test_mean_claim_is_exact_on_the_worst_population(share):
         assert release.claim().delta(epsilon) >= claim.delta(epsilon) - 1e-15
     assert claim.delta(1.0) == 0.0
     assert claim.kind == "exact"
-
-
-def test_mean_claim_holds_on_random_populations():
-    rng = np.random.default_rng(6)
-    release = LaplaceMean(epsilon=0.7, lower=0.0, upper=1.0, sample=0.5)
-    for _ in range(8):
-        values = rng.uniform(0.0, 1.0, 4)
-        other = values.copy()
-        other[0] = rng.uniform()
-        mixtures = [
-            [(1 / 6, float(one.mean()), release.noise_scale(4)) for one in subsets(of, 2)] for of in (values, other)
-        ]
-        for epsilon in (0.0, 0.4):
-            assert integrated(*mixtures, epsilon) <= release.claim(devices=4).delta(epsilon) + 1e-9
 
 
 def test_mean_claim_over_queries():
@@ -207,8 +193,8 @@ def test_median_claim_holds_on_neighbouring_populations(share):
     assert release.claim().delta(4.0) < four.delta(4.0) < 4 * release.claim().delta(1.0)
 
 
-@pytest.mark.parametrize("sampling", [1.0, 0.4, 0.05])
-@pytest.mark.parametrize("crowd", [1, 2, 7])
+@pytest.mark.parametrize("sampling", [1.0, 0.4])
+@pytest.mark.parametrize("crowd", [1, 7])
 def test_counts_claim_by_brute_force(sampling, crowd):
     release = LaplaceCounts(epsilon=0.9, sampling=sampling)
     alpha = math.exp(-release.sample_epsilon)
@@ -230,16 +216,6 @@ def test_counts_claim_by_brute_force(sampling, crowd):
         likely = (p > 1e-250) & (q > 1e-250)
         assert np.abs(np.log(p[likely] / q[likely])).max() == pytest.approx(0.9, rel=1e-9)
     assert claim.delta(0.9) == 0.0
-
-
-def test_move_between_cells_doubles_the_count_epsilon():
-    release = LaplaceCounts(epsilon=0.5)
-    alpha = math.exp(-0.5)
-    k = np.arange(-80, 82)
-    there, gone = (alpha ** np.abs(k - at) * (1 - alpha) / (1 + alpha) for at in (1, 0))
-    ratio = np.log(np.multiply.outer(there, gone) / np.multiply.outer(gone, there))
-    assert np.abs(ratio).max() == pytest.approx(1.0)
-    assert "twice" in release.claim(crowd=None).basis
 
 
 def test_counts_claim_over_queries_by_brute_force():

@@ -10,7 +10,7 @@ from mechanisms.central import CountRelease, LaplaceCounts, LaplaceMean, SmoothM
 from mechanisms.parameter import ParameterError
 
 SPEEDS = np.random.default_rng(8).lognormal(2.3, 0.4, 151)
-REPEATS = 6000
+REPEATS = 2500
 
 
 def value_releases(sample):

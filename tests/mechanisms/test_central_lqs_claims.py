@@ -18,7 +18,6 @@ from mechanisms.privacy import (
     strongly_safe_delta,
     worst_crowd_delta,
 )
-from mechanisms.privacy.binomial import mass_above, mass_up_to
 from mechanisms.privacy.subsampling import SafeDelta
 
 EPSILONS = (0.0, 0.05, 0.3, 0.7, 1.0, 2.0)
@@ -206,35 +205,6 @@ def test_theorem_5_is_accurate_down_to_1e_300(k, sampling, epsilon):
     assert abs(Fraction(computed) / exact - 1) < Fraction(1, 10**9)
     worst = worst_crowd_delta(k=k, sampling=sampling, epsilon=epsilon)
     assert 0.0 < worst <= computed
-
-
-@pytest.mark.parametrize(
-    ("least", "n", "p"),
-    [
-        (250, 286, 0.05),
-        (165, 197, 0.01),
-        (158, 195, 0.01),
-        (511, 546, 0.2),
-        (597, 609, 0.3),
-        (30, 100, 0.2),
-        (90, 90, 0.5),
-    ],
-    ids=str,
-)
-def test_tails_are_accurate_on_both_sides(least, n, p):
-    exact = exact_tail(least, n, p)
-    assert abs(Fraction(float(mass_above(least - 1, n, p))) / exact - 1) < Fraction(1, 10**9)
-    mirrored = exact_tail(least, n, 1 - (1 - p))
-    assert abs(Fraction(float(mass_up_to(n - least, n, 1 - p))) / mirrored - 1) < Fraction(1, 10**9)
-
-
-def test_array_tails_equal_single_tails():
-    least, n = np.array([10, 250, 0, 287, 286]), np.array([20, 286, 5, 286, 286])
-    tails = mass_above(least - 1, n, 0.05)
-    single = [float(mass_above(int(j) - 1, int(m), 0.05)) for j, m in zip(least, n, strict=True)]
-    np.testing.assert_allclose(tails, single, rtol=1e-12)
-    assert tails[2] == 1.0
-    assert tails[3] == 0.0
 
 
 @given(st.integers(1, 60), st.floats(0.01, 0.6), st.floats(0.0, 3.0), st.floats(0.0, 2.0))

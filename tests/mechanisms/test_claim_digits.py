@@ -23,7 +23,7 @@ from mechanisms.privacy import Report, Shuffled
 from mechanisms.privacy.shuffled import ClonesDelta
 
 DIGITS = 1e-12
-EPSILONS = (1e-6, 1e-4, 0.01, 0.1, 1.0, 3.0, 10.0, 20.0, 37.0, 40.0, 50.0)
+EPSILONS = (1e-6, 0.01, 1.0, 10.0, 40.0, 50.0)
 SHARES = (0.0, 0.1, 0.5, 0.9)
 
 
@@ -114,7 +114,7 @@ def test_claims_of_one_report_with_a_stated_epsilon(kind):
         assert kind(cells=4, epsilon=e).claim(Shuffled(1, 5)).epsilon == e
 
 
-@pytest.mark.parametrize("small", [1e-9, 1e-6, 0.01, 0.4])
+@pytest.mark.parametrize("small", [1e-9, 0.01])
 @pytest.mark.parametrize("cells", [1, 3])
 def test_claims_with_small_truth_probabilities(cells, small):
     """Randomized response with rare truthful answers, and binary Sampling Privacy with rare sampling."""
@@ -164,7 +164,7 @@ def blanket_delta(devices, cells, local, epsilon):
     return delta
 
 
-@pytest.mark.parametrize("devices", [1, 2, 7])
+@pytest.mark.parametrize("devices", [1, 2, 5])
 def test_claims_of_shuffled_reports(devices):
     for e, share in itertools.product(EPSILONS, SHARES):
         assert close(ClonesDelta(devices, e)(share * e), clones_delta(devices, e, share * e))
@@ -175,7 +175,7 @@ def test_claims_of_shuffled_reports(devices):
 
 
 @pytest.mark.parametrize("sampling", [1e-9, 1e-6, 1e-3, 0.3])
-@pytest.mark.parametrize("queries", [2, 3, 40])
+@pytest.mark.parametrize("queries", [2, 40])
 def test_composition_is_never_above_basic_composition(sampling, queries):
     """A grid of losses has an error of about T·1e-4, which exceeds tiny losses."""
     made = [

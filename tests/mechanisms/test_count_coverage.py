@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
-from conformance_cases import GOOD
 from ldp_baseline_cases import BY_EPSILON
 from scipy.stats import binom, hypergeom
 
-from mechanisms.local import BinarySamplingPrivacy, NoPrivacy, RandomizedResponse, SamplingPrivacy
-from mechanisms.local.distributed_laplace import DistributedLaplace
+from mechanisms.local import NoPrivacy, RandomizedResponse, SamplingPrivacy
 
 LOSSES = (0.0, 0.05, 0.2, 0.5)
 OCCUPANCIES = range(6)
@@ -44,7 +42,7 @@ ONE_ROUND = {
 
 
 @pytest.mark.parametrize("name", ONE_ROUND)
-@pytest.mark.parametrize("devices", [20, 60, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("devices", [20, 60])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_one_round_intervals_cover_at_small_occupancies(name, devices, loss):
     counted = counted_of(devices, loss)
@@ -84,7 +82,7 @@ def test_frequency_oracle_intervals_cover_with_many_cells(kind, loss):
         np.testing.assert_array_equal(own.upper[:5], estimate.upper[1:6])
 
 
-@pytest.mark.parametrize("losses", [(0.0, 0.2), (0.05, 0.05), (0.2, 0.05), (0.5, 0.5)])
+@pytest.mark.parametrize("losses", [(0.0, 0.2), (0.2, 0.05)])
 @pytest.mark.parametrize("blank", [0.002, 0.05])
 def test_sampling_privacy_intervals_cover_under_loss(losses, blank):
     """All blanks B and sampled S, then the received part of each in either round: hypergeometric and independent."""
@@ -111,47 +109,3 @@ def test_sampling_privacy_intervals_cover_under_loss(losses, blank):
         assert masses.sum() > 1.0 - 1e-6
         covered = ((estimate.lower <= truth) & (truth <= estimate.upper)).reshape(many, many)
         assert (masses * covered).sum() >= NOMINAL * masses.sum() - 1e-9, truth
-
-
-def coverage(mechanism, truth, *, losses, devices, repeats, rng):
-    """Share of intervals of cell 1 that contain the count, with independent loss of each device."""
-    held = 0
-    vectors = np.zeros(devices, dtype=np.int32)
-    vectors[:truth] = 1
-    vectors[truth:] = rng.integers(0, mechanism.cells + 1, devices - truth) * (mechanism.cells > 1)
-    vectors[truth:][vectors[truth:] == 1] = 0
-    for _ in range(repeats):
-        coins = mechanism.toss(mechanism.enrol(devices, rng=rng), rng=rng)
-        masks = [rng.random(devices) >= loss for loss in losses]
-        counts = [mechanism.tally(mechanism.answer(r + 1, vectors, coins), mask) for r, mask in enumerate(masks)]
-        counted = [int(mask.sum()) for mask in masks]
-        estimate = mechanism.estimate(np.stack(counts), counted=counted, asked=[devices] * mechanism.rounds)
-        held += int(estimate.lower[0] <= truth <= estimate.upper[0])
-    return held
-
-
-ESTIMABLE = [name for name in GOOD if not name.startswith("SamplingAndNoise")]
-MANY = {
-    "sampling, 1000 cells": SamplingPrivacy(cells=1000, sampling=0.45),
-    "refreshed, 1000 cells": SamplingPrivacy(cells=1000, sampling=0.45, refresh=0.3),
-    "binary sampling, 1000 cells": BinarySamplingPrivacy(cells=200, sampling=0.45, blank_zero=0.5),
-    "k-ary, 1000 cells": BY_EPSILON["k-ary"](cells=1000, epsilon=8.0),
-    "Laplace shares, short": DistributedLaplace(cells=3, epsilon=1.0, devices=60),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "loss", [loss if loss in {0.0, 0.2} else pytest.param(loss, marks=pytest.mark.thorough) for loss in LOSSES]
-)
-@pytest.mark.parametrize("name", [*ESTIMABLE, *MANY])
-def test_every_mechanism_covers_at_small_occupancies(name, loss):
-    mechanism = (GOOD | MANY)[name]
-    rng, repeats = np.random.default_rng([int(100 * loss), len(name)]), 100
-    cases = [(truth, devices) for truth in (0, 1, 3, 5) for devices in (20, 120)]
-    comparisons = len(cases) * len(LOSSES) * len([*ESTIMABLE, *MANY])
-    # A correct interval fails one of all comparisons in a thousand runs.
-    least = binom.ppf(1e-3 / comparisons, repeats, NOMINAL)
-    for truth, devices in cases:
-        held = coverage(mechanism, truth, losses=[loss] * mechanism.rounds, devices=devices, repeats=repeats, rng=rng)
-        assert held >= least, (truth, devices, held / repeats)

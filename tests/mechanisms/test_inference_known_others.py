@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from inference_cases import answers_of, uneven_prior
-from mechanism_statistics import FAMILY
-from scipy.stats import binom, chi2, multinomial
+from inference_cases import uneven_prior
+from scipy.stats import binom, multinomial
 
 from mechanisms.inference.bayes_success import guess_success
 from mechanisms.inference.dropout import dropped_others_success, released_twice_success
@@ -17,14 +16,6 @@ from mechanisms.inference.report_law import NoLikelihoodError
 from mechanisms.local import KRandomizedResponse, SamplingPrivacy
 from mechanisms.parameter import ParameterError
 from mechanisms.privacy import released_differences_delta
-from mechanisms.privacy.audit import clopper_pearson
-
-TRIALS = 40_000
-
-
-def check_rate(hits, theory, comparisons=20):
-    low, high = clopper_pearson(int(np.sum(hits)), len(hits), alpha=FAMILY / (2 * comparisons))
-    assert low <= theory <= high, (float(np.mean(hits)), theory)
 
 
 def last_device(mechanism, cell, crowd, shown, *, k=None, rounds=(), read=()):
@@ -75,32 +66,12 @@ def test_guess_and_success_from_a_difference_equal_enumeration(n, beta, k):
     assert success == pytest.approx((1 + variation) / 2, rel=1e-9)
 
 
-def test_difference_success_of_several_crowds():
-    crowds = np.array([1, 2, 50, 10**6])
-    found = difference_guess_success(crowd=crowds, sampling=0.45)
-    assert found.shape == (4,)
-    assert found[0] == pytest.approx((1 + 0.45) / 2)
-    assert (np.diff(found) < 0).all()
-    assert (difference_guess_success(crowd=crowds, sampling=0.45, k=10)[:2] == 0.5).all()
-
-
 def test_impossible_differences_are_uninformative():
     assert not guess_in_cell(np.array([-1, 9]), crowd=np.array([5, 5]), sampling=0.3).any()
     sure = guess_in_cell(np.array([3, 4, 5]), crowd=np.array([5, 5, 5]), sampling=1.0)
     assert sure.tolist() == [False, False, True]
     # Suppressed although 45,000 are expected: outside every cell, if either.
     assert not guess_in_cell(0, crowd=np.array([10**5]), sampling=0.45, k=20).any()
-
-
-def test_thresholds_of_several_cells():
-    """One threshold per cell; a threshold of 0 or less suppresses nothing."""
-    crowds, thresholds, shown = np.array([5, 5, 9, 9]), np.array([0, 3, -2, 20]), np.array([1, 1, 4, 4])
-    keys = {"sampling": 0.3, "crowd": crowds}
-    together = guess_in_cell(shown, k=thresholds, **keys), difference_guess_success(k=thresholds, **keys)
-    for row, (crowd, k) in enumerate(zip(crowds, thresholds, strict=True)):
-        given = {"crowd": crowd, "sampling": 0.3, "k": k if k > 0 else None}
-        assert guess_in_cell(shown[row], **given)[0] == together[0][row]
-        assert difference_guess_success(**given)[0] == together[1][row]
 
 
 REFRESHED = {
@@ -125,7 +96,7 @@ def pairs_of(mechanism):
 
 
 @pytest.mark.parametrize("name", sorted(REFRESHED))
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1])
 def test_dropped_others_success_equals_enumeration(name, seed):
     mechanism, prior = REFRESHED[name], uneven_prior(4, seed)
     pairs = pairs_of(mechanism)
@@ -168,32 +139,6 @@ def test_crowd_in_round_one_hides_the_pair_of_reports(name):
     assert found[-1] == pytest.approx(alone, abs=2e-3)
 
 
-def test_dropped_target_success_equals_simulation():
-    """Simulated releases without the target's second report, or with the target and without it."""
-    mechanism, rng = REFRESHED["paper"], np.random.default_rng(33)
-    others, prior = np.array([2, 0, 5]), uneven_prior(4, 8)
-    crowd = np.repeat(np.arange(1, 4, dtype=np.int32), others)
-    targets = rng.choice(4, size=TRIALS // 4, p=prior).astype(np.int32)
-    truth = np.concatenate([np.tile(crowd, (len(targets), 1)), targets[:, np.newaxis]], axis=1)
-    ((first, second),) = answers_of(mechanism, truth.ravel(), (1, 2), rng=rng)
-    shape = (len(targets), len(crowd) + 1, 4)
-    one, two = mechanism.encode(first).reshape(shape), mechanism.encode(second).reshape(shape)
-    full, without = (two - one).sum(axis=1)[:, 1:], (two - one)[:, :-1].sum(axis=1)[:, 1:]
-    own = full - without
-    shown = own.argmax(axis=1) + 1
-    silent = np.append(prior[0], (1 - mechanism.sampling) * prior[1:]).argmax()
-    check_rate(np.where(own.max(axis=1) == 1, shown, silent) == targets, released_twice_success(mechanism, prior))
-    # From one release without the target's second report the guess is the prior's, whatever was released.
-    released = two[:, :-1].sum(axis=1)[:, 1:] - one.sum(axis=1)[:, 1:]
-    _, group = np.unique(released, axis=0, return_inverse=True)
-    sums = np.zeros((group.max() + 1, 4))
-    np.add.at(sums, (group.reshape(-1), targets), 1.0)
-    expected = sums.sum(axis=1, keepdims=True) * prior
-    large = expected.min(axis=1) > 5
-    statistic = float(((sums - expected) ** 2 / expected)[large].sum())
-    assert chi2.sf(statistic, 3 * int(large.sum())) > FAMILY
-
-
 def test_invalid_drop_outs_are_refused():
     prior = uneven_prior(4)
     with pytest.raises(ParameterError, match="first_round"):
@@ -207,12 +152,12 @@ def test_invalid_drop_outs_are_refused():
 @pytest.mark.parametrize(
     "mechanism", [SamplingPrivacy(cells=3, sampling=0.37, blank_zero=0.2), SamplingPrivacy(cells=2, sampling=0.6)]
 )
-@pytest.mark.parametrize("n", [1, 2, 5, 9])
+@pytest.mark.parametrize("n", [1, 5])
 def test_own_reports_with_difference_equal_enumeration(mechanism, rounds, n):
     """Whether the device is in cell 2 or outside, from some of its reports and a cell's difference, by enumeration."""
     beta, cell = mechanism.sampling, 2
     pairs = [((blank, blank), mass) for blank, mass in enumerate(mechanism.blanks.tolist())]
-    for k in (None, 1, 2, 6, 12):
+    for k in (None, 1, 6):
         distributions = []
         for truth in (cell, 0):
             distribution = {}
@@ -239,7 +184,7 @@ def test_own_reports_with_difference_equal_enumeration(mechanism, rounds, n):
 
 
 @pytest.mark.parametrize("noise", [None, (0.2, 0.6, 0.2)])
-@pytest.mark.parametrize(("inside", "outside"), [(0, 0), (1, 0), (0, 2), (2, 3)])
+@pytest.mark.parametrize(("inside", "outside"), [(0, 0), (2, 3)])
 @pytest.mark.parametrize(("p", "q"), [(0.7, 0.2), (1.0, 0.0), (0.5, 0.1)])
 def test_guess_and_success_from_a_sum_of_bits_equal_enumeration(p, q, inside, outside, noise):
     others = np.convolve(binom.pmf(np.arange(inside + 1), inside, p), binom.pmf(np.arange(outside + 1), outside, q))

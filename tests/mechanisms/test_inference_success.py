@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from inference_cases import (
     ALL,
     SMALL,
-    answers_of,
     brute_force,
     protocol_matrix,
     simulated_guess_success,
@@ -22,7 +21,6 @@ from mechanism_statistics import FAMILY, z_bound
 from reference_divergences import linked_guess_success
 
 from mechanisms.inference.bayes_success import guess_success, sampled_guess_success, sampled_posterior
-from mechanisms.inference.likelihood import guess_cells
 from mechanisms.inference.unary import CellLaw
 from mechanisms.local import (
     AnonymizedDeniable,
@@ -42,7 +40,9 @@ from mechanisms.parameter import ParameterError
 from mechanisms.privacy.audit import clopper_pearson
 from mechanisms.protocols import binary_sampling_privacy, sampled_response, sampling_privacy
 
-VIEWS = [(name, rounds, queries) for name in sorted(ALL) for rounds in views_of(ALL[name]) for queries in (1, 3)]
+VIEWS = [(name, views_of(ALL[name])[-1], queries) for name in sorted(ALL) for queries in (1, 3)]
+VIEWS += [("refresh", (2,), 3), ("deniable", (1, 3), 3), ("binary sampling", (2,), 3)]
+few = settings(max_examples=25)
 
 
 def truths(weights):
@@ -61,7 +61,7 @@ def test_success_theory_equals_simulation(name, rounds, queries):
     mechanism = ALL[name]
     prior = uneven_prior(mechanism.cells + 1, 3)
     theory = guess_success(mechanism, rounds, prior, queries)
-    trials = 20_000 if mechanism.cells < 10 else 3_000
+    trials = 8_000 if mechanism.cells < 10 else 1_000
     rng = np.random.default_rng(17)
     mean, std_error = simulated_guess_success(mechanism, rounds, prior, trials=trials, rng=rng, queries=queries)
     if theory is None:
@@ -74,20 +74,7 @@ def test_success_theory_equals_simulation(name, rounds, queries):
     assert abs(mean - theory) < slack, (mean, std_error, theory)
 
 
-@pytest.mark.parametrize("name", ["sampling", "k-ary, 3 cells", "OUE, 3 cells", "subset, 3 cells", "Hadamard, 3 cells"])
-def test_number_of_hits_is_within_clopper_pearson(name):
-    """Counts correct guesses instead of posterior probabilities."""
-    mechanism, rng = SMALL[name], np.random.default_rng(5)
-    prior = uneven_prior(mechanism.cells + 1, 4)
-    truth = rng.choice(len(prior), size=50_000, p=prior).astype(np.int32)
-    rounds = tuple(range(1, mechanism.rounds + 1))
-    (reports,) = answers_of(mechanism, truth, rounds, rng=rng)
-    guesses, sure = guess_cells(mechanism, reports, prior, rng=rng)
-    low, high = clopper_pearson(int((guesses == truth).sum()), len(truth), alpha=FAMILY / 10)
-    assert low < guess_success(mechanism, rounds, prior) < high
-    assert low < sure.mean() < high
-
-
+@few
 @given(prior=priors(4), refresh=st.sampled_from(["0", "3/10", "1"]), rounds=st.sampled_from([(1,), (2,), (1, 2)]))
 def test_sampling_privacy_success_equals_its_table(prior, refresh, rounds):
     shares = {"0": 0.0, "3/10": 0.3, "1": 1.0}
@@ -100,6 +87,7 @@ def test_sampling_privacy_success_equals_its_table(prior, refresh, rounds):
         assert found == pytest.approx(brute_force(matrix, prior, queries), rel=1e-11)
 
 
+@few
 @given(prior=priors(5))
 def test_linked_success_equals_the_published_formula(prior):
     mechanism = SamplingPrivacy(cells=4, sampling=0.45, blank_zero=0.07)
@@ -115,6 +103,7 @@ def test_linked_success_equals_the_published_formula(prior):
     assert guess_success(mechanism, (1, 2), prior, times) == pytest.approx(expected, rel=1e-11)
 
 
+@few
 @given(prior=priors(2), rounds=st.sampled_from([(1,), (2,), (1, 2)]), queries=st.integers(1, 3))
 def test_binary_sampling_success_equals_its_table(prior, rounds, queries):
     protocol = binary_sampling_privacy(sampling="3/10", blank_zero="3/5")
@@ -123,6 +112,7 @@ def test_binary_sampling_success_equals_its_table(prior, rounds, queries):
     assert guess_success(mechanism, rounds, prior, queries) == pytest.approx(expected, rel=1e-11)
 
 
+@few
 @given(prior=priors(2), queries=st.integers(1, 4))
 def test_sampled_response_success_equals_its_table(prior, queries):
     protocol = sampled_response(sampling="3/5", first_coin="7/10", second_coin="2/5")
@@ -131,6 +121,7 @@ def test_sampled_response_success_equals_its_table(prior, queries):
     assert guess_success(mechanism, None, prior, queries) == pytest.approx(expected, rel=1e-11)
 
 
+@few
 @given(prior=priors(4), epsilon=st.floats(0.01, 8), queries=st.integers(1, 3))
 def test_unary_success_equals_enumeration_of_bits(prior, epsilon, queries):
     mechanism = OptimisedUnary(cells=3, epsilon=epsilon)
@@ -139,8 +130,8 @@ def test_unary_success_equals_enumeration_of_bits(prior, epsilon, queries):
     assert found == pytest.approx(brute_force(matrix, prior, queries), rel=1e-11)
 
 
+@few
 @given(prior=priors(3), queries=st.integers(1, 4), kind=st.sampled_from(["optimised", "symmetric"]))
-@settings(max_examples=40)
 def test_memoised_success_equals_enumeration_of_histories(prior, queries, kind):
     """Permanent bits enumerated, and for each every history of flips."""
     mechanism = LongitudinalUnary(cells=2, epsilon_permanent=2.0, epsilon_first=1.0, permanent=kind)
@@ -158,6 +149,7 @@ def test_memoised_success_equals_enumeration_of_histories(prior, queries, kind):
     assert found == pytest.approx(brute_force(matrix, prior), rel=1e-11)
 
 
+@few
 @given(prior=priors(6), size=st.integers(1, 5), epsilon=st.floats(0.01, 10))
 def test_subset_selection_success_equals_enumeration(prior, size, epsilon):
     mechanism = SubsetSelection(cells=5, epsilon=epsilon, size=size)
@@ -169,6 +161,7 @@ def test_subset_selection_success_equals_enumeration(prior, size, epsilon):
     assert guess_success(mechanism, None, prior) == pytest.approx(brute_force(matrix, prior), rel=1e-11)
 
 
+@few
 @given(prior=priors(10), epsilon=st.floats(0.01, 10))
 def test_hadamard_success_equals_enumeration(prior, epsilon):
     mechanism = HadamardResponse(cells=9, epsilon=epsilon)
@@ -177,6 +170,7 @@ def test_hadamard_success_equals_enumeration(prior, epsilon):
     assert guess_success(mechanism, None, prior) == pytest.approx(brute_force(matrix, prior), rel=1e-11)
 
 
+@few
 @given(prior=priors(4), epsilon=st.floats(0.01, 10), queries=st.integers(1, 4))
 def test_k_ary_success_equals_enumeration(prior, epsilon, queries):
     mechanism = KRandomizedResponse(cells=3, epsilon=epsilon)
@@ -185,6 +179,7 @@ def test_k_ary_success_equals_enumeration(prior, epsilon, queries):
     assert found == pytest.approx(brute_force(matrix, prior, queries), rel=1e-10)
 
 
+@few
 @given(prior=priors(2), epsilon=st.floats(0.05, 10), buckets=st.integers(2, 50))
 def test_local_hashing_success_with_one_cell(prior, epsilon, buckets):
     """Two symbols' buckets are independent: equal with 1/g, otherwise a pair of different buckets among g."""
@@ -198,8 +193,8 @@ def test_local_hashing_success_with_one_cell(prior, epsilon, buckets):
     assert guess_success(mechanism, None, prior) == pytest.approx(brute_force(matrix, prior), rel=1e-8)
 
 
+@few
 @given(prior=priors(3), epsilon=st.floats(0.5, 4))
-@settings(max_examples=30)
 def test_laplace_success_equals_its_distribution(prior, epsilon):
     """The distribution of a share from its two negative binomials."""
     from scipy.stats import nbinom  # noqa: PLC0415 - half a second, for this test only
@@ -212,14 +207,6 @@ def test_laplace_success_equals_its_distribution(prior, epsilon):
     shifted = np.array([distribution[x - 1] for x in range(-reach, reach + 1)])
     matrix = np.array([np.outer(f, f).ravel(), np.outer(shifted, f).ravel(), np.outer(f, shifted).ravel()])
     assert guess_success(mechanism, None, prior) == pytest.approx(brute_force(matrix, prior), rel=1e-10)
-
-
-def test_round_one_gains_exactly_nothing():
-    prior = uneven_prior(4)
-    for name, mechanism in SMALL.items():
-        if "sampling" in name and mechanism.cells == 3 and mechanism.rounds == 2:
-            assert guess_success(mechanism, (1,), prior) == prior.max()
-            assert guess_success(mechanism, (1,), prior, 50) == prior.max()
 
 
 def test_success_does_not_fall_with_more_queries_or_rounds():

@@ -127,8 +127,8 @@ def test_sparse_vectors_keep_their_entries():
         SparseVectors(csr_array(np.zeros((2, 2))))
 
 
-@pytest.mark.parametrize("share", [1e-9, 1e-6, 0.01, 0.5, 0.9, 0.999])
-@pytest.mark.parametrize("decay", [0.02, 0.5, 3.0, 25.0])
+@pytest.mark.parametrize("share", [1e-9, 0.01, 0.5, 0.999])
+@pytest.mark.parametrize("decay", [0.02, 3.0, 25.0])
 def test_partial_noise_equals_its_sum(share, decay):
     """f(k) = Σ_j p(j)·p(j + k) of the negative binomial p."""
     alpha = math.exp(-decay)
@@ -150,8 +150,8 @@ def test_partial_noise_equals_its_sum(share, decay):
     assert PartialNoise(decay, 1.0).epsilon == PartialNoise(decay, 2.0).epsilon == decay
 
 
-@pytest.mark.parametrize("decay", [5e-6, 1e-4, 5e-3])
-@pytest.mark.parametrize("share", [1e-9, 0.3, 0.5, 0.999])
+@pytest.mark.parametrize("decay", [5e-6, 5e-3])
+@pytest.mark.parametrize("share", [1e-9, 0.5, 0.999])
 def test_partial_noise_with_slow_decay(decay, share):
     """Where e^−decay is nearly 1: half and whole shares in closed form, the rest by shape and sum."""
     masses, beyond = PartialNoise(decay, share).masses(300)

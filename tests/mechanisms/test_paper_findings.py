@@ -107,7 +107,7 @@ def difference_distributions(crowd, sampling):
     return sampled_distribution(crowd, sampling), np.append(sampled_distribution(crowd - 1, sampling), 0.0)
 
 
-@pytest.mark.parametrize("crowd", range(1, 13))
+@pytest.mark.parametrize("crowd", [1, 2, 3, 7, 12])
 def test_item_3_released_differences_in_both_directions(crowd):
     """Brute force over the sampled subsets, each direction by its own formula, to 1e-12."""
     for sampling in (0.05, 0.2, 0.45, 0.7):

@@ -9,7 +9,7 @@ from scipy.stats import binom, nbinom
 from mechanisms.planning import Target, plan
 
 RELEASES = ("server_noise", "gaussian_counts", "laplace_counts", "distributed_laplace", "sample_then_suppress")
-FAST, ALL = 12, 200
+FAST, ALL = 8, 80
 
 
 def law_of(made, target):
@@ -80,7 +80,7 @@ def random_target(index):
 
 
 OTHERS = [
-    pytest.param(i, marks=[pytest.mark.slow, *([pytest.mark.thorough] if i % 3 else [])]) for i in range(FAST, ALL)
+    pytest.param(i, marks=[pytest.mark.slow, *([pytest.mark.thorough] if i % 8 else [])]) for i in range(FAST, ALL)
 ]
 
 

@@ -1,14 +1,12 @@
 """Claims against brute force: every closed form against the whole matrix of reports."""
 
-import itertools
 import math
 import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
-from reference_divergences import matrix_delta, matrix_epsilon
+from reference_divergences import matrix_epsilon
 
 from mechanisms.local import BinarySamplingPrivacy, NoPrivacy, ParameterError, RandomizedResponse, SamplingPrivacy
 from mechanisms.privacy import (
@@ -33,79 +31,6 @@ EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0, math.inf)
 def value_matrix(sampling, blanks):
     """Round two of the multi-valued form: (truths, outputs)."""
     return np.tile(blanks, (len(blanks), 1)) + sampling * np.eye(len(blanks))
-
-
-def linked_value_matrix(sampling, blanks):
-    """Both rounds of the multi-valued form, (w, w) by blank and (0, v) when sampled: (truths, outputs²)."""
-    outputs = len(blanks)
-    pairs = np.zeros((outputs, outputs, outputs))
-    for truth in range(outputs):
-        for blank in range(outputs):
-            pairs[truth, blank, blank] += blanks[blank]
-        pairs[truth, 0, truth] += sampling
-    return pairs.reshape(outputs, -1)
-
-
-def per_cell_matrix(yes, no, cells):
-    """Answers about all cells jointly, for a device outside and in each cell: (cells + 1, outputs ** cells)."""
-    rows = []
-    for truth in range(cells + 1):
-        row = np.ones(1)
-        for cell in range(1, cells + 1):
-            row = np.outer(row, yes if cell == truth else no).ravel()
-        rows.append(row)
-    return np.array(rows)
-
-
-def check_claim(claim, matrix):
-    epsilon = matrix_epsilon(matrix)
-    assert claim.kind == ("infinite" if math.isinf(epsilon) else "exact")
-    assert claim.delta_kind == "exact"
-    assert claim.epsilon == pytest.approx(epsilon, abs=1e-9)
-    for e in EPSILONS:
-        assert claim.delta(e) == pytest.approx(matrix_delta(matrix, epsilon=e), abs=1e-12)
-
-
-blank_lists = st.lists(st.sampled_from([0.0, 0.01, 0.2, 0.5, 1.0, 3.0]), min_size=2, max_size=5).filter(
-    lambda b: sum(b) > 0
-)
-
-
-@given(weights=blank_lists, sampling=st.floats(0.05, 0.95))
-def test_multi_valued_claims_equal_brute_force(weights, sampling):
-    blanks = np.array(weights) / sum(weights) * (1 - sampling)
-    mechanism = SamplingPrivacy(cells=len(blanks) - 1, sampling=sampling, blank_zero=blanks[0], blank=blanks[1:])
-    check_claim(mechanism.claim(Report(1)), np.tile(mechanism.blanks / mechanism.blanks.sum(), (len(blanks), 1)))
-    check_claim(mechanism.claim(Report(2)), value_matrix(sampling, mechanism.blanks))
-    check_claim(mechanism.claim(LinkedReports()), linked_value_matrix(sampling, mechanism.blanks))
-
-
-@given(cells=st.integers(1, 4), first=st.floats(0.05, 1.0), second=shares)
-def test_randomized_response_claims_equal_brute_force(cells, first, second):
-    mechanism = RandomizedResponse(cells=cells, first_coin=first, second_coin=second)
-    p, q = mechanism.true_yes, mechanism.false_yes
-    matrix = per_cell_matrix([(1 - first) * (1 - second), p], [1 - q, q], cells)
-    for view in (Report(1), LinkedReports()):
-        claim = mechanism.claim(view)
-        for e in EPSILONS:
-            assert claim.delta(e) == pytest.approx(matrix_delta(matrix, epsilon=e), abs=1e-12)
-        assert claim.epsilon == pytest.approx(matrix_epsilon(matrix), rel=1e-9)
-
-
-@given(cells=st.integers(1, 4), sampling=st.floats(0.05, 0.95), share=shares)
-def test_binary_sampling_claims_equal_brute_force(cells, sampling, share):
-    mechanism = BinarySamplingPrivacy(cells=cells, sampling=sampling, blank_zero=share * (1 - sampling))
-    zero, one, _ = mechanism.faces
-    assert mechanism.claim(Report(1)).epsilon == 0
-    check_claim(mechanism.claim(Report(2)), per_cell_matrix([zero, one + sampling], [zero + sampling, one], cells))
-    linked = mechanism.claim(LinkedReports())
-    check_claim(linked, per_cell_matrix([zero, one, sampling], [zero + sampling, one, 0], cells))
-    if cells > 1:
-        # The pair (0, 1) at the device's own cell, and what the other cell's answer adds.
-        for e in (0.0, 0.5, 2.0):
-            assert linked.delta(e) == pytest.approx(
-                sampling + one * max(0.0, zero + sampling - math.exp(e) * zero), abs=1e-12
-            )
 
 
 def test_randomized_response_epsilon_exceeds_the_published_one():
@@ -153,62 +78,6 @@ def test_linked_reports_over_queries_are_exact(queries):
     assert (claim.kind, claim.delta_kind) == ("infinite", "exact")
     for e in EPSILONS:
         assert claim.delta(e) == pytest.approx(1 - 0.55**queries, abs=1e-15)
-
-
-@pytest.mark.parametrize("blank_zero", [0.0, 0.2])
-def test_linked_reports_over_two_queries_cover_every_trajectory(blank_zero):
-    """All pairs of trajectories through outside and two cells, of two queries: the maximum is 1 − (1 − π_s)²."""
-    mechanism = SamplingPrivacy(cells=2, sampling=0.45, blank_zero=blank_zero)
-    single = linked_value_matrix(0.45, mechanism.blanks)
-    trajectories = [np.outer(single[a], single[b]).ravel() for a, b in itertools.product(range(3), repeat=2)]
-    for e in (0.0, 0.5, 3.0):
-        claimed = mechanism.claim(LinkedReports(queries=2)).delta(e)
-        assert matrix_delta(trajectories, epsilon=e) == pytest.approx(claimed, abs=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("mechanism", "view", "single"),
-    [
-        (
-            SamplingPrivacy(cells=2, sampling=0.3, blank_zero=0.1),
-            lambda t: Report(2, queries=t),
-            value_matrix(0.3, np.array([0.1, 0.3, 0.3])),
-        ),
-        (
-            SamplingPrivacy(cells=2, sampling=0.3, blank_zero=0.0),
-            lambda t: Report(2, queries=t),
-            value_matrix(0.3, np.array([0.0, 0.35, 0.35])),
-        ),
-        (
-            RandomizedResponse(cells=2, first_coin=0.5, second_coin=0.2),
-            lambda t: Report(1, queries=t),
-            per_cell_matrix([0.4, 0.6], [0.9, 0.1], 2),
-        ),
-        (
-            RandomizedResponse(cells=1, first_coin=0.5, second_coin=0.2),
-            lambda t: LinkedReports(queries=t),
-            per_cell_matrix([0.4, 0.6], [0.9, 0.1], 1),
-        ),
-        (
-            BinarySamplingPrivacy(cells=2, sampling=0.3, blank_zero=0.4),
-            lambda t: LinkedReports(queries=t),
-            per_cell_matrix([0.4, 0.3, 0.3], [0.7, 0.3, 0.0], 2),
-        ),
-    ],
-)
-def test_claims_over_queries_bound_every_trajectory(mechanism, view, single):
-    """Brute force over all pairs of trajectories of two queries never exceeds the claim, which is close to it."""
-    truths = range(len(single))
-    trajectories = [np.outer(single[a], single[b]).ravel() for a, b in itertools.product(truths, repeat=2)]
-    claim = mechanism.claim(view(2))
-    assert claim.epsilon == pytest.approx(matrix_epsilon(trajectories), rel=1e-9)
-    for e in (0.0, 0.3, 1.0, 2.0, 4.0):
-        exact = matrix_delta(trajectories, epsilon=e)
-        assert claim.delta(e) >= exact - 1e-9
-        assert claim.delta(e) <= 1.6 * exact + 0.02
-        if claim.delta_kind == "exact":
-            assert claim.delta(e) == pytest.approx(exact, abs=1e-12)
-    assert claim.kind in {"exact", "bound", "infinite"}
 
 
 def test_no_privacy_claims_delta_one():

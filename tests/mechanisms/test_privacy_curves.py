@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from reference_divergences import composed_delta, matrix_delta
 from scipy.stats import binom
 
-from mechanisms.local import BinarySamplingPrivacy, ParameterError, SamplingPrivacy
+from mechanisms.local import ParameterError, SamplingPrivacy
 from mechanisms.privacy import (
-    ReleasedCounts,
     ReleasedDifferences,
     dominating_pair,
     hockey_stick,
@@ -36,27 +35,7 @@ def binomials(crowd, sampling):
     return rows
 
 
-@pytest.mark.parametrize("crowd", range(1, 13))
-def test_released_differences_equal_enumeration(crowd):
-    for sampling in (0.05, 0.2, 0.45, 0.5, 0.9, 1.0):
-        present, absent = binomials(crowd, sampling)
-        for epsilon in (0.0, 0.01, 0.1, 0.3, 0.5, -math.log1p(-0.45), 1.0, 2.0, 5.0, 20.0, math.inf):
-            exact = released_differences_delta(crowd=crowd, sampling=sampling, epsilon=epsilon)
-            assert exact == pytest.approx(pair_delta(present, absent, epsilon=epsilon), abs=1e-12)
-            assert exact >= sampling**crowd * (1 - 1e-12)
-
-
-def test_released_differences_of_two_devices():
-    """n = 2, β = .45, ε = .1: .2025 in one direction and .2157 in the other, the larger being the claim."""
-    present, absent = binomials(2, 0.45)
-    assert round(hockey_stick(present, absent, epsilon=0.1), 4) == 0.2025
-    assert round(hockey_stick(absent, present, epsilon=0.1), 4) == 0.2157
-    assert round(released_differences_delta(crowd=2, sampling=0.45, epsilon=0.1), 4) == 0.2157
-    assert released_differences_delta(crowd=1, sampling=0.45, epsilon=3.0) == 0.45
-    assert round(released_differences_delta(crowd=5, sampling=0.45, epsilon=0.5), 3) == 0.064
-
-
-@pytest.mark.parametrize("crowd", range(1, 13))
+@pytest.mark.parametrize("crowd", [1, 2, 5, 12])
 def test_suppressed_differences_equal_enumeration(crowd):
     for sampling in (0.05, 0.2, 0.45, 0.9, 1.0):
         for k in (1, 2, 5, 12, 13):
@@ -64,19 +43,6 @@ def test_suppressed_differences_equal_enumeration(crowd):
             for epsilon in (0.0, 0.01, 0.1, 0.5, 1.0, 5.0, math.inf):
                 exact = released_differences_delta(crowd=crowd, sampling=sampling, epsilon=epsilon, k=k)
                 assert exact == pytest.approx(pair_delta(present, absent, epsilon=epsilon), abs=1e-12)
-
-
-def test_the_worst_crowd_under_suppression():
-    """Smaller than LQS theorem 5 (8.0e-6 and 6.5e-4), and the maximum over far more crowds than were searched."""
-    assert f"{worst_crowd_delta(k=20, sampling=0.2, epsilon=0.5):.1e}" == "3.1e-07"
-    assert f"{worst_crowd_delta(k=10, sampling=0.3, epsilon=1.0):.1e}" == "9.1e-05"
-    crowds = (released_differences_delta(crowd=n, sampling=0.3, epsilon=0.7, k=4) for n in range(1, 300))
-    assert worst_crowd_delta(k=4, sampling=0.3, epsilon=0.7) == max(crowds)
-
-
-def test_larger_crowds_hide_more():
-    deltas = [released_differences_delta(crowd=n, sampling=0.45, epsilon=0.2) for n in range(1, 200)]
-    assert all(one >= other * (1 - 1e-12) for one, other in itertools.pairwise(deltas))
 
 
 @pytest.mark.parametrize("crowd", [200, 5_000])
@@ -92,14 +58,6 @@ def test_small_released_differences_are_accurate(crowd, epsilon):
         telling = gain > 0
         best = max(best, math.fsum(np.exp(p[telling]) * -np.expm1(-gain[telling])))
     assert released_differences_delta(crowd=crowd, sampling=sampling, epsilon=epsilon) == pytest.approx(best, rel=1e-6)
-
-
-def test_released_differences_of_ten_million_devices():
-    deltas = [released_differences_delta(crowd=10**7, sampling=0.45, epsilon=e) for e in (0.0, 1e-4, 1e-3, 1e-2, 1.0)]
-    assert all(a > b for a, b in itertools.pairwise(deltas[:4]))
-    assert deltas[-1] == 0.0
-    # At ε = 0 it is the total variation distance, which is β times the mode of Bin(n − 1, β).
-    assert deltas[0] == pytest.approx(0.45 / math.sqrt(2 * math.pi * 10**7 * 0.45 * 0.55), rel=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -225,84 +183,3 @@ def test_composition_of_fully_distinguishable_pairs(p, q, queries):
     for epsilon in (0.0, 1.0, 50.0, math.inf):
         assert composed_delta(p, q, queries=queries, epsilon=epsilon) == pytest.approx(1.0, abs=1e-12)
         assert composed_delta(p, p, queries=queries, epsilon=epsilon) == pytest.approx(0.0, abs=1e-12)
-
-
-def counts_distribution(mechanism, truth):
-    """Both rounds' whole count vectors of a few devices, by enumerating all their draws: {outcome: probability}."""
-    distribution = {(): 1.0}
-    single = {}
-    if isinstance(mechanism, SamplingPrivacy):
-        faces = [("S", mechanism.sampling), *enumerate(mechanism.blanks)]
-        throws = [((face,), p) for face, p in faces]
-    else:
-        zero, one, sampling = mechanism.faces
-        faces = (("S", sampling), (0, zero), (1, one))
-        throws = [
-            (tuple(f for f, _ in combination), math.prod(p for _, p in combination))
-            for combination in itertools.product(faces, repeat=mechanism.cells)
-        ]
-    for cell in set(truth):
-        single[cell] = {}
-        for draws, p in throws:
-            if isinstance(mechanism, SamplingPrivacy):
-                sent = [0 if draws[0] == "S" else draws[0], cell if draws[0] == "S" else draws[0]]
-                vector = np.concatenate([np.eye(mechanism.cells + 1, dtype=int)[value] for value in sent])
-            else:
-                first = [int(face == 1) for face in draws]
-                second = [int(face == 1 or (face == "S" and v == cell)) for v, face in enumerate(draws, start=1)]
-                vector = np.array(first + second)
-            key = tuple(vector.tolist())
-            single[cell][key] = single[cell].get(key, 0.0) + p
-    distribution = {(0,) * len(key): 1.0}
-    for cell in truth:
-        summed = {}
-        for (a, p), (b, q) in itertools.product(distribution.items(), single[cell].items()):
-            key = tuple(x + y for x, y in zip(a, b, strict=True))
-            summed[key] = summed.get(key, 0.0) + p * q
-        distribution = summed
-    return distribution
-
-
-@pytest.mark.parametrize(
-    "mechanism",
-    [
-        SamplingPrivacy(cells=1, sampling=0.45, blank_zero=0.1),
-        SamplingPrivacy(cells=1, sampling=0.45, blank_zero=0.0),
-        SamplingPrivacy(cells=2, sampling=0.3),
-        BinarySamplingPrivacy(cells=1, sampling=0.45),
-        BinarySamplingPrivacy(cells=2, sampling=0.3, blank_zero=0.2),
-    ],
-    ids=repr,
-)
-@pytest.mark.parametrize("others", [(), (0,), (1, 0)])
-def test_released_counts_equal_enumeration(mechanism, others):
-    """Exact if no other device was asked, in the cell or outside; a bound otherwise."""
-    for crowd in (1, 2, 3):
-        cell = mechanism.cells
-        rest = [cell] * (crowd - 1) + [o for o in others if o != cell]
-        present, absent = counts_distribution(mechanism, [cell, *rest]), counts_distribution(mechanism, [0, *rest])
-        outcomes = sorted(present.keys() | absent.keys())
-        p, q = (
-            np.array([distribution.get(outcome, 0.0) for outcome in outcomes]) for distribution in (present, absent)
-        )
-        claim = mechanism.claim(ReleasedCounts(crowd=crowd))
-        assert (claim.kind, claim.delta_kind) == ("infinite", "bound")
-        for epsilon in (0.0, 0.1, 0.5, 1.0, 3.0, math.inf):
-            exact = pair_delta(p, q, epsilon=epsilon)
-            assert claim.delta(epsilon) >= exact - 1e-12
-            if len(rest) == crowd - 1:
-                assert claim.delta(epsilon) == pytest.approx(exact, abs=1e-12)
-
-
-def test_released_counts_reveal_more_than_differences():
-    """One cell of n = 5, β = .45, ε = .5, none outside: .145 with π_0 = .1, .45 with π_0 = 0, .064 by differences."""
-    for blank_zero, delta in ((0.1, 0.145), (0.0, 0.45)):
-        mechanism = SamplingPrivacy(cells=1, sampling=0.45, blank_zero=blank_zero)
-        assert round(mechanism.claim(ReleasedCounts(crowd=5)).delta(0.5), 3) == delta
-        assert round(mechanism.claim(ReleasedDifferences(crowd=5)).delta(0.5), 3) == 0.064
-    mechanism = SamplingPrivacy(cells=1, sampling=0.45)
-    deltas = [mechanism.claim(ReleasedCounts(crowd=n)).delta(0.3) for n in (5, 50, 1000, 10**6)]
-    assert deltas[0] > deltas[1] > deltas[2] > 1e-29 > deltas[3] > 0.0
-    two = mechanism.claim(ReleasedCounts(crowd=50, queries=2))
-    assert mechanism.claim(ReleasedCounts(crowd=50)).delta(0.6) < two.delta(0.6) < 2 * deltas[1]
-    assert SamplingPrivacy(cells=1, sampling=1.0).claim(ReleasedCounts(crowd=3)).delta(2) == 1.0

@@ -1,17 +1,26 @@
 """The papers' constructions as tables agree with the hand-written mechanisms, and with the equations."""
 
-import itertools
 import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from mechanisms.local import BinarySamplingPrivacy, RandomizedResponse, SamplingPrivacy
+from mechanisms.local import (
+    AnonymizedCancelling,
+    AnonymizedDeniable,
+    AnonymizedFirstAttempt,
+    AnonymizedLocal,
+    BinarySamplingPrivacy,
+    RandomizedResponse,
+    SampledResponse,
+    SamplingAndNoise,
+    SamplingPrivacy,
+    Warner,
+)
 from mechanisms.privacy import LinkedReports, ReleasedCounts, Report
 from mechanisms.protocols import (
     Estimator,
-    Protocol,
     Tallies,
     anonymized_cancelling,
     anonymized_deniable,
@@ -29,7 +38,6 @@ from mechanisms.protocols import (
 )
 
 EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0, math.inf)
-PEOPLE = {"no": 1000, "yes": 70}
 CLOSE = {"rel": 1e-12, "abs": 1e-12}
 
 
@@ -111,33 +119,6 @@ def test_randomized_response(coins):
     assert again.laws == protocol.laws
 
 
-@pytest.mark.parametrize("make", ["response", "sampling"])
-def test_claims_about_two_cells_agree(make):
-    """A table of answers about both cells: the claims of the hand-written forms for V = 2."""
-    if make == "response":
-        one, mechanism = (
-            randomized_response(first_coin=0.8, second_coin=0.2),
-            RandomizedResponse(cells=2, first_coin=0.8, second_coin=0.2),
-        )
-    else:
-        one, mechanism = (
-            binary_sampling_privacy(sampling=0.45, blank_zero=0.2),
-            BinarySamplingPrivacy(cells=2, sampling=0.45, blank_zero=0.2),
-        )
-    truths = {"outside": ("no", "no"), "cell 1": ("yes", "no"), "cell 2": ("no", "yes")}
-    distributions = {
-        kind: {
-            tuple(a + b for a, b in zip(x, y, strict=True)): p * q
-            for (x, p), (y, q) in itertools.product(one.law(first).items(), one.law(second).items())
-        }
-        for kind, (first, second) in truths.items()
-    }
-    outputs = [[a + b for a, b in itertools.product(o, o)] for o in one.outputs]
-    protocol = Protocol.from_laws("both cells", distributions, outputs=outputs)
-    for view in (Report(one.rounds), LinkedReports()):
-        check_same_claim(protocol_claim(protocol, view), mechanism.claim(view))
-
-
 def test_queries_are_composed_and_other_views_are_not_claimed():
     protocol = randomized_response(first_coin=0.5, second_coin=0.5)
     mechanism = RandomizedResponse(cells=1, first_coin=0.5, second_coin=0.5)
@@ -152,138 +133,14 @@ def test_queries_are_composed_and_other_views_are_not_claimed():
     assert protocol_claim(protocol, ReleasedCounts(5)).kind == "unknown"
 
 
-def proportion(protocol, output):
-    """The estimator from one output's count and N: (C − qN)/(p − q)."""
-    return best_estimator(Tallies.by_round(protocol, asked=True).only(f"C1[{output}]", "N"), "yes")
-
-
-SILENT_RATES = {
-    "sampling and noise": (
-        sampling_and_noise(sampling=0.3, sampling_no=0.1, says="value"),
-        (0, 0.3, 0.7),
-        (0.1, 0, 0.9),
-    ),
-    "plausible deniability": (
-        sampled_response(sampling=0.3, sampling_no=0.1, first_coin=0.8, second_coin=0.2),
-        (0.3 * 0.16, 0.3 * 0.84, 0.7),
-        (0.1 * 0.96, 0.1 * 0.04, 0.9),
-    ),
-    "yes, no and ⊥": (
-        anonymized_local(
-            sampling_yes_one=0.3, sampling_yes_two=0.2, sampling_no=0.1, first_coin=0.9, second_coin=0.4, third_coin=0.3
-        ),
-        (0.3 * 0.1 + 0.2 * 0.6, 0.3 * 0.9 + 0.2 * 0.4, 0.5),
-        (0.1 * 0.7, 0.1 * 0.3, 0.9),
-    ),
-}
-
-
-@pytest.mark.parametrize("name", SILENT_RATES)
-def test_three_estimators_with_abstention(name):
-    """ALP eqs 2-7 and lemmas 1-6: (count − q·N)/(p − q), variance [p(1 − p)Y + q(1 − q)(N − Y)]/(p − q)²."""
-    protocol, yes, no = SILENT_RATES[name]
-    variances = []
-    for output, p, q in zip(("0", "1", "⊥"), yes, no, strict=True):
-        assert float(protocol.probability("yes", [(output,)])) == pytest.approx(p, **CLOSE)
-        assert float(protocol.probability("no", [(output,)])) == pytest.approx(q, **CLOSE)
-        estimator = proportion(protocol, output)
-        assert float(estimator.coefficients[f"C1[{output}]"]) == pytest.approx(1 / (p - q), **CLOSE)
-        assert float(estimator.coefficients["N"]) == pytest.approx(-q / (p - q), **CLOSE)
-        variances.append((p * (1 - p) * 70 + q * (1 - q) * 1000) / (p - q) ** 2)
-        assert float(estimator.variance(PEOPLE)) == pytest.approx(variances[-1], rel=1e-12)
-    # Their best combination is at least as good as the best of the three.
-    together = best_estimator(Tallies.by_round(protocol), "yes", population=PEOPLE)
-    assert float(together.variance(PEOPLE)) <= min(variances)
-
-
-def test_noise_of_one_rate_tells_nothing():
-    """SP's toy 1, which is the text under ALP eq 2."""
-    noise = sampling_and_noise(sampling=0.3)
-    assert noise.probability("no", [("1",)]) == noise.probability("yes", [("1",)]) == Fraction(3, 10)
-
-
 def test_warner_is_randomized_response_with_coin_one_half():
     """The truth with t: first coin 2t − 1, second coin ½."""
     assert warner(truthful=0.75).laws == randomized_response(first_coin=0.5, second_coin=0.5).laws
 
 
-def test_expected_counts_of_the_first_attempt():
-    """ALP eqs 32-35; eqs 34 and 35 have π_⊥2 in place of the π_⊥1 of eqs 28-31."""
-    base, y, n, yes, total = 0.4, 0.3, 0.1, 70, 1070
-    seen = Tallies.by_round(anonymized_first_attempt(base=base, shift_yes=y, shift_no=n)).expected(PEOPLE)
-    shift = y * yes + n * total - n * yes
-    assert {label: float(v) for label, v in seen.items()} == pytest.approx(
-        {
-            "C1[⊥1]": base * total + shift,
-            "C2[⊥1]": base * total - shift,
-            "C1[⊥2]": (1 - base) * total - shift,
-            "C2[⊥2]": (1 - base) * total + shift,
-        }
-    )
-
-
-def test_expected_counts_of_cancelling():
-    """ALP eqs 40-45 with π_Y = π_N; eq 45 repeats the label of 42 and means B."""
-    stay, moved = (0.3, 0.2, 0.3), 0.2
-    seen = Tallies.by_round(anonymized_cancelling(shift=moved, stay=stay)).expected(PEOPLE)
-    assert [float(v) for v in seen.values()] == pytest.approx(
-        [
-            stay[0] * 1070 + moved * 70,
-            stay[1] * 1070 + moved * 1000,
-            stay[2] * 1070,
-            stay[0] * 1070,
-            stay[1] * 1070,
-            stay[2] * 1070 + moved * 70 + moved * 1000,
-        ]
-    )
-
-
 FEW, MANY = {"no": 10**3, "yes": 100}, {"no": 10**5, "yes": 100}
 # Parameters in tenths at which the construction has its known standard errors, rounded; other choices exist.
 DENIABLE = {"shift": 0.2, "yes_second": 0.6, "yes_third": 0.4, "no_second": 0.7, "no_third": 0.3, "onward": 0.6}
-
-
-def solved_backwards(shift, y1, n1, n2, c):
-    """YES = [(B − A at ⊥2) − n₁/(n₂c)·(C − B at ⊥2)]/(s·y₁), this project's reading of ALP eqs 47-55."""
-    shift, y1, n1, n2, c = (Fraction(str(v)) for v in (shift, y1, n1, n2, c))
-    ratio = n1 / (n2 * c)
-    return {
-        "C1[⊥2]": -1 / (shift * y1),
-        "C2[⊥2]": (1 + ratio) / (shift * y1),
-        "C3[⊥2]": -ratio / (shift * y1),
-    }
-
-
-def test_expected_counts_of_three_answers():
-    """ALP eqs 47-55 as corrected: a share s of all devices is shifted."""
-    stay = (0.3, 0.25, 0.25)
-    seen = Tallies.by_round(anonymized_deniable(**DENIABLE, stay=stay)).expected(PEOPLE)
-    first, second, third = (p * 1070 for p in stay)
-    shifted = {"yes": 0.2 * 70, "no": 0.2 * 1000}
-    f1 = 0.6 * shifted["yes"] + 0.7 * shifted["no"]
-    f2 = 0.4 * shifted["yes"] + 0.3 * shifted["no"]
-    on = 0.6 * 0.3 * shifted["no"]
-    everybody = sum(shifted.values())
-    assert [float(v) for v in seen.values()] == pytest.approx(
-        [
-            *(first + everybody, second, third),
-            *(first + everybody - f1 - f2, second + f1, third + f2),
-            *(first + everybody - f1 - f2, second + f1 + on, third + f2 - on),
-        ]
-    )
-
-
-def test_error_of_three_answers_solved_backwards():
-    """ALP sec VII-B: σ about 220 and 2,180 at NO = 10³ and 10⁵, with s = .2 and 100 Yes-holders.
-
-    The variance a No-holder adds is [n₁ + n₁²/(n₂c)]/(s·y₁²), a Yes-holder 1/(s·y₁) − 1.
-    """
-    tallies = Tallies.by_round(anonymized_deniable(**DENIABLE))
-    backwards = Estimator.from_coefficients(tallies, "yes", solved_backwards(0.2, 0.6, 0.7, 0.3, 0.6))
-    spread = backwards.variance_by_kind()
-    assert float(spread["no"]) == pytest.approx((0.7 + 0.49 / 0.18) / (0.2 * 0.36), rel=1e-12)
-    assert float(spread["yes"]) == pytest.approx(1 / 0.12 - 1, rel=1e-12)
-    assert [round(backwards.std_error(people)) for people in (FEW, MANY)] == [220, 2180]
 
 
 def test_least_error_of_three_answers_is_a_third():
@@ -340,35 +197,6 @@ def test_refresh_weight_is_a_control_variate(refresh):
         assert claim.delta(epsilon) == pytest.approx(expected, abs=1e-12)
 
 
-def test_figures_of_item_8_with_refresh():
-    """N = 10⁵, V = 100, Y = 200, equal blanks, π_s = .45, by a table of one cell and of all others as another.
-
-    Difference, λ and round two alone: figures from a simulation of unstated length, so within 2 % of the exact.
-    An estimator from the tally of *pairs* of reports has none of that noise: 15.6 to 16.4 at every ρ.
-    """
-    known = {
-        0: ((15.6, 15.6, 54.0), (15.63, 15.63, 53.98, 15.62)),
-        0.1: ((28.1, 27.6, 54.0), (27.87, 27.39, 53.98, 15.70)),
-        0.5: ((53.7, 47.3, 54.0), (53.92, 47.35, 53.98, 16.04)),
-        1: ((74.5, 53.8, 53.8), (74.63, 53.98, 53.98, 16.45)),
-    }
-    for refresh, (figures, exact) in known.items():
-        protocol = sampling_privacy(
-            cells=2, sampling=0.45, blank=["11/2020", "1089/2020"], blank_zero="11/2020", refresh=refresh
-        )
-        tallies = Tallies.by_round(protocol)
-        people = {"cell 1": 200, "cell 2": 10**5 - 200}
-        both = tallies.only("C2[1]", "C1[1]", "N")
-        errors = (
-            Estimator.from_coefficients(both, "cell 1", {"C2[1]": "20/9", "C1[1]": "-20/9"}),
-            best_estimator(both, "cell 1", population={"outside": 1}),
-            best_estimator(tallies.only("C2[1]", "N"), "cell 1"),
-        )
-        assert [e.std_error(people) for e in errors] == pytest.approx(figures, rel=0.02)
-        pairs = best_estimator(Tallies.linked(protocol), "cell 1", population=people)
-        assert [round(e.std_error(people), 2) for e in (*errors, pairs)] == list(exact)
-
-
 def test_item_8_epsilon_formula_omits_the_outside_device():
     """With π_0 small and ρ near 1 the rarest pair is (0, 0), not (0, v): 4.61 where the formula gives 3.03."""
     protocol = sampling_privacy(cells=2, sampling=0.45, blank_zero=0.05, refresh=1)
@@ -378,3 +206,66 @@ def test_item_8_epsilon_formula_omits_the_outside_device():
     assert exact == pytest.approx(math.log1p(0.45 * 0.55 / 0.05**2), rel=1e-12)
     assert round(exact, 2) == 4.61
     assert round(math.log1p(0.45 * 0.55 / (0.05 * 0.25)), 2) == 3.03
+
+
+SILENT, TWICE, THRICE = ("0", "1", "⊥"), ("⊥1", "⊥2"), ("⊥1", "⊥2", "⊥3")
+RATES = {"sampling": (51, 100), "sampling_no": (0, 50)}
+MOVES = {
+    "shift": (5, 100),
+    "yes_second": (50, 60),
+    "yes_third": (0, 40),
+    "no_second": (0, 50),
+    "no_third": (30, 50),
+    "onward": (60, 100),
+}
+LOCAL = {
+    "sampling_yes_one": (30, 50),
+    "sampling_yes_two": (0, 50),
+    "sampling_no": (5, 30),
+    "first_coin": (80, 100),
+    "second_coin": (0, 100),
+    "third_coin": (0, 50),
+}
+ATTEMPT = {"base": (40, 60), "shift_yes": (21, 40), "shift_no": (0, 20)}
+# The least and the greatest value of each parameter in hundredths; within these the count of Yes can be estimated.
+TABLES = [
+    (warner, Warner, ("0", "1"), {"truthful": (55, 100)}),
+    (sampling_and_noise, SamplingAndNoise, SILENT, RATES),
+    (sampled_response, SampledResponse, SILENT, {**RATES, "first_coin": (5, 100), "second_coin": (0, 100)}),
+    (anonymized_local, AnonymizedLocal, SILENT, LOCAL),
+    (anonymized_first_attempt, AnonymizedFirstAttempt, TWICE, ATTEMPT),
+    (anonymized_cancelling, AnonymizedCancelling, THRICE, {"shift": (5, 100)}),
+    (anonymized_deniable, AnonymizedDeniable, THRICE, {**MOVES, "onward_yes": (0, 20)}),
+]
+
+
+@pytest.mark.parametrize(("make", "kind", "outputs", "ranges"), TABLES, ids=[kind.__name__ for _, kind, *_ in TABLES])
+def test_random_laws_and_variances_in_floats_equal_the_exact_tables(make, kind, outputs, ranges):
+    rng = np.random.default_rng(33)
+    for i in range(20):
+        given = {field: int(rng.integers(low, high + 1)) / 100 for field, (low, high) in ranges.items()}
+        if kind is SamplingAndNoise:
+            given["says"] = ("noise", "value")[i % 2]
+        protocol, mechanism = make(**given), kind(cells=1, **given)
+        query, people = mechanism.binary_query, {"no": 900, "yes": 70}
+        answers = [tuple(outputs[output] for output in answer) for answer in query.answers]
+        for holder, law in (("no", query.no), ("yes", query.yes)):
+            exact = {answer: float(p) for answer, p in protocol.law(holder).items()}
+            given_law = {answer: p for answer, p in zip(answers, law, strict=True) if p}
+            assert given_law == pytest.approx(exact, rel=1e-12, abs=1e-12), given
+        linear = mechanism.linear_estimator
+        weights = {
+            f"C{r}[{output}]": Fraction(weight)
+            for r, row in enumerate(linear.weights, 1)
+            for output, weight in zip(outputs, row, strict=True)
+        }
+        weights["N"] = Fraction(linear.offset)
+        counts = Tallies.by_round(protocol, asked=True).counts
+        variance = Fraction(0)
+        for holder, mean in (("no", 0), ("yes", 1)):
+            each = {a: sum(weights[c.label] for c in counts if a in c.answers) for a in protocol.answers}
+            law = protocol.law(holder)
+            assert float(sum(p * each[a] for a, p in law.items())) == pytest.approx(mean, abs=1e-11), given
+            variance += people[holder] * sum(p * (each[a] - mean) ** 2 for a, p in law.items())
+        expected = pytest.approx(math.sqrt(variance), rel=1e-9, abs=1e-5)
+        assert mechanism.std_error(np.array([900, 70]))[0] == expected, given

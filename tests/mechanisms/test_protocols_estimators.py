@@ -4,7 +4,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from mechanism_statistics import check_moments
 
 from mechanisms.protocols import (
     Estimator,
@@ -164,27 +163,6 @@ def test_a_weighted_target_is_estimated():
     }
     nothing = best_estimator(tallies, {})
     assert str(nothing) == "0"
-
-
-def test_theory_equals_simulation():
-    rng = np.random.default_rng(4)
-    protocol = sampling_privacy(cells=2, sampling=0.3, refresh=0.4)
-    population = {"outside": 50, "cell 1": 30, "cell 2": 20}
-    tallies = Tallies.by_round(protocol)
-    estimators = [best_estimator(tallies, kind, population=population) for kind in protocol.kinds]
-    repeats, estimates = 4000, []
-    counts = np.zeros((repeats, len(tallies.counts)), dtype=np.int64)
-    for kind, devices in population.items():
-        distribution = protocol.law(kind)
-        seen = rng.multinomial(devices, [float(p) for p in distribution.values()], size=repeats)
-        member = np.array([[answers in count.answers for count in tallies.counts] for answers in distribution])
-        counts += seen @ member
-    estimates = np.stack(
-        [counts @ np.array([float(e.coefficients[label]) for label in tallies.labels]) for e in estimators], axis=1
-    )
-    step = max(abs(float(e.contribution(a))) for e in estimators for a in protocol.answers)
-    theory = np.array([e.std_error(population) for e in estimators])
-    check_moments(estimates, np.array(list(population.values())), theory, step=step + 1)
 
 
 def test_user_defined_protocol():

@@ -51,17 +51,6 @@ def test_published_numbers_of_item_3():
         assert released_claim(tallies, five).delta(0.5) == pytest.approx(known, abs=5e-4)
 
 
-def test_moving_between_published_cells_has_larger_delta():
-    protocol = sampling_privacy(cells=2, sampling=0.45)
-    tallies = Tallies.by_round(protocol)
-    both = [
-        best_estimator(tallies, cell, steady=[kind for kind in protocol.kinds if kind != cell])
-        for cell in ("cell 1", "cell 2")
-    ]
-    people = {"cell 1": 3, "cell 2": 3}
-    assert released_claim(both, people).delta(0.5) > released_claim(both[:1], people).delta(0.5)
-
-
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.0])
 def test_counts_of_a_single_device_equal_its_linked_reports(epsilon):
     """Others hide a device unless its answer is impossible for them: published pairs then hide nothing."""

@@ -7,12 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mechanisms.local import ParameterError, RandomizedResponse
+from mechanisms.local import RandomizedResponse
 from mechanisms.local.mechanism import NotEstimableError
 from mechanisms.local.yes_no import SampledResponse, SamplingAndNoise
 from mechanisms.privacy import LinkedReports, Report
-
-NAN = float("nan")
 
 
 def test_toy_one_leaks_nothing_and_has_no_estimate():
@@ -35,17 +33,6 @@ def test_toy_one_leaks_nothing_and_has_no_estimate():
         assert toy.claim(view).delta(0.0) == 0.0
     assert issubclass(NotEstimableError, ValueError)
     assert toy.sampling_no == 0.3
-
-
-def test_different_rates_are_estimable_with_known_population():
-    """ALP eq 2 as in its text: (C − π_sNo·N)/(π_sYes − π_sNo), and a finite ε."""
-    toy = SamplingAndNoise(cells=1, sampling=0.4, sampling_no=0.1)
-    counts = np.array([[[0, 130, 870]]])
-    estimate = toy.estimate(counts, counted=[1000], asked=[1000])
-    assert estimate.count[0] == pytest.approx((130 - 0.1 * 1000) / 0.3)
-    expected = math.sqrt(100 * 0.4 * 0.6 + 900 * 0.1 * 0.9) / 0.3
-    assert toy.std_error(np.array([900, 100]))[0] == pytest.approx(expected)
-    assert toy.claim(Report(1)).epsilon == pytest.approx(math.log(4))
 
 
 def test_value_answers_need_no_total_and_have_infinite_epsilon():
@@ -88,17 +75,6 @@ def test_toy_two_equals_the_paper(sampling, first, second, inside, outside):
 
 
 @settings(deadline=None)
-@given(first=st.floats(0.05, 0.95), second=st.floats(0.05, 0.95), cells=st.integers(1, 3))
-def test_toy_two_with_full_sampling_is_randomized_response(first, second, cells):
-    toy = SampledResponse(cells=cells, sampling=1.0, first_coin=first, second_coin=second)
-    other = RandomizedResponse(cells=cells, first_coin=first, second_coin=second)
-    true_counts = np.arange(cells + 1) * 7 + 20
-    np.testing.assert_allclose(toy.std_error(true_counts), other.std_error(true_counts), rtol=1e-9)
-    for epsilon in (0.0, 0.5, 2.0):
-        assert toy.claim(Report(1)).delta(epsilon) == pytest.approx(other.claim(Report(1)).delta(epsilon), abs=1e-12)
-
-
-@settings(deadline=None)
 @given(sampling=st.floats(0.05, 0.95), first=st.floats(0.05, 0.95), second=st.floats(0.05, 0.95))
 def test_equal_sampling_rates_lower_delta_but_not_epsilon(sampling, first, second):
     """⊥ carries no information, so a report is randomized response's with probability π_s: ε stays, δ is multiplied."""
@@ -125,30 +101,3 @@ def test_different_sampling_rates_make_abstention_informative():
     one_rate = SampledResponse(cells=1, sampling=0.5, first_coin=0.6, second_coin=0.5, estimator="silent")
     with pytest.raises(NotEstimableError, match="the count of ⊥ does not depend on the truth"):
         one_rate.estimate(counts, counted=[1000], asked=[1000])
-
-
-BAD = [
-    (SamplingAndNoise, {"sampling": 0.0}, "sampling must be a probability above 0"),
-    (SamplingAndNoise, {"sampling": NAN}, "sampling must be a probability above 0"),
-    (SamplingAndNoise, {"sampling_no": 1.2}, "sampling_no must be a probability"),
-    (SamplingAndNoise, {"says": "no"}, "says must be one of noise, value"),
-    (SamplingAndNoise, {"cells": 0}, "cells must be at least 1"),
-    (SampledResponse, {"sampling": -1.0}, "sampling must be a probability above 0"),
-    (SampledResponse, {"first_coin": 0.0}, "first_coin must be a probability above 0"),
-    (SampledResponse, {"second_coin": NAN}, "second_coin must be a probability"),
-    (SampledResponse, {"sampling_no": NAN}, "sampling_no must be a probability"),
-    (SampledResponse, {"estimator": "all"}, "estimator must be one of yes, no, silent, best, got 'all'"),
-    (SampledResponse, {"yes_share": 0.0}, "yes_share must be between 0 and 1"),
-    (SampledResponse, {"yes_share": NAN}, "yes_share must be a probability"),
-    (SampledResponse, {"cells": 2.0}, "cells must be an integer"),
-]
-
-
-@pytest.mark.parametrize(("kind", "change", "message"), BAD)
-def test_invalid_parameters_name_field_rule_and_value(kind, change, message):
-    good = {"cells": 3, "sampling": 0.4}
-    if kind is SampledResponse:
-        good |= {"first_coin": 0.6, "second_coin": 0.3}
-    assert kind(**good).cells == 3
-    with pytest.raises(ParameterError, match=rf"^{message}"):
-        kind(**{**good, **change})

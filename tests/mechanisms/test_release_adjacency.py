@@ -103,17 +103,6 @@ def test_any_two_crowds_of_suppressed_samples(k, sampling):
     assert (claim.kind, claim.delta_kind) == ("infinite", "bound")
 
 
-@pytest.mark.parametrize("crowd", [2, 5, 9])
-def test_two_known_crowds_of_suppressed_samples(crowd):
-    claim = SampleThenSuppress(k=3, sampling=0.4).claim(crowd=crowd, adjacency="move")
-    p, q = moved(lambda n: published(n, 3, 0.4), crowd)
-    for epsilon in EPSILONS:
-        exact = moved_differences_delta(crowd=crowd, other_crowd=crowd, k=3, sampling=0.4, epsilon=epsilon)
-        assert exact == pytest.approx(pair_delta(p, q, epsilon=epsilon), abs=1e-12)
-        # A crowd is at least so many, and more may reveal more.
-        assert claim.delta(epsilon) >= exact
-
-
 def test_error_of_suppressed_samples_planned_for_a_move_between_any_two_crowds():
     """At 100 vehicles 11.14, with k = 34; the worst two crowds, of all from 34 on, have δ(1) = 8.1e-7."""
     k, sampling = 34, 0.4795

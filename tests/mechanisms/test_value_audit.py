@@ -20,14 +20,14 @@ def k_ary(epsilon, seed, trials=TRIALS):
 
 
 def test_bound_of_a_known_epsilon_holds_and_is_near():
-    bounds = [epsilon_from_below(k_ary(1.0, seed), alpha=1e-3).epsilon for seed in range(30)]
+    bounds = [epsilon_from_below(k_ary(1.0, seed), alpha=1e-3).epsilon for seed in range(12)]
     assert max(bounds) <= 1.0
     assert min(bounds) >= 0.8
 
 
 def test_no_epsilon_of_reports_without_information():
     rng = np.random.default_rng(5)
-    bounds = [epsilon_from_below(rng.integers(0, 8, (3, 2_000)).tolist(), alpha=1e-3).epsilon for _ in range(30)]
+    bounds = [epsilon_from_below(rng.integers(0, 8, (3, 2_000)).tolist(), alpha=1e-3).epsilon for _ in range(12)]
     assert max(bounds) == 0.0
 
 
@@ -60,8 +60,7 @@ def test_real_numbers_are_binned_on_the_first_half():
     """Laplace noise of scale 1 on 0 or 1 has ε = 1; without noise the values are told apart."""
     rng = np.random.default_rng(8)
     bounds = [
-        epsilon_from_below([rng.laplace(v, 1.0, TRIALS).tolist() for v in (0, 1)], alpha=1e-3).epsilon
-        for _ in range(20)
+        epsilon_from_below([rng.laplace(v, 1.0, TRIALS).tolist() for v in (0, 1)], alpha=1e-3).epsilon for _ in range(8)
     ]
     assert max(bounds) <= 1.0
     assert min(bounds) >= 0.7

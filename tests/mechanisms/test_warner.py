@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mechanisms.local import ParameterError, RandomizedResponse
 from mechanisms.local.yes_no import Warner
 from mechanisms.privacy import LinkedReports, ReleasedDifferences, Report, Shuffled
 
@@ -24,24 +23,6 @@ def test_warner_variance_does_not_depend_on_the_truth(truthful, cells, outside, 
     np.testing.assert_allclose(
         Warner(cells=cells, truthful=truthful).std_error(true_counts), expected, rtol=1e-9, atol=1e-9
     )
-
-
-@settings(deadline=None)
-@given(truthful=st.floats(0.51, 0.99), cells=st.integers(1, 3))
-def test_warner_is_the_two_coin_form_with_a_fair_second_coin(truthful, cells):
-    warner = Warner(cells=cells, truthful=truthful)
-    coins = RandomizedResponse(cells=cells, first_coin=2 * truthful - 1, second_coin=0.5)
-    true_counts = np.arange(cells + 1) * 10 + 50
-    np.testing.assert_allclose(warner.std_error(true_counts), coins.std_error(true_counts), rtol=1e-9)
-    asked = [int(true_counts.sum())]
-    counts = warner.sample_counts(true_counts, rng=np.random.default_rng(41))
-    one, other = (m.estimate(counts, counted=asked, asked=asked) for m in (warner, coins))
-    np.testing.assert_allclose(one.count, other.count, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(one.upper, other.upper, rtol=1e-9, atol=1e-6)
-    for view in (Report(1), LinkedReports(), LinkedReports(queries=3)):
-        assert warner.claim(view).epsilon == pytest.approx(coins.claim(view).epsilon, rel=1e-9)
-        for epsilon in (0.0, 0.3, 1.0):
-            assert warner.claim(view).delta(epsilon) == pytest.approx(coins.claim(view).delta(epsilon), abs=1e-9)
 
 
 @settings(deadline=None)
@@ -69,18 +50,3 @@ def test_warner_views_it_lacks_are_unknown():
     warner = Warner(cells=2, truthful=0.7)
     for view in (Report(2), ReleasedDifferences(crowd=3), Shuffled(2, 100)):
         assert warner.claim(view).kind == "unknown"
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"truthful": 0.5}, "truthful must not be 1/2"),
-        ({"truthful": 1.1}, "truthful must be a probability"),
-        ({"truthful": float("nan")}, "truthful must be a probability"),
-        ({"truthful": "x"}, "truthful must be a number"),
-        ({"truthful": 0.7, "cells": 0}, "cells must be at least 1"),
-    ],
-)
-def test_invalid_parameters_name_field_rule_and_value(parameters, message):
-    with pytest.raises(ParameterError, match=rf"^{message}"):
-        Warner(**{"cells": 3, **parameters})
