@@ -1,7 +1,5 @@
 """Binary query mechanisms with a distribution of answers, one of each form, small enough to enumerate."""
 
-import numpy as np
-
 from mechanisms.local.yes_no import AnonymizedLocal, SampledResponse, SamplingAndNoise, Warner
 from mechanisms.local.yes_no_rounds import AnonymizedCancelling, AnonymizedDeniable, AnonymizedFirstAttempt
 
@@ -41,9 +39,3 @@ QUESTIONS = {
     "deniable": AnonymizedDeniable(cells=2, **DENIABLE),
     "deniable, both ways": AnonymizedDeniable(cells=1, **{**DENIABLE, "shift": 0.7}, onward_yes=0.1),
 }
-
-
-def step_of_query(mechanism):
-    """The most one device's answers can move the estimate of a cell on an ideal channel."""
-    estimator = mechanism.linear_estimator
-    return float(np.abs(estimator.scores.sum(axis=1) + estimator.offset).max())

@@ -1,7 +1,5 @@
 """The baselines that all tests use, each small enough to enumerate."""
 
-import math
-
 import numpy as np
 
 from mechanisms.local.distributed_laplace import DistributedLaplace
@@ -34,20 +32,6 @@ BASELINES = {
     "Laplace shares, short": DistributedLaplace(cells=3, epsilon=1.0, devices=250),
     "Laplace, one device's": DistributedLaplace(cells=1, epsilon=2.0, devices=1),
 }
-JOINT = {name: baseline for name, baseline in BASELINES.items() if baseline.sample_law == "exact joint"}
-
-
-def step_of(baseline, devices=100):
-    """The bound of the kurtosis in `check_moments`: the largest effect of one device's answer on an estimate.
-
-    Laplace shares are unbounded; the excess kurtosis of the noise of n of N shares is
-    (1 + 4α + α²)/(2α·n/N), from the cumulants of the geometric distribution.
-    """
-    if not isinstance(baseline, DistributedLaplace):
-        return 1.0 / (baseline.true_yes - baseline.false_yes)
-    alpha, share = baseline.alpha, devices / baseline.devices
-    excess = (1 + 4 * alpha + alpha**2) / (2 * alpha * share)
-    return math.sqrt(excess * share * baseline.noise_variance)
 
 
 def unary_matrix(p, q, cells):

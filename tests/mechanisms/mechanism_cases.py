@@ -16,7 +16,6 @@ MECHANISMS = {
     "binary sampling, many cells": BinarySamplingPrivacy(cells=130, sampling=0.25, blank_zero=0.7),
     "randomized response, many cells": RandomizedResponse(cells=130, first_coin=0.5, second_coin=0.1),
 }
-NOISY = {name: mechanism for name, mechanism in MECHANISMS.items() if name != "no privacy"}
 
 
 def truth_of(true_counts):
@@ -29,10 +28,3 @@ def run_query(mechanism, truth, *, rng, where=None):
     coins = mechanism.toss(mechanism.enrol(len(truth), rng=rng), rng=rng)
     masks = [None] * mechanism.rounds if where is None else where
     return np.stack([mechanism.tally(mechanism.answer(r + 1, truth, coins), masks[r]) for r in range(mechanism.rounds)])
-
-
-def step_of(mechanism):
-    """The most one device's answer can move the estimate of a cell on an ideal channel."""
-    if isinstance(mechanism, RandomizedResponse):
-        return 1.0 / (mechanism.true_yes - mechanism.false_yes)
-    return 1.0 / mechanism.sampling

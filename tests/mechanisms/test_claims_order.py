@@ -91,19 +91,6 @@ def test_curves_fall_and_wider_views_dominate(name):
 
 
 @pytest.mark.slow
-@pytest.mark.thorough
-@pytest.mark.parametrize("name", MANY)
-def test_curves_fall_and_wider_views_dominate_for_more_crowds(name):
-    check_order(MANY[name], crowds=(1, 3, 40), thresholds=(2, 30))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in MANY if "many cells" not in name])
-def test_curves_fall_and_wider_views_dominate_over_queries(name):
-    check_order(MANY[name], queries=3)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("name", MANY)
 def test_more_queries_never_cost_less(name):
     mechanism = MANY[name]

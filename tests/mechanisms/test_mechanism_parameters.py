@@ -98,7 +98,7 @@ BAD = [
     (DistributedLaplace, {"devices": 0}, "devices must be at least 1, got 0"),
     (LongitudinalUnary, {"epsilon_permanent": 0.0}, r"epsilon_permanent must be in 1e-06\.\.50"),
     (LongitudinalUnary, {"epsilon_first": 2.0}, "epsilon_first must be below epsilon_permanent = 2, got 2.0"),
-    (LongitudinalUnary, {"epsilon_first": math.nextafter(2, 0)}, "epsilon_first must leave"),
+    (LongitudinalUnary, {"epsilon_permanent": 1.0, "epsilon_first": math.nextafter(1, 0)}, "epsilon_first must leave"),
     (LongitudinalUnary, {"permanent": "both"}, "permanent must be one of optimised, symmetric"),
 ]
 BAD += [(kind, {"cells": 0}, r"cells must be (at least 1|in 1\.\.\d+), got 0") for kind in SOUND]
@@ -116,7 +116,7 @@ def test_invalid_parameters_name_field_rule_and_value(kind, change, message):
     with pytest.raises(ParameterError, match=rf"^{message}") as caught:
         kind(**{**good, **change})
     assert isinstance(caught.value, ValueError)
-    assert message.startswith(caught.value.field)
+    assert caught.value.field in change
 
 
 @given(
