@@ -5,9 +5,9 @@ import math
 
 import numpy as np
 import pytest
-from binary_query_cases import DENIABLE
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mechanism_cases import DENIABLE
 
 from mechanisms.local.common.protocol_mechanism import LinearEstimator
 from mechanisms.local.mechanism import NotEstimableError

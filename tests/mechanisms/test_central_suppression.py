@@ -20,7 +20,6 @@ from mechanisms.central import (
     apply,
     cut_clusters,
     exponential_probabilities,
-    suppress,
 )
 from mechanisms.central.suppression import kept_errors, largest_step
 from mechanisms.parameter import ParameterError
@@ -48,12 +47,6 @@ def test_apply_counts_values_seen_at_least_k_times():
     assert apply(lambda one: one % 3, range(10), 4) == {0: 4}
     with pytest.raises(ParameterError, match="k must be at least 1"):
         apply(lambda one: one, [1], 0)
-
-
-@given(st.lists(st.integers(0, 6), max_size=60), st.integers(1, 8))
-def test_suppression_equals_apply_on_the_table(cells, k):
-    table = suppress(np.bincount(cells, minlength=7) if cells else np.zeros(7, dtype=np.int64), k)
-    assert {cell: count for cell, count in enumerate(table) if count} == dict(sorted(apply(int, cells, k).items()))
 
 
 @pytest.mark.parametrize(
@@ -96,19 +89,6 @@ def test_error_equals_enumeration_and_simulation(k, sampling):
     spread = squares.std(axis=0) / math.sqrt(repeats)
     scores = (squares.mean(axis=0) - release.std_error(counts) ** 2) / np.where(spread > 0, spread, 1.0)
     assert np.abs(scores).max() < z_bound(len(counts))
-
-
-@pytest.mark.parametrize(
-    ("held", "sampling"), [(10**9, 1.0 - 1e-7), (10**12, 1.0 - 1e-6), (10**12, 0.5), (10**15, 1.0)]
-)
-def test_error_of_a_large_count_is_accurate(held, sampling):
-    # Counts this large are never suppressed: only the sampling error √(Y(1 − β)/β) remains.
-    counts = np.array([held, 0])
-    alone = math.sqrt(held * (1.0 - sampling) / sampling)
-    expected = pytest.approx([alone, 0.0], rel=1e-12)
-    assert SampleThenSuppress(k=5, sampling=sampling).std_error(counts).tolist() == expected
-    finest = Generalised(levels=[np.arange(2)], k=5, sampling=sampling, epsilon=0.0)
-    assert finest.std_error(counts).tolist() == expected
 
 
 def test_suppressed_cell_states_the_maximum_error_of_its_interval():
@@ -168,19 +148,6 @@ def test_exponential_probabilities():
             exponential_probabilities(**({"qualities": [0.0], "sensitivity": 1.0, "epsilon": 1.0} | bad))
 
 
-def test_generalised_error_equals_simulation():
-    counts = np.random.default_rng(6).poisson(4.0, GRID * GRID)
-    # An ε at which several levels are likely.
-    release = Generalised(levels=LEVELS, k=4, sampling=0.4, epsilon=0.2)
-    assert release.level_probabilities(counts).min() > 0.05
-    repeats = 1_000
-    rng = np.random.default_rng(7)
-    squares = np.array([(release.publish(counts, rng=rng).count - counts) ** 2 for _ in range(repeats)])
-    spread = squares.std(axis=0) / math.sqrt(repeats)
-    scores = (squares.mean(axis=0) - release.std_error(counts) ** 2) / spread
-    assert np.abs(scores).max() < z_bound(len(counts))
-
-
 def test_one_level_is_suppression_without_privacy_cost():
     one = Generalised(levels=LEVELS[:1], k=5, sampling=0.3, epsilon=1.0)
     plain = SampleThenSuppress(k=5, sampling=0.3)
@@ -220,11 +187,6 @@ def test_clusters_hold_at_least_k_devices_and_all_devices(k, rows):
         for axis in (0, 1):
             assert cluster.low[axis] in there[:, axis]
             assert cluster.high[axis] in there[:, axis]
-
-
-def test_mondrian_cuts_the_widest_dimension_at_its_median():
-    clusters = cut_clusters([[0.0], [1.0], [2.0], [35.0]], [2, 1, 1, 1], 2)
-    assert sorted((c.devices, c.low[0], c.high[0]) for c in clusters) == [(2, 2.0, 35.0), (3, 0.0, 1.0)]
 
 
 def test_recoding_publishes_a_single_device_and_claims_nothing():
@@ -447,15 +409,6 @@ def test_theorem_5_is_accurate_down_to_1e_300(k, sampling, epsilon):
     assert abs(Fraction(computed) / exact - 1) < Fraction(1, 10**9)
     worst = worst_crowd_delta(k=k, sampling=sampling, epsilon=epsilon)
     assert 0.0 < worst <= computed
-
-
-@given(st.integers(1, 60), st.floats(0.01, 0.6), st.floats(0.0, 3.0), st.floats(0.0, 2.0))
-@settings(deadline=None, max_examples=60)
-def test_theorem_6_is_theorem_5_with_the_remaining_epsilon(k, sampling, more, spent):
-    rest = -math.log1p(-sampling) + more + 1e-9
-    theorem_5 = strongly_safe_delta(k=k, sampling=sampling, epsilon=rest)
-    assert SafeDelta(k, sampling, spent, "paper")(rest + spent) == pytest.approx(theorem_5, rel=0.5)
-    assert SafeDelta(k, sampling, spent, "chosen on the sample", options=1)(rest) == theorem_5
 
 
 def test_theorem_6_claims_nothing_below_its_least_epsilon():

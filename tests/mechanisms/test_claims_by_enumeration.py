@@ -106,8 +106,9 @@ NAMES = {maker.__name__: maker for maker in MAKERS}
 
 @pytest.mark.parametrize("name", NAMES)
 def test_one_query(name):
-    for cells, devices in ((1, 3), (2, 2)):
-        check_mechanism(NAMES[name], cells, 1, devices, seed=1)
+    for seed in (1, 6):
+        for cells, devices in ((1, 3), (2, 2)):
+            check_mechanism(NAMES[name], cells, 1, devices, seed)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "longitudinal"])  # its bits are kept

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ldp_baseline_cases import BY_EPSILON
+from mechanism_cases import BY_EPSILON
 from scipy.stats import binom, hypergeom
 
 from mechanisms.local import (

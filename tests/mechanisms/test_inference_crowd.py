@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from inference_cases import uneven_prior
+from mechanism_cases import uneven_prior
 from scipy.stats import binom, multinomial
 
 from mechanisms.inference.bayes_success import guess_success

@@ -5,8 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from inference_cases import ALL, SMALL, answers_of, protocol_matrix, uneven_prior, views_of
-from ldp_baseline_cases import unary_matrix
+from mechanism_cases import ALL, SMALL, answers_of, protocol_matrix, unary_matrix, uneven_prior, views_of
 from mechanism_statistics import FAMILY
 from scipy.stats import chi2
 
@@ -29,7 +28,6 @@ from mechanisms.local import (
     HashedReports,
     KRandomizedResponse,
     LocalHashing,
-    LongitudinalUnary,
     OptimisedUnary,
     SamplingPrivacy,
     SubsetSelection,
@@ -97,16 +95,6 @@ def test_repeated_posterior_is_calibrated(name, queries):
     asked = answers_of(mechanism, truth, rounds, rng=rng, queries=queries)
     after = posterior(repeated_log_likelihood(mechanism, asked), prior)
     check_calibrated(np.round(after, 9), truth, after)
-
-
-def test_memoised_bits_are_not_treated_as_fresh():
-    """Treating memoised reports as fresh is overconfident, and the calibration test detects it."""
-    mechanism, rng = LongitudinalUnary(cells=3, epsilon_permanent=2.0, epsilon_first=1.5), np.random.default_rng(9)
-    truth = rng.integers(4, size=DEVICES, dtype=np.int32)
-    asked = answers_of(mechanism, truth, (1,), rng=rng, queries=8)
-    after = posterior(sum(log_likelihood(mechanism, reports) for reports in asked), np.full(4, 0.25))
-    with pytest.raises(AssertionError):
-        check_calibrated(np.round(after, 1), truth, after)
 
 
 @pytest.mark.parametrize("refresh", ["0", "3/10", "1"])

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from inference_cases import ALL, SMALL, answers_of
+from mechanism_cases import ALL, SMALL, answers_of
 
 from mechanisms.inference.poisoning import candidate_reports, contribution, crafted_encodings, forged_reports
 from mechanisms.inference.report_law import NoLikelihoodError

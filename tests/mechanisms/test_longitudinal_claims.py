@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mechanisms.local import LongitudinalUnary, ParameterError
-from mechanisms.planning import Target, plan
 from mechanisms.planning.candidate import bound_view
 from mechanisms.privacy import LinkedReports, ReleasedCounts, Report, Shuffled, pair_delta, pair_epsilon
 from mechanisms.privacy.report_claims import EXACT_QUERIES
@@ -167,30 +166,6 @@ def test_many_devices_hide_memoised_bits():
     alone, among = (mechanism.claim(Shuffled(1, n, 2)).delta(0.3) for n in (1, 10**6))
     assert among < 1e-6
     assert alone > 0.1
-
-
-def published_delta(mechanism, devices, epsilon, *, size):
-    """δ of two queries' counts of one cell where all others are outside, for the worst trajectories of the device.
-
-    The counts' joint distribution is that of a sum of independent pairs of bits, by the discrete Fourier transform on a
-    torus of side `size`, outside of which the counts have probability below 1e-15.
-    """
-    distributions = {journey: law.reshape(2, 2) for journey, law in journey_laws(mechanism, 2).items()}
-    others = np.fft.fft2(distributions[0, 0], (size, size)) ** (devices - 1)
-    worlds = {
-        j: np.fft.ifft2(others * np.fft.fft2(distribution, (size, size))).real
-        for j, distribution in distributions.items()
-    }
-    factor = math.exp(epsilon)
-    return max(np.maximum(p - factor * q, 0.0).sum() for p, q in itertools.permutations(worlds.values(), 2))
-
-
-def test_a_plan_over_two_queries_meets_its_target():
-    """The recommended memoised bits, among 10,000 devices: δ(1) of what is published, computed, is at most 1e-6."""
-    target = Target(cells=1, population=10_000, occupancy=100, view="released", epsilon=1.0, delta=1e-6, queries=2)
-    for proposal in [plan(target, ("longitudinal_unary",)).best]:
-        mechanism = LongitudinalUnary(cells=1, **proposal.parameters)
-        assert published_delta(mechanism, 10_000, 1.0, size=2_048) <= 1e-6 + 1e-12
 
 
 def test_queries_of_a_device_that_stays_are_checked():

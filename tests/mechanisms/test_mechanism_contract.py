@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from inference_cases import ALL
-from mechanism_cases import run_query, truth_of
+from mechanism_cases import ALL, run_query, truth_of
 
 from mechanisms.conformance.bad_inputs import check_bad_inputs
 from mechanisms.conformance.findings import Findings

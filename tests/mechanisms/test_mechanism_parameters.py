@@ -5,10 +5,9 @@ import warnings
 
 import numpy as np
 import pytest
-from binary_query_cases import DENIABLE, LOCAL
 from hypothesis import given
 from hypothesis import strategies as st
-from ldp_baseline_cases import BY_EPSILON
+from mechanism_cases import BY_EPSILON, DENIABLE, LOCAL
 
 from mechanisms.local import (
     AnonymizedCancelling,

@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from inference_cases import ALL, SMALL
-from mechanism_cases import truth_of
+from mechanism_cases import ALL, SMALL, truth_of
 from mechanism_statistics import check_moments, check_same_distribution, estimate_counts, step_of, z_bound
 
 from mechanisms.local import RandomizedResponse, SamplingPrivacy
@@ -152,18 +151,6 @@ def test_published_variances_of_a_rare_cell(epsilon):
     assert best <= 1.001 * min(math.sqrt(n * variance) for variance in published.values())
     one = SubsetSelection(cells=cells, epsilon=epsilon, size=1).std_error(true_counts)
     assert one == pytest.approx(np.sqrt(n * published[KRandomizedResponse]))
-
-
-def test_error_of_laplace_shares_is_constant():
-    """2α/(1 − α)² for any number of devices, expected and counted."""
-    alpha = math.exp(-0.5)
-    for devices in (10, 10**4, 10**9):
-        baseline = DistributedLaplace(cells=2, epsilon=1.0, devices=devices)
-        true_counts = np.array([devices - 4, 3, 1])
-        assert baseline.std_error(true_counts) == pytest.approx(np.sqrt(2 * alpha) / (1 - alpha), rel=1e-12)
-    baseline = DistributedLaplace(cells=2, epsilon=1.0, devices=1000)
-    twice = baseline.std_error(np.array([1990, 6, 4]))
-    assert twice == pytest.approx(np.sqrt(2 * 2 * alpha) / (1 - alpha), rel=1e-12)
 
 
 def test_noise_of_all_shares_is_discrete_laplace():

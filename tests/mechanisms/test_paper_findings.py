@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from mechanism_cases import run_query, truth_of
+from mechanism_cases import truth_of
 from mechanism_statistics import z_bound
 from reference_divergences import best_guess_success, linked_guess_success, matrix_epsilon
 
@@ -279,22 +279,6 @@ def test_item_8_refresh_trades_error_for_a_finite_linked_claim(refresh, printed)
         assert abs(estimates.var() / sigma**2 - 1) < z_bound(24) * relative
 
 
-def test_item_8_the_linked_claim():
-    """The formula of finding 8 where its minimum is at a cell; about 8 at V = 1000 at best."""
-    for cells, refresh in itertools.product((2, 100, 1000), (0.1, 0.5, 1.0)):
-        mechanism = SamplingPrivacy(cells=cells, sampling=SAMPLING, refresh=refresh)
-        claim, blank = mechanism.claim(LinkedReports()), mechanism.blanks
-        found = math.log(1 + SAMPLING * (1 - SAMPLING) / (refresh * blank[0] * blank[1:].min()))
-        assert (claim.kind, claim.epsilon) == ("exact", pytest.approx(found))
-        for epsilon in (0.0, 1.0, 3.0):
-            least = refresh * blank[0] * blank[1:].min() / (1 - SAMPLING)
-            assert claim.delta(epsilon) == pytest.approx(max(SAMPLING - math.expm1(epsilon) * least, 0.0), abs=1e-12)
-    # π_0 = (1 − π_s)/2 is the best for 1,000 cells; equal blanks give 13.6 to 15.9.
-    for blank_zero, refresh, epsilon in ((0.275, 1.0, 8.1), (None, 1.0, 13.6), (None, 0.5, 14.3), (None, 0.1, 15.9)):
-        many = SamplingPrivacy(cells=1000, sampling=SAMPLING, blank_zero=blank_zero, refresh=refresh)
-        assert round(many.claim(LinkedReports()).epsilon, 1) == epsilon
-
-
 def test_item_8_minimum_includes_the_outside_device():
     """ρ = 1, π_0 = .05 and π_1 = .5: the formula over the cells gives 2.39, the pair (0, 0) gives 4.61."""
     mechanism = SamplingPrivacy(cells=1, sampling=SAMPLING, blank_zero=0.05, blank=0.5, refresh=1.0)
@@ -338,10 +322,3 @@ def test_item_9_by_enumeration_of_one_device():
         for truth in range(4):
             assert pairs[truth][step == 1].sum() == pytest.approx(SAMPLING if truth == cell else 0.0)
             assert pairs[truth][step == -1].sum() == 0.0
-
-
-def test_item_7_sampled_counts_are_of_round_two():
-    mechanism = SamplingPrivacy(cells=2, sampling=1.0)
-    counts = mechanism.sample_counts(np.array([3, 4, 5]), rng=np.random.default_rng(25))
-    np.testing.assert_array_equal(counts, [[12, 0, 0], [3, 4, 5]])
-    np.testing.assert_array_equal(run_query(mechanism, truth_of([3, 4, 5]), rng=np.random.default_rng(26)), counts)

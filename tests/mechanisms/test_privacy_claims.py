@@ -2,15 +2,12 @@
 
 import itertools
 import math
-import pickle
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from binary_query_cases import QUESTIONS
 from hypothesis import strategies as st
-from ldp_baseline_cases import BASELINES
-from mechanism_cases import MECHANISMS
+from mechanism_cases import BASELINES, MECHANISMS, QUESTIONS
 from reference_divergences import matrix_epsilon
 from scipy.stats import binom
 
@@ -18,7 +15,6 @@ from mechanisms.local import (
     AdaptiveBudget,
     BinarySamplingPrivacy,
     KRandomizedResponse,
-    NoPrivacy,
     ParameterError,
     RandomizedResponse,
     SamplingPrivacy,
@@ -107,40 +103,6 @@ def test_linked_reports_over_queries_are_exact(queries):
     assert (claim.kind, claim.delta_kind) == ("infinite", "exact")
     for e in EPSILONS:
         assert claim.delta(e) == pytest.approx(1 - 0.55**queries, abs=1e-15)
-
-
-def test_no_privacy_claims_delta_one():
-    for view in (Report(1), LinkedReports(queries=3), ReleasedCounts(crowd=5), Shuffled(round=1, devices=10)):
-        claim = NoPrivacy(cells=3).claim(view)
-        assert claim.kind == "infinite"
-        assert claim.delta(7.0) == 1.0
-
-
-@pytest.mark.parametrize(
-    "mechanism",
-    [
-        NoPrivacy(cells=3),
-        RandomizedResponse(cells=3, first_coin=0.8, second_coin=0.2),
-        SamplingPrivacy(cells=3, sampling=0.45),
-        BinarySamplingPrivacy(cells=3, sampling=0.45),
-    ],
-)
-def test_unknown_claims_are_distinct_from_infinite_ones(mechanism):
-    unknown = [Report(mechanism.rounds + 1)]
-    if mechanism.rounds == 1:
-        unknown += [ReleasedDifferences(crowd=30), ReleasedDifferences(crowd=30, k=5)]
-    elif mechanism.rounds == 2:
-        unknown.append(Shuffled(round=3, devices=100))
-    for view in unknown:
-        claim = mechanism.claim(view)
-        assert (claim.kind, claim.delta_kind) == ("unknown", "unknown")
-        assert math.isnan(claim.epsilon)
-        assert math.isnan(claim.delta(1.0))
-        assert claim.basis
-    for view in (Report(1), Report(2, queries=4), LinkedReports(), ReleasedDifferences(crowd=9, queries=3)):
-        claim = mechanism.claim(view)
-        again = pickle.loads(pickle.dumps(claim))  # noqa: S301 - our own bytes
-        np.testing.assert_equal(again.delta(1.0), claim.delta(1.0))
 
 
 def test_inconsistent_claims_are_refused():

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from mpmath import binomial, exp, log, mp, mpf
-from reference_divergences import composed_delta, matrix_delta
+from reference_divergences import composed_delta
 from scipy.stats import binom
 
 from mechanisms.local import (
@@ -29,7 +29,6 @@ from mechanisms.local import (
     ThresholdHistogram,
 )
 from mechanisms.privacy import (
-    ReleasedDifferences,
     Report,
     Shuffled,
     dominating_pair,
@@ -37,7 +36,6 @@ from mechanisms.privacy import (
     pair_delta,
     pair_epsilon,
     released_differences_delta,
-    worst_crowd_delta,
 )
 from mechanisms.privacy.binomial import mass_above, mass_at, mass_up_to
 from mechanisms.privacy.composition import at_least_once
@@ -54,16 +52,6 @@ def binomials(crowd, sampling):
             row[k] += sampling**k * (1 - sampling) ** (n - k)
         rows.append(row)
     return rows
-
-
-@pytest.mark.parametrize("crowd", [1, 2, 5, 12])
-def test_suppressed_differences_equal_enumeration(crowd):
-    for sampling in (0.05, 0.2, 0.45, 0.9, 1.0):
-        for k in (1, 2, 5, 12, 13):
-            present, absent = (np.append(row[:k].sum(), row[k:]) for row in binomials(crowd, sampling))
-            for epsilon in (0.0, 0.01, 0.1, 0.5, 1.0, 5.0, math.inf):
-                exact = released_differences_delta(crowd=crowd, sampling=sampling, epsilon=epsilon, k=k)
-                assert exact == pytest.approx(pair_delta(present, absent, epsilon=epsilon), abs=1e-12)
 
 
 @pytest.mark.parametrize("crowd", [200, 5_000])
@@ -94,34 +82,6 @@ def test_small_released_differences_are_accurate(crowd, epsilon):
 def test_invalid_released_differences_are_refused(crowd, sampling, epsilon, field):
     with pytest.raises(ParameterError, match=rf"^{field} must"):
         released_differences_delta(crowd=crowd, sampling=sampling, epsilon=epsilon)
-
-
-def test_claim_of_released_differences():
-    mechanism = SamplingPrivacy(cells=5, sampling=0.45)
-    claim = mechanism.claim(ReleasedDifferences(crowd=2))
-    assert (claim.kind, claim.delta_kind) == ("infinite", "exact")
-    assert round(claim.delta(0.1), 4) == 0.2157
-    present, absent = binomials(3, 0.45)
-    for trajectories in ([(present, present), (absent, absent)], [(present, absent), (absent, present)]):
-        rows = [np.outer(a, b).ravel() for a, b in trajectories]
-        for epsilon in (0.0, 0.3, 1.0, 3.0):
-            for view in (ReleasedDifferences(crowd=3, queries=2),):
-                over_two = mechanism.claim(view)
-                assert over_two.delta_kind == "bound"
-                assert over_two.delta(epsilon) >= matrix_delta(rows, epsilon=epsilon) - 1e-9
-    # A crowd is at least so many: five devices or more may be published.
-    assert mechanism.claim(ReleasedDifferences(crowd=4, k=5)).delta(1.0) == worst_crowd_delta(
-        k=5, sampling=0.45, epsilon=1.0
-    )
-    suppressed = mechanism.claim(ReleasedDifferences(crowd=30, k=5))
-    assert (suppressed.kind, suppressed.delta_kind) == ("infinite", "exact")
-    assert suppressed.delta(1.0) <= mechanism.claim(ReleasedDifferences(crowd=30)).delta(1.0)
-    for queries in (2, 5):
-        view = ReleasedDifferences(crowd=30, k=5, queries=queries)
-        assert suppressed.delta(0.5) <= mechanism.claim(view).delta(0.5) <= queries * suppressed.delta(0.5 / queries)
-    large = mechanism.claim(ReleasedDifferences(crowd=10**6, queries=3))
-    assert large.delta(0.03) == 3 * released_differences_delta(crowd=10**6, sampling=0.45, epsilon=0.01)
-    assert SamplingPrivacy(cells=2, sampling=1.0).claim(ReleasedDifferences(crowd=2)).delta(5) == 1.0
 
 
 distributions = st.lists(st.sampled_from([0.0, 0.0, 0.01, 0.1, 0.3, 1.0]), min_size=4, max_size=4).filter(

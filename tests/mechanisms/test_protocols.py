@@ -290,35 +290,6 @@ def test_no_other_unbiased_estimator_has_less_variance(population):
         assert Estimator.from_coefficients(tallies, "yes", other).variance(population) >= best.variance(population)
 
 
-def test_a_weighted_target_is_estimated():
-    tallies = Tallies.by_round(sampling_privacy(cells=3, sampling=0.45))
-    every = best_estimator(tallies, dict.fromkeys(tallies.protocol.kinds, 1))
-    assert set(every.variance_by_kind().values()) == {0}  # N itself
-    busy = best_estimator(tallies, {"cell 1": 1, "cell 2": "1/2"}, steady=["outside", "cell 3"])
-    assert {kind: v for kind, v in busy.variance_by_kind().items() if v} == {
-        "cell 1": Fraction(11, 9),
-        "cell 2": Fraction(11, 36),
-    }
-    nothing = best_estimator(tallies, {})
-    assert str(nothing) == "0"
-
-
-def test_user_defined_protocol():
-    """Three rounds, three kinds, unlike any paper's: only partly estimable."""
-    protocol = Protocol.from_laws(
-        "parity",
-        {
-            "idle": {("a", "a", "a"): "1/2", ("b", "b", "b"): "1/2"},
-            "slow": {("a", "b", "a"): "1/2", ("b", "a", "b"): "1/2"},
-            "fast": {("b", "b", "a"): "1/2", ("a", "a", "b"): "1/2"},
-        },
-    )
-    apart = Tallies.by_round(protocol)
-    check_certificate(best_estimator(apart, "fast"), apart, "fast")
-    together = best_estimator(Tallies.linked(protocol), "fast")
-    assert set(together.variance_by_kind().values()) == {0}
-
-
 def difference(**given):
     """The published estimate of cell 1, which is its difference over π_s."""
     protocol = sampling_privacy(**given)

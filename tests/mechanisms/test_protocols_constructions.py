@@ -108,24 +108,6 @@ def test_binary_sampling_privacy(given):
         check_same_claim(protocol_claim(protocol, view), mechanism.claim(view))
 
 
-@pytest.mark.parametrize("coins", [(0.8, 0.2), (0.85, 0.3), (0.5, 0), (0.8, 0.9)])
-def test_randomized_response(coins):
-    given = dict(zip(("first_coin", "second_coin"), coins, strict=True))
-    protocol, mechanism = randomized_response(**given), RandomizedResponse(cells=1, **given)
-    tallies, truth = Tallies.by_round(protocol).only("C1[1]", "N"), np.array([40, 9])
-    assert float(tallies.expected({"no": 40, "yes": 9})["C1[1]"]) == pytest.approx(
-        40 * mechanism.false_yes + 9 * mechanism.true_yes, **CLOSE
-    )
-    estimator = best_estimator(tallies, "yes")
-    counts = mechanism.sample_counts(truth, rng=np.random.default_rng(7))
-    check_same_estimate(mechanism, counts, 49, estimator, {"C1[1]": int(counts[0, 0, 1]), "N": 49})
-    assert mechanism.std_error(truth)[0] == pytest.approx(estimator.std_error({"no": 40, "yes": 9}), **CLOSE)
-    for view in (Report(1), LinkedReports()):
-        check_same_claim(protocol_claim(protocol, view), mechanism.claim(view))
-    again = sampled_response(sampling=1, **given)
-    assert again.laws == protocol.laws
-
-
 def test_queries_are_composed_and_other_views_are_not_claimed():
     protocol = randomized_response(first_coin=0.5, second_coin=0.5)
     mechanism = RandomizedResponse(cells=1, first_coin=0.5, second_coin=0.5)

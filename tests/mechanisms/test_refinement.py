@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mechanism_statistics import check_moments, z_bound
+from mechanism_statistics import check_moments
 from scipy.stats import norm
 
 from mechanisms.local import (
@@ -84,15 +84,6 @@ def test_projection_is_feasible_has_the_total_and_keeps_the_order(refine, counts
     assert np.array_equal(after.upper, before.upper)
     assert after.interval == "score, unrefined"
     assert np.isnan(after.std_error).all()
-
-
-@TO_TOTAL
-@given(counts=COUNTS, asked=ASKED, total=TOTALS)
-def test_projection_is_idempotent(refine, counts, asked, total):
-    once = refine(estimate_of(counts), asked=asked, total=total).count
-    twice = refine(estimate_of(once), asked=asked, total=total).count
-    if total == "asked" or once.any():
-        assert twice == close(once, np.abs(counts).max())
 
 
 @given(counts=COUNTS, total=st.floats(0, 2000))
@@ -336,54 +327,6 @@ def draws(mechanism, truths, repeats, rng):
         ]
     )
     return counts, variance_functions
-
-
-@pytest.mark.slow
-def test_several_queries_of_a_static_city():
-    """Unbiased, with the stated variance, less than any query's and than the plain mean's."""
-    mechanism = RandomizedResponse(cells=3, first_coin=0.8, second_coin=0.2)
-    # The same cells, with devices that arrive and leave elsewhere: queries of different precision.
-    truths = [np.array([outside, 40, 5, 90]) for outside in (200, 4_000, 1_000, 300)]
-    counts, variance_functions = draws(mechanism, truths, 1_500, np.random.default_rng(2))
-    made = [combine(each, variance_functions, asked=435) for each in counts]
-    truth = truths[-1][1:].astype(float)
-    best = np.sqrt(1.0 / sum(1.0 / variance_function.std_error(truth) ** 2 for variance_function in variance_functions))
-    assert (
-        best
-        < 0.8 * np.sqrt(sum(variance_function.std_error(truth) ** 2 for variance_function in variance_functions)) / 4
-    ).all()
-    # Weights depend slightly on the pooled estimate: their mean's variance is within 1 % of the best.
-    check_moments(np.array([one.estimate.count for one in made]), truth, best * 1.003, step=1.0)
-    stated = np.array([one.estimate.std_error for one in made])
-    assert np.abs(stated / best - 1).max() < 0.1
-    lower, upper = (np.array([getattr(one.estimate, end) for one in made]) for end in ("lower", "upper"))
-    covered = ((lower <= truth) & (truth <= upper)).mean(axis=0)
-    # A nominal interval of sums of hundreds of coins: a percentage point for the normal approximation, plus sampling
-    # error.
-    assert (covered > 0.95 - 0.01 - z_bound(3) * np.sqrt(0.95 * 0.05 / 1_500)).all()
-
-
-def test_pooled_variance_is_unbiased_unlike_naive_weights():
-    """The naive combination is a harmonic mean, too low by (1 − π)/π·(T − 1)/T; this one is unbiased."""
-    sampling, holds, queries, repeats = 0.45, 60, 4, 20_000
-    rng = np.random.default_rng(8)
-    mechanism = SamplingPrivacy(cells=1, sampling=sampling)
-    variance_function = variance_of(mechanism, [500, 500], [500, 500])
-    each = rng.binomial(holds, sampling, (repeats, queries)) / sampling
-    best = np.sqrt(holds * (1 - sampling) / sampling / queries)
-    naive = np.array(
-        [(minimum_variance_weights(column(variance_function.std_error(row) ** 2)) * column(row)).sum() for row in each]
-    )
-    assert naive == pytest.approx(queries / (1.0 / each).sum(axis=1))
-    wrong = -(1 - sampling) / sampling * (queries - 1) / queries
-    chance = z_bound(2) * best / np.sqrt(repeats)
-    assert abs(naive.mean() - holds - wrong) < chance + abs(wrong) * 0.1  # to the next order, 1/(πY)
-    assert abs(naive.mean() - holds) > 0.8 > 4 * chance
-    ours = np.array(
-        [combine(column(row), [variance_function] * queries, asked=500).estimate.count[0] for row in each[:2_000]]
-    )
-    assert ours == pytest.approx(each[:2_000].mean(axis=1))  # equal variances: exactly the plain mean
-    assert abs(each.mean() - holds) < chance
 
 
 def test_drift_is_the_bias_of_a_changing_city():

@@ -6,15 +6,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from binary_query_cases import LOCAL
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mechanism_cases import LOCAL
 
 from mechanisms.local import ParameterError, RandomizedResponse, SampledResponse, SamplingAndNoise
-from mechanisms.local.common.estimators import estimate_proportion, proportion_variance
 from mechanisms.local.common.packed_bits import AnswerReports
-from mechanisms.local.common.protocol_mechanism import LinearEstimator
-from mechanisms.local.common.response_counts import ResponseCounts, check_where
+from mechanisms.local.common.response_counts import check_where
 from mechanisms.local.mechanism import NotEstimableError
 from mechanisms.local.yes_no import AnonymizedLocal, Warner
 from mechanisms.privacy import LinkedReports, ReleasedDifferences, Report, Shuffled
@@ -382,31 +380,6 @@ def test_query_names_its_distinguishing_answers():
     yes, no = binary_query.in_round(2)
     np.testing.assert_allclose(yes, [0.5, 0.5])
     np.testing.assert_allclose(no, [0.9, 0.1])
-
-
-proper = st.floats(0.02, 0.98)
-
-
-@settings(deadline=None)
-@given(p=proper, q=proper, devices=st.integers(2, 10**7), data=st.data())
-def test_a_single_count_is_the_proportion_estimator(p, q, devices, data):
-    """The same estimate and variance, also under loss, as randomized response's."""
-    if abs(p - q) < 1e-3:
-        return
-    protocol = two_laws({"a": 1 - Fraction(p), "b": Fraction(p)}, {"a": 1 - Fraction(q), "b": Fraction(q)})
-    estimator = LinearEstimator.of(
-        combined_estimator(Tallies.by_round(protocol, asked=True), "yes", {"C1[b]": 1}, {"N": 1})
-    )
-    responses = ResponseCounts((devices,), (data.draw(st.integers(1, devices)),), 1)
-    yes_count = np.array([data.draw(st.integers(0, responses.counted[0]))])
-    counts = np.stack([responses.counted[0] - yes_count, yes_count], axis=-1)[np.newaxis]
-    expected = estimate_proportion(yes_count, true_yes=p, false_yes=q, received=responses).count
-    np.testing.assert_allclose(
-        estimator.count(counts, responses), expected, rtol=1e-9, atol=1e-9 * devices / abs(p - q)
-    )
-    inside = data.draw(st.integers(0, devices))
-    other = proportion_variance(true_yes=p, false_yes=q, received=responses)
-    np.testing.assert_allclose(estimator.variance(responses).std_error(inside), other.std_error(inside), rtol=1e-6)
 
 
 def test_statistics_that_do_not_determine_the_target_have_no_combination():
