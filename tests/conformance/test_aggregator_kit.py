@@ -80,32 +80,16 @@ class Boasts(AddUp):
 class StatesHalf(AddUp):
     """States half the error, and intervals that are correct."""
 
-    factor = 0.5
-
     def combine(self, tallies):
         estimate = add_estimates(tallies)
-        return replace(estimate, std_error=self.factor * estimate.std_error)
+        return replace(estimate, std_error=0.5 * estimate.std_error)
 
 
-class StatesDouble(StatesHalf):
-    """States double the error."""
-
-    factor = 2.0
-
-
-class TheoryHalf(AddUp):
-    """States half of the theoretical error."""
-
-    factor = 0.5
-
-    def std_error(self, own):
-        return self.factor * np.sqrt((np.asarray(own) ** 2).sum(axis=0))
-
-
-class TheoryDouble(TheoryHalf):
+class TheoryDouble(AddUp):
     """States double the theoretical error."""
 
-    factor = 2.0
+    def std_error(self, own):
+        return 2.0 * np.sqrt((np.asarray(own) ** 2).sum(axis=0))
 
 
 class Drops(AddUp):
@@ -291,8 +275,6 @@ def test_sound_aggregators_pass(sound):
         (Missing, "runs"),
         (Boasts, "intervals"),
         (StatesHalf, "errors"),
-        (StatesDouble, "errors"),
-        (TheoryHalf, "errors"),
         (TheoryDouble, "errors"),
         (Drops, "runs"),
         (Plain, "own_storage"),

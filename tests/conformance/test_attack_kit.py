@@ -142,9 +142,8 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("attack", ROUND_ATTACKS.values(), ids=ROUND_ATTACKS)
-@pytest.mark.parametrize("seed", [0, 1])
-def test_the_projects_own_attacks_pass(attack, seed):
-    report = check_attack(attack, seed=seed)
+def test_the_projects_own_attacks_pass(attack):
+    report = check_attack(attack, seed=1)
     assert [result.name for result in report.results] == list(CHECKS)
     assert report.passed, str(report)
     assert len(report["success"].figures) == 9

@@ -84,14 +84,7 @@ LOCAL = {
     "second_coin": 0.5,
     "third_coin": 0.2,
 }
-DENIABLE = {
-    "shift": 0.2,
-    "yes_second": 0.3,
-    "yes_third": 0.3,
-    "no_second": 0.3,
-    "no_third": 0.4,
-    "onward": 0.4,
-}
+DENIABLE = {"shift": 0.2, "yes_second": 0.3, "yes_third": 0.3, "no_second": 0.3, "no_third": 0.4, "onward": 0.4}
 QUESTIONS = {
     "warner": Warner(cells=3, truthful=0.7),
     "warner, liars, many cells": Warner(cells=130, truthful=0.2),

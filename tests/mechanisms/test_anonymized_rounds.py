@@ -144,13 +144,7 @@ def test_deniable_error_as_derived(shift, y, n, onward, inside, outside):
     """Var = YES(1/(s·y₁) − 1) + NO·n₁(1 + n₁/(n₂c))/(s·y₁²); NO is solved first, and both are unbiased."""
     y1, n1, n2 = y[0], n[0], n[1] * (1 - n[0])
     mechanism = AnonymizedDeniable(
-        cells=1,
-        shift=shift,
-        yes_second=y1,
-        yes_third=y[1] * (1 - y1),
-        no_second=n1,
-        no_third=n2,
-        onward=onward,
+        cells=1, shift=shift, yes_second=y1, yes_third=y[1] * (1 - y1), no_second=n1, no_third=n2, onward=onward
     )
     expected = inside * (1 / (shift * y1) - 1) + outside * n1 * (1 + n1 / (n2 * onward)) / (shift * y1**2)
     error = mechanism.std_error(np.array([outside, inside]))[0]

@@ -23,12 +23,7 @@ from mechanisms.central import (
 )
 from mechanisms.central.suppression import kept_errors, largest_step
 from mechanisms.parameter import ParameterError
-from mechanisms.privacy import (
-    pair_delta,
-    released_differences_delta,
-    strongly_safe_delta,
-    worst_crowd_delta,
-)
+from mechanisms.privacy import pair_delta, released_differences_delta, strongly_safe_delta, worst_crowd_delta
 from mechanisms.privacy.binomial import mass_at
 from mechanisms.privacy.subsampling import SafeDelta
 
@@ -167,10 +162,7 @@ def test_invalid_levels_are_refused(levels):
         Generalised(levels=levels, k=2, sampling=0.5, epsilon=1.0)
 
 
-@given(
-    st.integers(1, 12),
-    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(0, 6)), max_size=40),
-)
+@given(st.integers(1, 12), st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(0, 6)), max_size=40))
 @settings(deadline=None)
 def test_clusters_hold_at_least_k_devices_and_all_devices(k, rows):
     points = np.array([row[:2] for row in rows], dtype=float).reshape(-1, 2)

@@ -79,12 +79,7 @@ def test_invalid_values_are_refused(successes, probability, level, field):
         invert_binomial(successes, probability, level)
 
 
-@given(
-    estimate=st.floats(-50, 150),
-    constant=st.floats(0, 1e4),
-    linear=st.floats(0, 10),
-    concave=st.floats(0, 1),
-)
+@given(estimate=st.floats(-50, 150), constant=st.floats(0, 1e4), linear=st.floats(0, 10), concave=st.floats(0, 1))
 def test_score_interval_is_the_acceptance_region(estimate, constant, linear, concave):
     limit = 100.0
     square = -concave * linear / limit  # keeps the variance non-negative in 0…limit

@@ -61,11 +61,7 @@ PARAMETERS = {
         "epsilon_first": (*BUDGET, 0.999, 49.9, 9e-6),
         "permanent": ("optimised", "symmetric"),
     },
-    SamplingPrivacy: {
-        "sampling": PROBABILITY,
-        "blank_zero": (None, *PROBABILITY),
-        "refresh": PROBABILITY,
-    },
+    SamplingPrivacy: {"sampling": PROBABILITY, "blank_zero": (None, *PROBABILITY), "refresh": PROBABILITY},
     BinarySamplingPrivacy: {"sampling": PROBABILITY, "blank_zero": (None, *PROBABILITY)},
     DistributedLaplace: {"epsilon": BUDGET, "devices": COUNT[:4]},
 }

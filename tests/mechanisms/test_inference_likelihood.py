@@ -120,9 +120,7 @@ def check_likelihood(mechanism, reports, matrix, rounds=None):
     found, wanted = found[possible], wanted[possible]
     np.testing.assert_array_equal(np.isneginf(found), np.isneginf(wanted))
     np.testing.assert_allclose(
-        np.exp(found - found.max(axis=1, keepdims=True)),
-        np.exp(wanted - wanted.max(axis=1, keepdims=True)),
-        rtol=1e-9,
+        np.exp(found - found.max(axis=1, keepdims=True)), np.exp(wanted - wanted.max(axis=1, keepdims=True)), rtol=1e-9
     )
 
 

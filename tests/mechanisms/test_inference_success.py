@@ -9,15 +9,7 @@ import pytest
 from claim_laws import MAKERS, deniable, hashing, longitudinal
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mechanism_cases import (
-    ALL,
-    DENIABLE,
-    SMALL,
-    brute_force,
-    simulated_guess_success,
-    uneven_prior,
-    views_of,
-)
+from mechanism_cases import ALL, DENIABLE, SMALL, brute_force, simulated_guess_success, uneven_prior, views_of
 from mechanism_statistics import FAMILY, z_bound
 from reference_divergences import linked_guess_success
 

@@ -164,13 +164,7 @@ def test_exact_counts_meet_no_finite_target():
 
 def test_target_of_reports_covers_what_is_published():
     target = Target(
-        cells=10,
-        population=24185,
-        occupancy=660,
-        view="shuffled",
-        epsilon=4.467,
-        delta=1e-9,
-        adjacency="enter_leave",
+        cells=10, population=24185, occupancy=660, view="shuffled", epsilon=4.467, delta=1e-9, adjacency="enter_leave"
     )
     [made] = plan(target, ["anonymized_first_attempt"], claims=False).plans
     assert "released_counts" in made.covers

@@ -76,13 +76,7 @@ def test_no_other_refresh_has_less_error(cells, population):
 @pytest.mark.slow
 def test_no_other_threshold_has_less_error():
     target = Target(
-        cells=10,
-        population=1000,
-        occupancy=60,
-        view="released",
-        epsilon=1.0,
-        delta=1e-4,
-        adjacency="enter_leave",
+        cells=10, population=1000, occupancy=60, view="released", epsilon=1.0, delta=1e-4, adjacency="enter_leave"
     )
     best = math.inf
     for k in range(1, 61):
@@ -141,13 +135,7 @@ def test_no_other_number_of_buckets_has_less_error(target, most):
 
 def test_no_other_blanks_have_less_error_for_released_counts():
     target = Target(
-        cells=5,
-        population=300,
-        occupancy=8,
-        view="released_counts",
-        epsilon=1.0,
-        delta=0.05,
-        adjacency="enter_leave",
+        cells=5, population=300, occupancy=8, view="released_counts", epsilon=1.0, delta=0.05, adjacency="enter_leave"
     )
     candidates = [(s, z) for s in np.linspace(0.02, 0.98, 97) for z in np.linspace(0.0, 0.999, 40)]
     best = scan(

@@ -70,10 +70,7 @@ def test_toy_one_leaks_nothing_and_has_no_estimate():
     counts = toy.sample_counts(true_counts, rng=rng)
     assert counts.shape == (1, 3, 3)
     assert not counts[0, :, 0].any()  # the answer 0 never occurs
-    for act in (
-        lambda: toy.estimate(counts, counted=[1000], asked=[1000]),
-        lambda: toy.std_error(true_counts),
-    ):
+    for act in (lambda: toy.estimate(counts, counted=[1000], asked=[1000]), lambda: toy.std_error(true_counts)):
         with pytest.raises(
             NotEstimableError, match=r"SamplingAndNoise cannot be estimated: there is one equation.*two unknowns"
         ):
