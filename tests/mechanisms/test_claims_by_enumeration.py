@@ -176,7 +176,7 @@ def differences(n, k, beta, largest):
     return masses if k is None else np.append(masses[:k].sum(), masses[k:])
 
 
-@pytest.mark.parametrize("seed", [5, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(40, 43))])
+@pytest.mark.parametrize("seed", [5, 40, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (41, 51, 54))])
 def test_differences(seed):
     """Every number of devices in each cell from the crowd to 30; over two queries every two of them."""
     draw = np.random.default_rng(seed)
