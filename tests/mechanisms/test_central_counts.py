@@ -108,12 +108,12 @@ def test_parameters_are_checked(given):
 
 
 EPSILONS = (0.0, 0.2, 0.7, 1.0, 1.9, 3.0)
-REACH_ADJACENCY = 90
+FAR = 90
 
 
 def noise(epsilon):
-    """Discrete Laplace masses on −REACH_ADJACENCY…REACH_ADJACENCY."""
-    k = np.arange(-REACH_ADJACENCY, REACH_ADJACENCY + 1)
+    """Discrete Laplace masses on −FAR…FAR."""
+    k = np.arange(-FAR, FAR + 1)
     masses = np.exp(-epsilon * np.abs(k))
     return masses / masses.sum()
 
@@ -178,7 +178,7 @@ def test_laplace_counts_of_a_sample_over_two_queries():
     assert claim.delta_kind == "bound"
 
 
-def published_of_adjacency(n, k, sampling):
+def suppressed_sample(n, k, sampling):
     """Masses of Bin(n, β) on 0…14, those below k merged."""
     masses = binom.pmf(np.arange(15), n, sampling)
     return np.append(masses[:k].sum(), masses[k:])
@@ -190,8 +190,8 @@ def test_any_two_crowds_of_suppressed_samples(k, sampling):
     for epsilon in EPSILONS:
         worst = 0.0
         for n, m in itertools.product(range(1, 15), repeat=2):
-            p = product(published_of_adjacency(n, k, sampling), published_of_adjacency(m - 1, k, sampling))
-            q = product(published_of_adjacency(n - 1, k, sampling), published_of_adjacency(m, k, sampling))
+            p = product(suppressed_sample(n, k, sampling), suppressed_sample(m - 1, k, sampling))
+            q = product(suppressed_sample(n - 1, k, sampling), suppressed_sample(m, k, sampling))
             worst = max(worst, pair_delta(p, q, epsilon=epsilon))
         assert worst - 1e-12 <= claim.delta(epsilon) <= 2.0 * worst
         assert claim.delta(epsilon) >= worst_crowd_delta(k=k, sampling=sampling, epsilon=epsilon) - 1e-15
@@ -224,7 +224,7 @@ def test_bound_of_a_move_holds_where_nearly_nothing_is_sampled(sampling):
 def test_pair_of_a_curve_is_nowhere_below_it():
     """The chords of one crowd's curve, which is known at every ε."""
     n, beta = 12, 0.4
-    p, q = published_of_adjacency(n, 0, beta), published_of_adjacency(n - 1, 0, beta)
+    p, q = suppressed_sample(n, 0, beta), suppressed_sample(n - 1, 0, beta)
     up, down = np.linspace(0.0, 4.0, 400), np.linspace(0.0, -math.log1p(-beta), 400)
     forth = np.array([hockey_stick(p, q, epsilon=e) for e in up])
     back = np.array([hockey_stick(q, p, epsilon=e) for e in down])
@@ -242,7 +242,7 @@ LARGEST = 60
 """Devices in a cell up to which every crowd is enumerated."""
 
 
-def law_of_crowds(n, k, beta):
+def difference_law(n, k, beta):
     masses = binom.pmf(np.arange(LARGEST + 1), n, beta)
     return masses if k is None else np.append(masses[:k].sum(), masses[k:])
 
@@ -253,7 +253,7 @@ def divergence(p, q, epsilon):
 
 def enumerated(*, crowd, k, beta, epsilon, moves, largest):
     """The greatest δ(ε) over every number of devices from the crowd on, up to the largest."""
-    laws = [law_of_crowds(n, k, beta) for n in range(largest + 1)]
+    laws = [difference_law(n, k, beta) for n in range(largest + 1)]
     crowds = range(crowd, largest + 1)
     if not moves:
         pairs = [(laws[n], laws[n - 1]) for n in crowds]

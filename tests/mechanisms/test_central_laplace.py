@@ -382,7 +382,7 @@ def test_counts_are_unbiased_with_the_stated_error(sampling):
     assert published[0].interval == ("exact" if sampling == 1.0 else "noise, then binomial inversion")
 
 
-VALUES_STATISTIC = np.array([3.0, 9.0, 1.0, 4.0, 1.5, 12.0, 7.0, 5.0])
+EIGHT_VALUES = np.array([3.0, 9.0, 1.0, 4.0, 1.5, 12.0, 7.0, 5.0])
 
 
 def of(statistic, sample=1.0):
@@ -392,13 +392,13 @@ def of(statistic, sample=1.0):
 def test_statistic_of_all_values_is_exact_and_uses_no_coin():
     rng = np.random.default_rng(1)
     before = rng.bit_generator.state
-    for statistic, value in (("mean", VALUES_STATISTIC.mean()), ("median", 4.0)):  # the lower of 4 and 5
+    for statistic, value in (("mean", EIGHT_VALUES.mean()), ("median", 4.0)):  # the lower of 4 and 5
         release = of(statistic)
         assert isinstance(release, ValueRelease)
-        published = release.publish(VALUES_STATISTIC, rng=rng)
+        published = release.publish(EIGHT_VALUES, rng=rng)
         assert (published.value, published.std_error) == (pytest.approx(value), 0.0)
         assert published.lower == published.value == published.upper
-        assert release.std_error(VALUES_STATISTIC) == 0.0
+        assert release.std_error(EIGHT_VALUES) == 0.0
         assert release.claim().delta(3.0) == 1.0
         assert math.isinf(release.claim(queries=4).epsilon)
     assert rng.bit_generator.state == before
@@ -407,10 +407,10 @@ def test_statistic_of_all_values_is_exact_and_uses_no_coin():
 @pytest.mark.parametrize("statistic", ["mean", "median"])
 @pytest.mark.parametrize("size", [1, 3, 4, 7])
 def test_sampling_error_equals_that_over_every_sample(statistic, size):
-    release = of(statistic, size / len(VALUES_STATISTIC))
-    truth = release.truth(VALUES_STATISTIC)
-    every = [of(statistic).truth(np.array(chosen)) for chosen in combinations(VALUES_STATISTIC, size)]
-    assert release.std_error(VALUES_STATISTIC) == pytest.approx(
+    release = of(statistic, size / len(EIGHT_VALUES))
+    truth = release.truth(EIGHT_VALUES)
+    every = [of(statistic).truth(np.array(chosen)) for chosen in combinations(EIGHT_VALUES, size)]
+    assert release.std_error(EIGHT_VALUES) == pytest.approx(
         math.sqrt(np.mean((np.array(every) - truth) ** 2)), rel=1e-9
     )
 
@@ -418,8 +418,8 @@ def test_sampling_error_equals_that_over_every_sample(statistic, size):
 def test_single_sampled_value_has_the_full_interval():
     rng = np.random.default_rng(3)
     for statistic in ("mean", "median"):
-        published = of(statistic, 0.01).publish(VALUES_STATISTIC, rng=rng)
-        assert published.value in VALUES_STATISTIC
+        published = of(statistic, 0.01).publish(EIGHT_VALUES, rng=rng)
+        assert published.value in EIGHT_VALUES
         assert (published.lower, published.upper) == (0.0, 15.0)
     beyond = of("median", 0.01).publish(np.array([20.0, 20.0]), rng=rng)
     assert (beyond.lower, beyond.upper) == (0.0, 20.0)

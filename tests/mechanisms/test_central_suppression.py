@@ -282,7 +282,7 @@ def test_worst_crowd_bounds_all_crowds_and_theorem_5_bounds_it(k, sampling):
             assert release.claim(crowd=known).delta(epsilon) == worst
 
 
-LEVELS_CLAIMS = (np.arange(3), np.array([0, 0, 1]), np.zeros(3, dtype=np.int64))
+THREE_LEVELS = (np.arange(3), np.array([0, 0, 1]), np.zeros(3, dtype=np.int64))
 
 
 def generalised_distribution(release, cells, *, from_sample):
@@ -309,7 +309,7 @@ def generalised_distribution(release, cells, *, from_sample):
 @pytest.mark.parametrize("cells", [[0] * 4 + [1] * 2, [0, 1, 1, 1, 2, 2], [2, 0, 0, 0, 1, 1]], ids=str)
 @pytest.mark.parametrize("spent", [0.5, 3.0], ids=str)
 def test_generalised_claims_hold(cells, spent):
-    release = Generalised(levels=LEVELS_CLAIMS, k=3, sampling=0.3, epsilon=spent)
+    release = Generalised(levels=THREE_LEVELS, k=3, sampling=0.3, epsilon=spent)
     first = cells.count(cells[0])
     for from_sample in (False, True):
         distributions = [
@@ -325,7 +325,7 @@ def test_generalised_claims_hold(cells, spent):
 
 
 def test_publish_draws_level_and_table_of_the_distribution():
-    release = Generalised(levels=LEVELS_CLAIMS, k=3, sampling=0.5, epsilon=2.0)
+    release = Generalised(levels=THREE_LEVELS, k=3, sampling=0.5, epsilon=2.0)
     cells = [0, 0, 0, 1, 1, 2]
     held = np.bincount(cells, minlength=3)
     rng = np.random.default_rng(8)
@@ -406,7 +406,7 @@ def test_theorem_5_is_accurate_down_to_1e_300(k, sampling, epsilon):
 def test_theorem_6_claims_nothing_below_its_least_epsilon():
     assert SafeDelta(5, 0.2, 0.9, "paper")(1.0) == 1.0
     assert SafeDelta(5, 0.2, 0.5, "chosen on the sample", options=3)(1.0) == 1.0
-    claim = Generalised(levels=LEVELS_CLAIMS, k=5, sampling=1.0, epsilon=1.0).claim(crowd=None)
+    claim = Generalised(levels=THREE_LEVELS, k=5, sampling=1.0, epsilon=1.0).claim(crowd=None)
     assert claim.delta(3.0) == 1.0
 
 

@@ -331,7 +331,7 @@ def test_too_many_cells_are_refused_with_a_message():
     assert "check a smaller instance" in report["attributes"].detail
 
 
-examine_of_check = partial(check_mechanism, raise_failures=False, devices=20_000, queries=1, sizes=1)
+examine_likelihood = partial(check_mechanism, raise_failures=False, devices=20_000, queries=1, sizes=1)
 
 
 class Right(PlainResponse):
@@ -371,7 +371,7 @@ class WrongShape(Right):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_right_likelihood_passes(seed):
-    report = examine_of_check(Right(cells=3), seed=seed)
+    report = examine_likelihood(Right(cells=3), seed=seed)
     assert report["likelihood"].status == "passed", str(report)
     assert report["likelihood"].figures["greatest deviation"] < 0.02
 
@@ -379,11 +379,11 @@ def test_a_right_likelihood_passes(seed):
 @pytest.mark.parametrize("wrong", [TooSure, RulesOut, WrongShape])
 def test_a_wrong_likelihood_is_found(wrong):
     for seed in range(3):
-        assert not examine_of_check(wrong(cells=3), seed=seed)["likelihood"].passed
+        assert not examine_likelihood(wrong(cells=3), seed=seed)["likelihood"].passed
 
 
 def test_a_mechanism_without_a_likelihood_is_not_said_to_be_safe():
-    result = examine_of_check(PlainResponse(cells=3))["likelihood"]
+    result = examine_likelihood(PlainResponse(cells=3))["likelihood"]
     assert result.status == "skipped"
     assert "not tried" in result.detail
 

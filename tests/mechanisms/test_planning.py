@@ -217,7 +217,7 @@ def test_target_over_queries_is_met_over_queries(queries):
 NAMES = [family.name for family in FAMILIES]
 # Many parameters take seconds for views of all devices; linked and single reports of these families are planned below.
 SLOW = {"anonymized_deniable", "anonymized_first_attempt", "sampling_privacy_refreshed"}
-QUICK_PLANNING = [name for name in NAMES if name not in SLOW]
+QUICK_FAMILIES = [name for name in NAMES if name not in SLOW]
 TARGETS = {
     "linked, δ": Target(cells=3, population=400, view="linked_reports", epsilon=0.7, delta=0.05),
     "report, pure": Target(cells=3, population=400, occupancy=40, view="report", epsilon=1.0),
@@ -277,7 +277,7 @@ SIMULATED = {"linked, δ": TARGETS["linked, δ"], "report, pure": TARGETS["repor
 )
 def test_simulated_error_equals_the_planned_error(name):
     target, rng, repeats = SIMULATED[name], np.random.default_rng(7), 400
-    named = QUICK_PLANNING if target is PUBLISHED else NAMES
+    named = QUICK_FAMILIES if target is PUBLISHED else NAMES
     made = [one for one in plan(target, named, claims=False).plans if one.meets and one.release is None]
     made = [one for one in made if one.aggregation is None]
     assert len(made) > 12
@@ -320,7 +320,7 @@ def test_simulated_release_error_equals_the_planned_error(family):
 def test_plans_for_aggregate_views_meet_their_proved_bounds(name):
     target = Target(cells=4, population=5000, view=name, epsilon=0.8, delta=1e-5)
     shares = []
-    plans = plan(target, QUICK_PLANNING, progress=shares.append).plans
+    plans = plan(target, QUICK_FAMILIES, progress=shares.append).plans
     assert shares == [1 / len(plans)] * len(plans)
     made = [one for one in plans if one.meets]
     assert len(made) > 10

@@ -154,7 +154,7 @@ def test_view_names_are_those_of_the_claims_table():
             make()
 
 
-EPSILONS_VIEWS = (0.0, 0.1, 0.5, 1.0, 3.0, 20.0, math.inf)
+MANY_EPSILONS = (0.0, 0.1, 0.5, 1.0, 3.0, 20.0, math.inf)
 
 
 @pytest.mark.parametrize("k", [None, 1, 3, 6])
@@ -165,7 +165,7 @@ def test_two_cells_equal_enumeration(k):
 
     for n, m, sampling in itertools.product((1, 2, 5), (1, 4), (0.05, 0.45, 0.9)):
         worlds = [np.outer(shown(a, sampling), shown(b, sampling)).ravel() for a, b in ((n, m - 1), (n - 1, m))]
-        for epsilon in EPSILONS_VIEWS:
+        for epsilon in MANY_EPSILONS:
             claimed = moved_differences_delta(crowd=n, other_crowd=m, sampling=sampling, epsilon=epsilon, k=k)
             assert claimed == pytest.approx(pair_delta(*worlds, epsilon=epsilon), abs=1e-14)
 

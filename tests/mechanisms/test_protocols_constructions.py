@@ -260,7 +260,7 @@ def test_random_laws_and_variances_in_floats_equal_the_exact_tables(make, kind, 
         assert mechanism.std_error(np.array([900, 70]))[0] == expected, given
 
 
-EPSILONS_THEOREMS = (0.0, 0.3, 1.0, 3.0, 20.0, math.inf)
+FEW_EPSILONS = (0.0, 0.3, 1.0, 3.0, 20.0, math.inf)
 PAIRS = [(a, b) for a in "01" for b in "01"]
 
 
@@ -286,7 +286,7 @@ def check_no_free_lunch(estimator):
     assert proof.delta >= proof.floor > 0
     claim = protocol_claim(protocol, LinkedReports())
     assert claim.kind == "infinite"
-    for epsilon in EPSILONS_THEOREMS:
+    for epsilon in FEW_EPSILONS:
         assert claim.delta(epsilon) >= float(proof.delta) - 1e-12
     return proof
 
@@ -344,7 +344,7 @@ def test_no_estimator_grows_more_slowly_than_the_bound(no, yes, other, linked, c
     assert spread["no"] >= growth_floor(protocol, kind="no", other="yes")
     claim = protocol_claim(protocol, LinkedReports())
     assert float(spread["no"]) >= growth_floor_at(epsilon=claim.epsilon) * (1 - 1e-12)
-    for epsilon in EPSILONS_THEOREMS:
+    for epsilon in FEW_EPSILONS:
         floor = growth_floor_at(epsilon=epsilon, delta=claim.delta(epsilon), other_coefficient=float(spread["yes"]))
         assert float(spread["no"]) >= floor - 1e-12
 
