@@ -306,16 +306,20 @@ def hashed_support(whole):
 
 
 class SumLaw:
-    """Laws of sums over devices of what each adds; a sum is named by that of random 64-bit numbers of its parts."""
+    """Laws of sums over devices of what each adds, less what it takes, each a list of parts of its reports.
 
-    def __init__(self, rows, added):
+    A sum is named by that of random 64-bit numbers of its parts.
+    """
+
+    def __init__(self, rows, added, taken=lambda _: ()):
         outputs = sorted({output for row in rows for output in row}, key=repr)
         draw, numbers = np.random.default_rng(11), {}
         names = []
         for output in outputs:
             name = 0
-            for part in added(output):
-                name += numbers.setdefault(part, int(draw.integers(2**63)))
+            for sign, parts_of in ((1, added), (-1, taken)):
+                for part in parts_of(output):
+                    name += sign * numbers.setdefault(part, int(draw.integers(2**63)))
             names.append(name % 2**63)
         masses = np.array([[row.get(output, 0.0) for output in outputs] for row in rows])
         self.names, index = np.unique(np.array(names, dtype=np.int64), return_inverse=True)

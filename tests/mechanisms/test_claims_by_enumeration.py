@@ -76,6 +76,12 @@ def views(mechanism, rows, queries, adjacency, devices):
         if most != 0:
             limits = {"crowd": crowd or 1, "most": most}
             yield ReleasedCounts(crowd, queries, devices, most=most, adjacency=adjacency), counts, devices, limits
+    if isinstance(mechanism, SamplingPrivacy):  # of others in `test_differences`; these may be refreshed
+        shown = SumLaw(rows, lambda whole: [whole[1]] if whole[1] else [], lambda whole: [whole[0]] if whole[0] else [])
+        for crowd in range(1, devices + 1):
+            if adjacency == "enter_leave" or 2 * crowd <= devices + 1:  # a move has a crowd in either cell
+                view = ReleasedDifferences(crowd, queries=queries, adjacency=adjacency)
+                yield view, shown, devices, {"crowd": crowd}
 
 
 def check_mechanism(maker, cells, queries, devices, seed):

@@ -115,7 +115,7 @@ def test_invalid_parameters_name_field_rule_and_value(kind, change, message):
     with pytest.raises(ParameterError, match=rf"^{message}") as caught:
         kind(**{**good, **change})
     assert isinstance(caught.value, ValueError)
-    assert caught.value.field in change
+    assert message.startswith(caught.value.field)
 
 
 @given(

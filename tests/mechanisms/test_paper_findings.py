@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from mechanism_cases import truth_of
 from mechanism_statistics import z_bound
-from reference_divergences import best_guess_success, linked_guess_success, matrix_epsilon
+from reference_divergences import matrix_epsilon
 
 from mechanisms.local import SamplingPrivacy
 from mechanisms.local.common.estimators import TwoRounds
@@ -78,20 +78,6 @@ def test_item_2_linked_reports_reveal_truth_at_sampling_probability():
         assert (claim.kind, claim.delta_kind) == ("infinite", "exact")
         for epsilon in (0.0, 0.1, 1.0, 10.0, 500.0, math.inf):
             assert claim.delta(epsilon) == pytest.approx(1 - (1 - SAMPLING) ** queries, abs=1e-15)
-
-
-@pytest.mark.parametrize("blank_zero", [0.0, 0.02, 0.1375, 0.4, 0.55])
-def test_item_2_success_of_the_best_guess_by_enumeration(blank_zero):
-    mechanism = SamplingPrivacy(cells=3, sampling=SAMPLING, blank_zero=blank_zero)
-    for prior in (
-        [0.25] * 4,
-        [0.0, 0.5, 0.3, 0.2],
-        [0.9, 0.05, 0.03, 0.02],
-        [0.1, 0.6, 0.2, 0.1],
-        [1.0, 0.0, 0.0, 0.0],
-    ):
-        closed = linked_guess_success(sampling=SAMPLING, blank_zero=blank_zero, prior=prior)
-        assert closed == pytest.approx(best_guess_success(linked_matrix(mechanism), prior), abs=1e-12)
 
 
 def sampled_distribution(crowd, sampling):
