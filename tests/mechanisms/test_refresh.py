@@ -87,13 +87,3 @@ def test_refreshed_releases_state_what_is_proved():
 def test_invalid_refresh_is_refused(refresh):
     with pytest.raises(ParameterError, match=r"^refresh must be a"):
         SamplingPrivacy(cells=3, sampling=0.4, refresh=refresh)
-
-
-@every
-def test_no_device_asked_and_no_report_received(mechanism):
-    unasked = mechanism.estimate(np.zeros((2, mechanism.cells + 1), dtype=int), counted=[0, 0], asked=[0, 0])
-    assert not unasked.count.any()
-    assert not unasked.std_error.any()
-    unheard = mechanism.estimate(np.zeros((2, mechanism.cells + 1), dtype=int), counted=[0, 9], asked=[9, 9])
-    assert np.isinf(unheard.std_error).all()
-    assert not mechanism.sample_counts(np.zeros(mechanism.cells + 1, dtype=int), rng=default_rng(7)).any()
