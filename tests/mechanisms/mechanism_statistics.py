@@ -1,7 +1,11 @@
 """Statistical tests whose bounds come from theory and from the number of comparisons."""
 
+import math
+
 import numpy as np
 from scipy.stats import chi2_contingency, norm
+
+from mechanisms.local.distributed_laplace import DistributedLaplace
 
 # Probability that a correct implementation fails any one call of a check below, over all its comparisons.
 FAMILY = 1e-6
@@ -35,6 +39,31 @@ def estimate_counts(mechanism, tallies, *, counted, asked):
     scale = np.abs(constant).max() + np.abs(rows[:20] @ np.abs(slopes)).max()
     np.testing.assert_allclose(estimates[:20], alone, rtol=0, atol=1e-12 * scale)
     return estimates
+
+
+def step_of(mechanism, *, counted, asked):
+    """The most one device's answers can move an estimate: the sum over rounds of the range of the tallies' weights.
+
+    Laplace shares are unbounded; the excess kurtosis of the noise of n of N shares is
+    (1 + 4α + α²)/(2α·n/N), from the cumulants of the geometric distribution.
+    """
+    scale = max(asked[mechanism.truth_round - 1] / n for n in counted)
+    if isinstance(mechanism, DistributedLaplace):
+        alpha, share = mechanism.alpha, counted[0] / mechanism.devices
+        excess = (1 + 4 * alpha + alpha**2) / (2 * alpha * share)
+        return scale * math.sqrt(excess * share * mechanism.noise_variance)
+    totals = {"counted": counted, "asked": asked}
+    zero = np.zeros((mechanism.rounds, *mechanism.tally_shape), dtype=np.int64)
+    base, step = mechanism.estimate(zero, **totals).count[0], 0.0
+    cell = [i for i in np.ndindex(*mechanism.tally_shape) if len(i) == 1 or i[0] == 0]
+    for r in range(mechanism.rounds):
+        weights = [0.0]
+        for place in cell:
+            unit = zero.copy()
+            unit[r][place] = 1
+            weights.append(float(mechanism.estimate(unit, **totals).count[0] - base))
+        step += max(weights) - min(weights)
+    return step
 
 
 def check_moments(samples, mean, std_error, *, step):

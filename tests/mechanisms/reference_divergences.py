@@ -3,16 +3,7 @@
 import numpy as np
 
 from mechanisms.privacy.composition import ComposedDelta
-from mechanisms.privacy.hockey_stick import check_distribution, hockey_stick, pair_epsilon
-
-
-def matrix_delta(matrix, *, epsilon):
-    """The greatest δ over all ordered pairs of truths; row t of (truths, outputs) is the distribution given truth t."""
-    rows = check_distribution("matrix", matrix)
-    return max(
-        (hockey_stick(p, q, epsilon=epsilon) for i, p in enumerate(rows) for j, q in enumerate(rows) if i != j),
-        default=0.0,
-    )
+from mechanisms.privacy.hockey_stick import check_distribution, pair_epsilon
 
 
 def matrix_epsilon(matrix):
@@ -24,11 +15,6 @@ def matrix_epsilon(matrix):
 def composed_delta(p, q, *, queries, epsilon):
     """An upper bound of δ(ε) of the pair (P^T, Q^T), the larger of both directions."""
     return ComposedDelta.from_pair(p, q, queries=queries)(epsilon)
-
-
-def best_guess_success(matrix, prior):
-    """The probability that the best guess of the truth is right: Σ over outputs of max over truths t of q_t·P_t."""
-    return float((np.asarray(prior)[:, np.newaxis] * np.asarray(matrix)).max(axis=0).sum())
 
 
 def linked_guess_success(*, sampling, blank_zero, prior):

@@ -39,7 +39,7 @@ def test_epsilon_zero_allows_no_estimate():
     assert minimal_variance_parameters(0.0, cells=5).variance == math.inf
 
 
-@settings(deadline=None)
+@settings(max_examples=15)
 @given(epsilon=st.floats(0.05, 8.0), share=st.floats(0.01, 0.99), estimator=st.sampled_from(["yes", "best"]))
 def test_one_cell_optimum_is_warners_randomized_response(epsilon, share, estimator):
     """For any share: p = e^ε/(e^ε + 1), and ⊥ is not used although it is available."""
@@ -64,7 +64,7 @@ def test_many_cell_optimum_is_optimised_unary_encoding(epsilon):
     assert found.mechanism.claim(LinkedReports()).epsilon == pytest.approx(epsilon, abs=1e-6)
 
 
-@settings(deadline=None)
+@settings(max_examples=15)
 @given(
     epsilon=st.floats(0.2, 4.0),
     share=st.floats(0.05, 0.95),
@@ -119,18 +119,6 @@ def test_few_sampled_and_many_cells_give_sampling_and_noise():
     np.testing.assert_allclose(yes, [0.0, 0.05, 0.95], atol=1e-9)
     assert no[0] == pytest.approx(0.0, abs=1e-9)
     assert 0 < no[1] < 0.05
-
-
-def test_variance_falls_with_epsilon_and_rises_with_abstention():
-    epsilons = [0.5, 1.0, 2.0, 4.0]
-    free = [minimal_variance_parameters(epsilon) for epsilon in epsilons]
-    sampled = [minimal_variance_parameters(epsilon, most_sampled=0.05) for epsilon in epsilons]
-    for points in (free, sampled):
-        variances = [point.variance for point in points]
-        assert variances == sorted(variances, reverse=True)
-        assert [point.epsilon for point in points] == epsilons
-    assert all(one.variance > 5 * other.variance for one, other in zip(sampled, free, strict=True))
-    assert free[1].std_error(10_000) == pytest.approx(100 * math.sqrt(free[1].variance))
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def plays(window, queries):
         yield [units.take(query) if wish else () for query, wish in enumerate(wishes, start=1)]
 
 
-@pytest.mark.parametrize("window", [1, 2, 3, 4])
+@pytest.mark.parametrize("window", [1, 3])
 def test_no_window_uses_more_than_the_budget_whatever_is_published(window):
     half, most = budget(window, "budget"), {}
     for used in plays(window, 3 * window + 1):
@@ -53,7 +53,7 @@ def test_no_window_uses_more_than_the_budget_whatever_is_published(window):
     assert most[window] == pytest.approx(EPSILON)
 
 
-@pytest.mark.parametrize("window", [1, 2, 3, 4])
+@pytest.mark.parametrize("window", [1, 3])
 def test_each_group_answers_at_most_once_in_a_window(window):
     parts = budget(window, "population")
     for used in plays(window, 3 * window + 1):
@@ -97,7 +97,7 @@ def report_law(schedule, journey, decide, group):
 
 
 @pytest.mark.parametrize("divides", ["budget", "population"])
-@pytest.mark.parametrize(("window", "queries"), [(2, 2), (2, 3), (3, 3), (1, 2)])
+@pytest.mark.parametrize(("window", "queries"), [(2, 3), (1, 2)])
 @pytest.mark.parametrize("rule", [sum, lambda seen: seen[-1], lambda _: 1, lambda seen: len(seen) // 2])
 def test_the_law_of_all_reports_satisfies_the_claim(divides, window, queries, rule):
     """By enumeration of every report of one device, where what is asked next depends on its own earlier reports."""
@@ -159,7 +159,7 @@ def test_dissimilarity_is_unbiased(cells, counted):
     truth = rng.multinomial(asked, np.full(cells + 1, 1 / (cells + 1)))
     release = truth[1:] + rng.normal(0.0, 30.0, size=cells)
     found = []
-    for _ in range(3000):
+    for _ in range(1000):
         sample = rng.multivariate_hypergeometric(truth, counted)
         share = mechanism.sample_counts(sample, rng=rng)[0, 1:] / counted
         counts = asked * (share - mechanism.false_yes) / (mechanism.true_yes - mechanism.false_yes)

@@ -14,7 +14,7 @@ from scipy.signal import fftconvolve
 from scipy.stats import binom
 
 from mechanisms.local import KRandomizedResponse, RandomizedResponse, SamplingPrivacy, SymmetricUnary, Warner
-from mechanisms.privacy import LinkedReports, PrivacyClaim, ReleasedCounts, ReleasedDifferences, Shuffled
+from mechanisms.privacy import LinkedReports, PrivacyClaim, ReleasedCounts, ReleasedDifferences
 from mechanisms.privacy.composition import composed
 from mechanisms.privacy.integer_noise import IntegerNoise
 from mechanisms.privacy.published_sums import known_counts_claim
@@ -183,16 +183,6 @@ def test_published_sums_of_many_devices(queries, published):
             assert exact == pytest.approx(published, rel=5e-3)
         claim = mechanism.claim(ReleasedCounts(queries=queries, counted=devices, adjacency=adjacency))
         check(claim, exact)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("kind", "before"), [(SymmetricUnary, 6.19), (KRandomizedResponse, 4.09)])
-def test_shuffled_reports_compose(kind, before):
-    """Over 48 queries about √48 times one query's ε, at a smaller δ, and not 48 times."""
-    mechanism = kind(cells=100, epsilon=4.0)
-    one, many = (mechanism.claim(Shuffled(1, 100_000, queries)).epsilon_at(DELTA) for queries in (1, 48))
-    assert many < before / 5.0
-    assert math.sqrt(48) * one < many < 1.3 * math.sqrt(48) * one
 
 
 def test_two_answers_about_two_cells_are_composed_exactly():

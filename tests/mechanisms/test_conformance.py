@@ -16,17 +16,16 @@ from broken_mechanisms import (
     ClaimsHalfBeyondTen,
     ClaimsHalfBeyondThree,
     ClaimsHalfOfThreeQueries,
-    CountsCalls,
-    NarrowCounts,
     OneInAThousandSendsTruth,
 )
-from conformance_cases import GOOD
+from mechanism_cases import GOOD
 from minimal_mechanism import PlainResponse
 from scipy.stats import binom
 
 from mechanisms.conformance import ConformanceError, check_mechanism
+from mechanisms.conformance.bounds import bernstein
 from mechanisms.conformance.claims import check_claims_hold
-from mechanisms.conformance.findings import Findings
+from mechanisms.conformance.findings import Findings, run_check
 from mechanisms.conformance.harness import STATISTICAL_CHECKS, Harness
 from mechanisms.conformance.runner import CHECKS
 from mechanisms.local import LocalMechanism, NoPrivacy, ParameterError, RandomizedResponse, SamplingPrivacy
@@ -34,18 +33,10 @@ from mechanisms.local import LocalMechanism, NoPrivacy, ParameterError, Randomiz
 examine = partial(check_mechanism, raise_failures=False)
 
 
-@pytest.mark.fast_cases(8)
-@pytest.mark.parametrize("name", GOOD)
-def test_every_mechanism_passes_a_quick_check(name):
+@pytest.mark.parametrize("name", [*GOOD][:4])
+def test_mechanisms_pass_a_quick_check(name):
     assert isinstance(GOOD[name], LocalMechanism)
     check_mechanism(GOOD[name], quick=True)
-
-
-@pytest.mark.slow
-@pytest.mark.thorough  # the next test makes more checks with another seed
-@pytest.mark.parametrize("name", GOOD)
-def test_every_mechanism_passes(name):
-    check_mechanism(GOOD[name], devices=10_000, queries=2, sizes=1)
 
 
 @pytest.mark.slow
@@ -62,9 +53,7 @@ def test_thorough_check_of_sampling_privacy():
 
 
 @pytest.mark.fast_cases(1)
-@pytest.mark.parametrize(
-    "seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.thorough) for seed in range(4, 10))]
-)
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.thorough) for seed in range(1, 10))])
 @pytest.mark.parametrize("name", ["sampling, unequal blanks", "randomized response"])
 def test_no_false_alarm_in_ten_seeds(name, seed):
     check_mechanism(GOOD[name], seed=seed, quick=True)
@@ -81,15 +70,16 @@ def test_false_alarm_rate_is_at_most_the_stated_level():
     assert binom.sf(alarms - 1, 20, 0.25) > 1e-6
 
 
-@pytest.mark.fast_cases(8)
 @pytest.mark.parametrize(
     ("mechanism", "intended"), BROKEN, ids=[f"{type(mechanism).__name__}: {name}" for mechanism, name in BROKEN]
 )
 def test_each_fault_is_found_by_its_intended_check(mechanism, intended):
-    report = examine(mechanism, devices=12_000, queries=1, sizes=1)
-    assert not report.passed
-    assert not report[intended].passed, str(report)
-    assert report[intended].detail
+    if intended == "attributes":
+        result = examine(mechanism)[intended]
+    else:
+        result = run_check(intended, CHECKS[intended], Harness(mechanism, 0, 1e-6, 12_000, 1))
+    assert result.status == "failed"
+    assert result.detail
 
 
 @pytest.mark.slow
@@ -204,7 +194,7 @@ def test_error_messages_may_have_any_wording(kind):
 
 
 def test_broken_mechanisms_cover_every_check():
-    assert len({type(mechanism) for mechanism, _ in BROKEN}) >= 30
+    assert len({type(mechanism) for mechanism, _ in BROKEN}) >= 25
     assert {name for _, name in BROKEN} == {"attributes", *CHECKS}
 
 
@@ -341,9 +331,63 @@ def test_too_many_cells_are_refused_with_a_message():
     assert "check a smaller instance" in report["attributes"].detail
 
 
-def test_all_faults_are_collected():
-    class Several(NarrowCounts, CountsCalls):
-        pass
+examine_likelihood = partial(check_mechanism, raise_failures=False, devices=20_000, queries=1, sizes=1)
 
-    names = {result.name for result in examine(Several(**SAMPLING), quick=True).failures}
-    assert {"reports", "hidden_state"} <= names
+
+class Right(PlainResponse):
+    """k-ary randomized response with the logarithms of its two probabilities."""
+
+    def logs(self, vectors):
+        return np.where(vectors == 1, np.log(self._p), np.log(self._q))
+
+    def log_likelihood(self, reports, rounds):
+        assert rounds == (1,)
+        (vectors,) = reports
+        assert vectors.dtype == np.int64
+        assert vectors.shape[1:] == self.tally_shape
+        return self.logs(vectors)
+
+
+class TooSure(Right):
+    """Logarithms a third too far apart."""
+
+    def logs(self, vectors):
+        return 1.33 * super().logs(vectors)
+
+
+class RulesOut(Right):
+    """States that a device outside never reports the first cell."""
+
+    def logs(self, vectors):
+        found = super().logs(vectors)
+        found[vectors[:, 1] == 1, 0] = -np.inf
+        return found
+
+
+class WrongShape(Right):
+    def logs(self, vectors):
+        return super().logs(vectors)[:, 1:]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_right_likelihood_passes(seed):
+    report = examine_likelihood(Right(cells=3), seed=seed)
+    assert report["likelihood"].status == "passed", str(report)
+    assert report["likelihood"].figures["greatest deviation"] < 0.02
+
+
+@pytest.mark.parametrize("wrong", [TooSure, RulesOut, WrongShape])
+def test_a_wrong_likelihood_is_found(wrong):
+    for seed in range(3):
+        assert not examine_likelihood(wrong(cells=3), seed=seed)["likelihood"].passed
+
+
+def test_a_mechanism_without_a_likelihood_is_not_said_to_be_safe():
+    result = examine_likelihood(PlainResponse(cells=3))["likelihood"]
+    assert result.status == "skipped"
+    assert "not tried" in result.detail
+
+
+def test_a_rare_report_that_the_sample_lacks_raises_no_alarm():
+    """Of 2,000 reports, all are of the truth that is stated with 99.9 %: two of the other are expected, none came."""
+    assert bernstein(2_000, np.array(0.001 * 0.999), np.ones(()), 1e-9) > 0.001

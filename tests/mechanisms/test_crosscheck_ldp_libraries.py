@@ -58,12 +58,6 @@ def oracles(monkeypatch):
     return lambda name: importlib.import_module(f"{package.__name__}.{name}")
 
 
-@pytest.fixture
-def multi_freq():
-    pytest.importorskip("multi_freq_ldpy", reason="multi-freq-ldpy is not installed")
-    return lambda name: importlib.import_module(f"multi_freq_ldpy.pure_frequency_oracles.{name}")
-
-
 def our_reports(mechanism, cell, devices=DEVICES):
     """The encoded reports of devices in one cell, (n, outputs)."""
     rng = np.random.default_rng(cell + 100)
@@ -125,15 +119,6 @@ def test_opendp_laplace_noise_on_integers(opendp, epsilon):
     assert same_law(draw_rounded_laplace(1 / epsilon, len(theirs), rng=rng), theirs) > LEVEL
 
 
-def test_pure_ldp_direct_encoding(oracles):
-    mechanism, peer = KRandomizedResponse(cells=CELLS, epsilon=EPSILON), oracles("direct_encoding")
-    client = peer.DEClient(EPSILON, CELLS + 1, index_mapper=lambda x: x)
-    for cell in (0, 2):
-        theirs = np.array([client.privatise(cell) for _ in range(DEVICES)])
-        expect_same_distribution(our_reports(mechanism, cell).argmax(axis=1), theirs)
-    expect_same_estimate(mechanism, peer.DEServer(EPSILON, CELLS + 1), lambda counts: counts)
-
-
 @pytest.mark.parametrize(("kind", "optimised"), [(OptimisedUnary, True), (SymmetricUnary, False)])
 def test_pure_ldp_unary_encodings(oracles, kind, optimised):
     mechanism, peer = kind(cells=CELLS, epsilon=EPSILON), oracles("unary_encoding")
@@ -163,27 +148,3 @@ def test_pure_ldp_local_hashing(oracles):
     ours = our_reports(mechanism, 2)
     for symbol in range(-CELLS, 0):  # this package's estimate may have an entry for outside
         expect_same_distribution(ours[:, symbol], theirs[:, symbol])
-
-
-def test_multi_freq_ldpy_randomized_response(multi_freq):
-    """Its GRR for one attribute; its longitudinal L-GRR does not have the ε it states and is not used."""
-    mechanism, peer = KRandomizedResponse(cells=CELLS, epsilon=EPSILON), multi_freq("GRR")
-    for cell in (0, 3):
-        theirs = np.array([peer.GRR_Client(cell, CELLS + 1, EPSILON) for _ in range(DEVICES)])
-        expect_same_distribution(our_reports(mechanism, cell).argmax(axis=1), theirs)
-
-
-@pytest.mark.parametrize(("kind", "optimised"), [(OptimisedUnary, True), (SymmetricUnary, False)])
-def test_multi_freq_ldpy_unary_encodings(multi_freq, kind, optimised):
-    mechanism, peer = kind(cells=CELLS, epsilon=EPSILON), multi_freq("UE")
-    for cell in (1, 2):
-        theirs = np.stack([peer.UE_Client(cell - 1, CELLS, EPSILON, optimised) for _ in range(DEVICES)])
-        expect_same_distribution(our_reports(mechanism, cell)[:, :, 1], theirs)
-    counts = mechanism.sample_counts(np.array([0, 330, 300, 370]), rng=np.random.default_rng(8))
-    ours = mechanism.estimate(counts, counted=(1000,), asked=(1000,)).count
-    reports = np.zeros((1000, CELLS))
-    for v in range(CELLS):
-        reports[: counts[0, v, 1], v] = 1
-    # Its estimates are normalised, so these are too.
-    theirs = peer.UE_Aggregator_MI(reports, EPSILON, optimised)
-    np.testing.assert_allclose(theirs, ours.clip(0) / ours.clip(0).sum(), rtol=1e-9)

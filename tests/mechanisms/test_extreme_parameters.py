@@ -61,11 +61,7 @@ PARAMETERS = {
         "epsilon_first": (*BUDGET, 0.999, 49.9, 9e-6),
         "permanent": ("optimised", "symmetric"),
     },
-    SamplingPrivacy: {
-        "sampling": PROBABILITY,
-        "blank_zero": (None, *PROBABILITY),
-        "refresh": PROBABILITY,
-    },
+    SamplingPrivacy: {"sampling": PROBABILITY, "blank_zero": (None, *PROBABILITY), "refresh": PROBABILITY},
     BinarySamplingPrivacy: {"sampling": PROBABILITY, "blank_zero": (None, *PROBABILITY)},
     DistributedLaplace: {"epsilon": BUDGET, "devices": COUNT[:4]},
 }
@@ -107,7 +103,7 @@ def check(claim, where):
     assert max(found) <= 1.0, where
 
 
-@pytest.mark.parametrize("tries", [8, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("tries", [8, pytest.param(40, marks=[pytest.mark.slow, pytest.mark.thorough])])
 @pytest.mark.parametrize("kind", PARAMETERS, ids=lambda kind: kind.__name__)
 def test_every_accepted_parameter_has_claims(kind, tries):
     rng, accepted = np.random.default_rng(tries), 0

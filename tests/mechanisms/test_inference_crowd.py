@@ -1,18 +1,31 @@
-"""Posteriors in a crowd: those of a few devices against enumeration by hand, those tilted to sums against these."""
+"""Inference in a crowd: a few devices by enumeration, tilted sums, and the last device of a crowd."""
+
+import itertools
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mechanism_cases import uneven_prior
+from scipy.stats import binom, multinomial
 
+from mechanisms.inference.bayes_success import guess_success
 from mechanisms.inference.crowd import Crowd
+from mechanisms.inference.dropout import dropped_others_success, released_twice_success
+from mechanisms.inference.known_others import LastDevice, OwnPart, parts_of_reports
 from mechanisms.inference.likelihood import posterior, report_law
+from mechanisms.inference.report_law import NoLikelihoodError
 from mechanisms.inference.tilted import TiltedPairs, crowd_law
 from mechanisms.local import (
     BinarySamplingPrivacy,
+    KRandomizedResponse,
     LocalHashing,
     SamplingPrivacy,
     SubsetSelection,
     SymmetricUnary,
 )
+from mechanisms.parameter import ParameterError
+from mechanisms.privacy import released_differences_delta
 
 PRIOR = np.array([0.2, 0.3, 0.5])
 CROWDS = {
@@ -83,3 +96,183 @@ def test_sums_of_support_and_differences_show_the_frequent_cell():
     others = (1.0 - shares.sum()) / (0.55 + 0.45 * 0.5)
     weights = np.array([0.25, 0.55 * 0.25, 0.25, 0.55 * 0.25]) * others + np.array([0.0, shares[0], 0.0, shares[2]])
     assert after == pytest.approx(weights, rel=1e-12)
+
+
+def last_device(mechanism, cell, crowd, shown, *, k=None, rounds=(), read=()):
+    """The last device of cells, of which a difference is published and some reports are read."""
+    crowd = np.atleast_1d(crowd)
+    place = np.full(len(crowd), cell)
+    reports = [np.full(len(crowd), read[rounds.index(r)]) if r in rounds else None for r in (1, 2)]
+    return LastDevice(
+        None if shown is None else np.broadcast_to(shown, len(crowd)),
+        crowd - 1,
+        np.zeros_like(crowd),
+        mechanism.sampling,
+        0.0,
+        OwnPart.of_reports(mechanism, place, *reports),
+        list(parts_of_reports(mechanism, place, rounds)),
+        None if k is None else np.broadcast_to(k, len(crowd)),
+    )
+
+
+def difference_guess_success(*, crowd, sampling, k=None):
+    """Success of guessing whether a device is in a cell or outside, at even odds, from the published difference."""
+    return last_device(SamplingPrivacy(cells=1, sampling=sampling), 1, crowd, 0, k=k).success()
+
+
+def guess_in_cell(difference, *, crowd, sampling, k=None):
+    """Whether the device is guessed to be in the cell, from the published differences."""
+    return last_device(SamplingPrivacy(cells=1, sampling=sampling), 1, crowd, difference, k=k).guess()
+
+
+def merged(n, beta, k):
+    """The distributions of a difference with and without the target, differences below k being one output."""
+    distributions = [binom.pmf(np.arange(n + 1), m, beta) for m in (n, n - 1)]
+    if k is None:
+        return distributions
+    return [np.append(distribution[:k].sum(), distribution[k:]) for distribution in distributions]
+
+
+@given(n=st.integers(1, 25), beta=st.floats(0.01, 0.99), k=st.none() | st.integers(1, 28))
+def test_guess_and_success_from_a_difference_equal_enumeration(n, beta, k):
+    present, absent = merged(n, beta, k)
+    seen = np.arange(n + 1) if k is None else np.append(0, np.arange(min(k, n + 1), n + 1))
+    guessed = np.array([guess_in_cell(difference, crowd=n, sampling=beta, k=k)[0] for difference in seen])
+    clear = np.abs(present - absent) > 1e-8 * absent
+    assert (guessed == (present > absent))[clear].all()
+    success = difference_guess_success(crowd=n, sampling=beta, k=k)
+    assert success == pytest.approx(np.maximum(present, absent).sum() / 2, rel=1e-9)
+    variation = released_differences_delta(crowd=n, sampling=beta, epsilon=0.0, k=k)
+    assert success == pytest.approx((1 + variation) / 2, rel=1e-9)
+
+
+def test_impossible_differences_are_uninformative():
+    assert not guess_in_cell(np.array([-1, 9]), crowd=np.array([5, 5]), sampling=0.3).any()
+    sure = guess_in_cell(np.array([3, 4, 5]), crowd=np.array([5, 5, 5]), sampling=1.0)
+    assert sure.tolist() == [False, False, True]
+    # Suppressed although 45,000 are expected: outside every cell, if either.
+    assert not guess_in_cell(0, crowd=np.array([10**5]), sampling=0.45, k=20).any()
+
+
+REFRESHED = {
+    "paper": SamplingPrivacy(cells=3, sampling=0.45),
+    "unequal": SamplingPrivacy(cells=3, sampling=0.3, blank=[0.1, 0.3, 0.05]),
+    "no blank zero": SamplingPrivacy(cells=3, sampling=0.45, blank_zero=0.0),
+    "refreshed": SamplingPrivacy(cells=3, sampling=0.4, blank=[0.1, 0.2, 0.05], refresh=0.5),
+    "all refreshed": SamplingPrivacy(cells=3, sampling=0.3, refresh=1.0),
+    "everyone sampled": SamplingPrivacy(cells=3, sampling=1.0),
+}
+
+
+def pairs_of(mechanism):
+    """P(w, v | t) by the definition, (w, v, t)."""
+    blanks, sampling, refresh = mechanism.blanks, mechanism.sampling, mechanism.refresh
+    again = blanks / (1 - sampling) if sampling < 1 else 0 * blanks
+    k = len(blanks)
+    pairs = np.zeros((k, k, k))
+    for w, v, t in itertools.product(range(k), repeat=3):
+        pairs[w, v, t] = blanks[w] * ((1 - refresh) * (w == v) + refresh * again[v]) + sampling * (w == 0) * (v == t)
+    return pairs
+
+
+@pytest.mark.parametrize("name", sorted(REFRESHED))
+@pytest.mark.parametrize("seed", [1])
+def test_dropped_others_success_equals_enumeration(name, seed):
+    mechanism, prior = REFRESHED[name], uneven_prior(4, seed)
+    pairs = pairs_of(mechanism)
+    np.testing.assert_allclose(pairs.sum(axis=(0, 1)), 1.0)
+    assert dropped_others_success(mechanism, prior) == guess_success(mechanism, (1, 2), prior)
+    # Own differences over the real cells.
+    seen = {}
+    for w, v in itertools.product(range(4), repeat=2):
+        key = tuple((np.eye(4, dtype=int)[v] - np.eye(4, dtype=int)[w])[1:])
+        seen[key] = seen.get(key, 0.0) + pairs[w, v] * prior
+    own = sum(weights.max() for weights in seen.values())
+    assert released_twice_success(mechanism, prior) == pytest.approx(own, rel=1e-11)
+    # N devices in round one, every tally of the N − 1 others.
+    first = mechanism.blanks.copy()
+    first[0] += mechanism.sampling
+    for devices in (2, 5):
+        best = 0.0
+        others = [c for c in itertools.product(range(devices), repeat=4) if sum(c) == devices - 1]
+        chance = {c: multinomial.pmf(c, devices - 1, first / first.sum()) for c in others}
+        tallies = {tuple(np.add(c, np.eye(4, dtype=int)[w]).tolist()) for c in others for w in range(4)}
+        for tally in tallies:
+            for v in range(4):
+                weights = np.zeros(4)
+                for w in range(4):
+                    rest = tuple(np.subtract(tally, np.eye(4, dtype=int)[w]).tolist())
+                    weights += prior * pairs[w, v] * chance.get(rest, 0.0)
+                best += weights.max()
+        found = dropped_others_success(mechanism, prior, first_round=devices)
+        assert found == pytest.approx(best, rel=1e-10)
+
+
+def test_invalid_drop_outs_are_refused():
+    prior = uneven_prior(4)
+    with pytest.raises(ParameterError, match="first_round"):
+        dropped_others_success(REFRESHED["paper"], prior, first_round=0)
+    for success in (released_twice_success, lambda mechanism, q: dropped_others_success(mechanism, q, first_round=2)):
+        with pytest.raises(NoLikelihoodError, match="KRandomizedResponse"):
+            success(KRandomizedResponse(cells=3, epsilon=1.0), prior)
+
+
+@pytest.mark.parametrize("rounds", [(), (1,), (2,), (1, 2)])
+@pytest.mark.parametrize(
+    "mechanism", [SamplingPrivacy(cells=3, sampling=0.37, blank_zero=0.2), SamplingPrivacy(cells=2, sampling=0.6)]
+)
+@pytest.mark.parametrize("n", [1, 5])
+def test_own_reports_with_difference_equal_enumeration(mechanism, rounds, n):
+    """Whether the device is in cell 2 or outside, from some of its reports and a cell's difference, by enumeration."""
+    beta, cell = mechanism.sampling, 2
+    pairs = [((blank, blank), mass) for blank, mass in enumerate(mechanism.blanks.tolist())]
+    for k in (None, 1, 6):
+        distributions = []
+        for truth in (cell, 0):
+            distribution = {}
+            for (first, second), mass in [((0, truth), beta), *pairs]:
+                for others in range(n):
+                    difference = others + (second == cell) - (first == cell)
+                    shown = "suppressed" if k is not None and difference < k else difference
+                    key = (tuple((first, second)[round_ - 1] for round_ in rounds), shown)
+                    distribution[key] = distribution.get(key, 0.0) + mass * binom.pmf(others, n - 1, beta)
+            distributions.append(distribution)
+        inside, outside = distributions
+        expected = sum(max(inside.get(key, 0.0), outside.get(key, 0.0)) for key in inside.keys() | outside.keys()) / 2
+        found = last_device(mechanism, cell, n, 0, k=k, rounds=rounds, read=(0, 0)).success()
+        assert found[0] == pytest.approx(expected, abs=1e-12)
+        unpublished = last_device(mechanism, cell, n, None, rounds=rounds, read=(0, 0)).success()
+        assert 0.5 <= unpublished[0] <= found[0] + 1e-12
+        # The guess attains it.
+        hits = 0.0
+        for read, shown in inside.keys() | outside.keys():
+            seen = -1 if shown == "suppressed" else shown
+            guessed = last_device(mechanism, cell, n, seen, k=k, rounds=rounds, read=read).guess()[0]
+            hits += (inside if guessed else outside).get((read, shown), 0.0)
+        assert hits / 2 == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("noise", [None, (0.2, 0.6, 0.2)])
+@pytest.mark.parametrize(("inside", "outside"), [(0, 0), (2, 3)])
+@pytest.mark.parametrize(("p", "q"), [(0.7, 0.2), (1.0, 0.0), (0.5, 0.1)])
+def test_guess_and_success_from_a_sum_of_bits_equal_enumeration(p, q, inside, outside, noise):
+    others = np.convolve(binom.pmf(np.arange(inside + 1), inside, p), binom.pmf(np.arange(outside + 1), outside, q))
+    others = others if noise is None else np.convolve(others, noise)
+    first = 0 if noise is None else -1
+    laws = [(1 - yes) * np.append(others, 0.0) + yes * np.append(0.0, others) for yes in (p, q)]
+    expected = np.maximum(*laws).sum() / 2
+
+    def last(value, bit):
+        own = OwnPart.of_bits(p, q, None if bit is None else np.array([bit]), 1)
+        possible = [own] if bit is None else [OwnPart.of_bits(p, q, np.array([one]), 1) for one in (0, 1)]
+        crowds = np.array([inside]), np.array([outside])
+        return LastDevice(np.array([value]), *crowds, p, q, own, possible, noise=noise)
+
+    values = range(first, first + len(laws[0]))
+    hits = sum(laws[0 if last(value, None).guess()[0] else 1][value - first] for value in values)
+    assert hits / 2 == pytest.approx(expected, abs=1e-12)
+    assert last(first, None).success()[0] == pytest.approx(expected, abs=1e-12)
+    # Given the device's own bit the sum reveals no more.
+    assert last(first, 1).success()[0] == pytest.approx((1 + p - q) / 2, abs=1e-12)
+    likely = first + int(others.argmax())
+    assert [bool(last(likely + bit, bit).guess()[0]) for bit in (0, 1)] == [False, True]

@@ -21,7 +21,7 @@ def test_packing_and_unpacking_are_inverse(n, cells, seed):
     np.testing.assert_array_equal(reports[::-2].to_dense(), dense[::-2])
 
 
-@pytest.mark.parametrize("n", [0, 1, ROWS - 1, ROWS, ROWS + 1, 3 * ROWS + 7])
+@pytest.mark.parametrize("n", [0, ROWS, ROWS + 1, 3 * ROWS + 7])
 def test_column_sums_are_exact_beyond_counter_overflow(n):
     rng = np.random.default_rng(21)
     asked = RandomizedResponse(cells=70, first_coin=0.5, second_coin=0.5)
@@ -48,8 +48,8 @@ def test_invalid_bit_reports_are_refused():
         BitReports.from_dense(np.ones((2, 3))).bits[0] = 0
 
 
-@pytest.mark.parametrize("probability", [0.5, 0.04, 0.25, 0.45, 1 / 3, 0.9, 2.0**-60, 1e-3, 0.999])
-@pytest.mark.parametrize("cells", [1, 64, 100])
+@pytest.mark.parametrize("probability", [0.5, 0.04, 1 / 3, 2.0**-60, 0.999])
+@pytest.mark.parametrize("cells", [1, 100])
 def test_packed_coins_are_independent_bernoullis(probability, cells):
     """Each column's mean, and the product of each pair of neighbouring bits, in a row and in a column."""
     n = 200_000 // cells

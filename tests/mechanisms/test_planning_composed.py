@@ -9,7 +9,7 @@ from scipy.stats import binom, nbinom
 from mechanisms.planning import Target, plan
 
 RELEASES = ("server_noise", "gaussian_counts", "laplace_counts", "distributed_laplace", "sample_then_suppress")
-FAST, ALL = 12, 200
+FAST, ALL = 8, 80
 
 
 def law_of(made, target):
@@ -80,7 +80,7 @@ def random_target(index):
 
 
 OTHERS = [
-    pytest.param(i, marks=[pytest.mark.slow, *([pytest.mark.thorough] if i % 3 else [])]) for i in range(FAST, ALL)
+    pytest.param(i, marks=[pytest.mark.slow, *([pytest.mark.thorough] if i % 8 else [])]) for i in range(FAST, ALL)
 ]
 
 
@@ -164,13 +164,7 @@ def test_exact_counts_meet_no_finite_target():
 
 def test_target_of_reports_covers_what_is_published():
     target = Target(
-        cells=10,
-        population=24185,
-        occupancy=660,
-        view="shuffled",
-        epsilon=4.467,
-        delta=1e-9,
-        adjacency="enter_leave",
+        cells=10, population=24185, occupancy=660, view="shuffled", epsilon=4.467, delta=1e-9, adjacency="enter_leave"
     )
     [made] = plan(target, ["anonymized_first_attempt"], claims=False).plans
     assert "released_counts" in made.covers

@@ -1,29 +1,52 @@
-"""Claims against brute force: every closed form against the whole matrix of reports."""
+"""Claims and views: published figures, what they state, crowds of any size, and views that are a closed set."""
 
 import itertools
 import math
-import pickle
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
-from reference_divergences import matrix_delta, matrix_epsilon
+from mechanism_cases import BASELINES, MECHANISMS, QUESTIONS
+from reference_divergences import matrix_epsilon
+from scipy.stats import binom
 
-from mechanisms.local import BinarySamplingPrivacy, NoPrivacy, ParameterError, RandomizedResponse, SamplingPrivacy
+from mechanisms.local import (
+    AdaptiveBudget,
+    BinarySamplingPrivacy,
+    KRandomizedResponse,
+    ParameterError,
+    RandomizedResponse,
+    SamplingPrivacy,
+)
+from mechanisms.local.common.base import BaseMechanism
 from mechanisms.privacy import (
     ConstantDelta,
     LinkedReports,
+    LocatedReports,
     PrivacyClaim,
     ReleasedCounts,
     ReleasedDifferences,
     Report,
     Shares,
     Shuffled,
+    moved_differences_delta,
+    pair_delta,
     printed_binary_leakage,
     printed_multi_value_leakage,
     printed_randomized_response_leakage,
+    released_differences_delta,
+    resampled_privacy,
+    shuffled_claim,
+    strongly_safe_claim,
+    strongly_safe_delta,
+    worst_crowd_delta,
 )
+from mechanisms.privacy.binomial import window
+from mechanisms.privacy.released import counts_curve
+from mechanisms.privacy.shuffled import LARGEST_SUM, ClonesDelta
+from mechanisms.privacy.view import BaseView, with_possible_change
+from mechanisms.protocols import protocol_claim, warner
 
 # Certain, or far enough from certain that products of four stay above the smallest double.
 shares = st.one_of(st.sampled_from([0.0, 1.0]), st.floats(1e-6, 1 - 1e-6))
@@ -33,79 +56,6 @@ EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0, math.inf)
 def value_matrix(sampling, blanks):
     """Round two of the multi-valued form: (truths, outputs)."""
     return np.tile(blanks, (len(blanks), 1)) + sampling * np.eye(len(blanks))
-
-
-def linked_value_matrix(sampling, blanks):
-    """Both rounds of the multi-valued form, (w, w) by blank and (0, v) when sampled: (truths, outputs²)."""
-    outputs = len(blanks)
-    pairs = np.zeros((outputs, outputs, outputs))
-    for truth in range(outputs):
-        for blank in range(outputs):
-            pairs[truth, blank, blank] += blanks[blank]
-        pairs[truth, 0, truth] += sampling
-    return pairs.reshape(outputs, -1)
-
-
-def per_cell_matrix(yes, no, cells):
-    """Answers about all cells jointly, for a device outside and in each cell: (cells + 1, outputs ** cells)."""
-    rows = []
-    for truth in range(cells + 1):
-        row = np.ones(1)
-        for cell in range(1, cells + 1):
-            row = np.outer(row, yes if cell == truth else no).ravel()
-        rows.append(row)
-    return np.array(rows)
-
-
-def check_claim(claim, matrix):
-    epsilon = matrix_epsilon(matrix)
-    assert claim.kind == ("infinite" if math.isinf(epsilon) else "exact")
-    assert claim.delta_kind == "exact"
-    assert claim.epsilon == pytest.approx(epsilon, abs=1e-9)
-    for e in EPSILONS:
-        assert claim.delta(e) == pytest.approx(matrix_delta(matrix, epsilon=e), abs=1e-12)
-
-
-blank_lists = st.lists(st.sampled_from([0.0, 0.01, 0.2, 0.5, 1.0, 3.0]), min_size=2, max_size=5).filter(
-    lambda b: sum(b) > 0
-)
-
-
-@given(weights=blank_lists, sampling=st.floats(0.05, 0.95))
-def test_multi_valued_claims_equal_brute_force(weights, sampling):
-    blanks = np.array(weights) / sum(weights) * (1 - sampling)
-    mechanism = SamplingPrivacy(cells=len(blanks) - 1, sampling=sampling, blank_zero=blanks[0], blank=blanks[1:])
-    check_claim(mechanism.claim(Report(1)), np.tile(mechanism.blanks / mechanism.blanks.sum(), (len(blanks), 1)))
-    check_claim(mechanism.claim(Report(2)), value_matrix(sampling, mechanism.blanks))
-    check_claim(mechanism.claim(LinkedReports()), linked_value_matrix(sampling, mechanism.blanks))
-
-
-@given(cells=st.integers(1, 4), first=st.floats(0.05, 1.0), second=shares)
-def test_randomized_response_claims_equal_brute_force(cells, first, second):
-    mechanism = RandomizedResponse(cells=cells, first_coin=first, second_coin=second)
-    p, q = mechanism.true_yes, mechanism.false_yes
-    matrix = per_cell_matrix([(1 - first) * (1 - second), p], [1 - q, q], cells)
-    for view in (Report(1), LinkedReports()):
-        claim = mechanism.claim(view)
-        for e in EPSILONS:
-            assert claim.delta(e) == pytest.approx(matrix_delta(matrix, epsilon=e), abs=1e-12)
-        assert claim.epsilon == pytest.approx(matrix_epsilon(matrix), rel=1e-9)
-
-
-@given(cells=st.integers(1, 4), sampling=st.floats(0.05, 0.95), share=shares)
-def test_binary_sampling_claims_equal_brute_force(cells, sampling, share):
-    mechanism = BinarySamplingPrivacy(cells=cells, sampling=sampling, blank_zero=share * (1 - sampling))
-    zero, one, _ = mechanism.faces
-    assert mechanism.claim(Report(1)).epsilon == 0
-    check_claim(mechanism.claim(Report(2)), per_cell_matrix([zero, one + sampling], [zero + sampling, one], cells))
-    linked = mechanism.claim(LinkedReports())
-    check_claim(linked, per_cell_matrix([zero, one, sampling], [zero + sampling, one, 0], cells))
-    if cells > 1:
-        # The pair (0, 1) at the device's own cell, and what the other cell's answer adds.
-        for e in (0.0, 0.5, 2.0):
-            assert linked.delta(e) == pytest.approx(
-                sampling + one * max(0.0, zero + sampling - math.exp(e) * zero), abs=1e-12
-            )
 
 
 def test_randomized_response_epsilon_exceeds_the_published_one():
@@ -155,96 +105,6 @@ def test_linked_reports_over_queries_are_exact(queries):
         assert claim.delta(e) == pytest.approx(1 - 0.55**queries, abs=1e-15)
 
 
-@pytest.mark.parametrize("blank_zero", [0.0, 0.2])
-def test_linked_reports_over_two_queries_cover_every_trajectory(blank_zero):
-    """All pairs of trajectories through outside and two cells, of two queries: the maximum is 1 − (1 − π_s)²."""
-    mechanism = SamplingPrivacy(cells=2, sampling=0.45, blank_zero=blank_zero)
-    single = linked_value_matrix(0.45, mechanism.blanks)
-    trajectories = [np.outer(single[a], single[b]).ravel() for a, b in itertools.product(range(3), repeat=2)]
-    for e in (0.0, 0.5, 3.0):
-        claimed = mechanism.claim(LinkedReports(queries=2)).delta(e)
-        assert matrix_delta(trajectories, epsilon=e) == pytest.approx(claimed, abs=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("mechanism", "view", "single"),
-    [
-        (
-            SamplingPrivacy(cells=2, sampling=0.3, blank_zero=0.1),
-            lambda t: Report(2, queries=t),
-            value_matrix(0.3, np.array([0.1, 0.3, 0.3])),
-        ),
-        (
-            SamplingPrivacy(cells=2, sampling=0.3, blank_zero=0.0),
-            lambda t: Report(2, queries=t),
-            value_matrix(0.3, np.array([0.0, 0.35, 0.35])),
-        ),
-        (
-            RandomizedResponse(cells=2, first_coin=0.5, second_coin=0.2),
-            lambda t: Report(1, queries=t),
-            per_cell_matrix([0.4, 0.6], [0.9, 0.1], 2),
-        ),
-        (
-            RandomizedResponse(cells=1, first_coin=0.5, second_coin=0.2),
-            lambda t: LinkedReports(queries=t),
-            per_cell_matrix([0.4, 0.6], [0.9, 0.1], 1),
-        ),
-        (
-            BinarySamplingPrivacy(cells=2, sampling=0.3, blank_zero=0.4),
-            lambda t: LinkedReports(queries=t),
-            per_cell_matrix([0.4, 0.3, 0.3], [0.7, 0.3, 0.0], 2),
-        ),
-    ],
-)
-def test_claims_over_queries_bound_every_trajectory(mechanism, view, single):
-    """Brute force over all pairs of trajectories of two queries never exceeds the claim, which is close to it."""
-    truths = range(len(single))
-    trajectories = [np.outer(single[a], single[b]).ravel() for a, b in itertools.product(truths, repeat=2)]
-    claim = mechanism.claim(view(2))
-    assert claim.epsilon == pytest.approx(matrix_epsilon(trajectories), rel=1e-9)
-    for e in (0.0, 0.3, 1.0, 2.0, 4.0):
-        exact = matrix_delta(trajectories, epsilon=e)
-        assert claim.delta(e) >= exact - 1e-9
-        assert claim.delta(e) <= 1.6 * exact + 0.02
-        if claim.delta_kind == "exact":
-            assert claim.delta(e) == pytest.approx(exact, abs=1e-12)
-    assert claim.kind in {"exact", "bound", "infinite"}
-
-
-def test_no_privacy_claims_delta_one():
-    for view in (Report(1), LinkedReports(queries=3), ReleasedCounts(crowd=5), Shuffled(round=1, devices=10)):
-        claim = NoPrivacy(cells=3).claim(view)
-        assert claim.kind == "infinite"
-        assert claim.delta(7.0) == 1.0
-
-
-@pytest.mark.parametrize(
-    "mechanism",
-    [
-        NoPrivacy(cells=3),
-        RandomizedResponse(cells=3, first_coin=0.8, second_coin=0.2),
-        SamplingPrivacy(cells=3, sampling=0.45),
-        BinarySamplingPrivacy(cells=3, sampling=0.45),
-    ],
-)
-def test_unknown_claims_are_distinct_from_infinite_ones(mechanism):
-    unknown = [Report(mechanism.rounds + 1)]
-    if mechanism.rounds == 1:
-        unknown += [ReleasedDifferences(crowd=30), ReleasedDifferences(crowd=30, k=5)]
-    elif mechanism.rounds == 2:
-        unknown.append(Shuffled(round=3, devices=100))
-    for view in unknown:
-        claim = mechanism.claim(view)
-        assert (claim.kind, claim.delta_kind) == ("unknown", "unknown")
-        assert math.isnan(claim.epsilon)
-        assert math.isnan(claim.delta(1.0))
-        assert claim.basis
-    for view in (Report(1), Report(2, queries=4), LinkedReports(), ReleasedDifferences(crowd=9, queries=3)):
-        claim = mechanism.claim(view)
-        again = pickle.loads(pickle.dumps(claim))  # noqa: S301 - our own bytes
-        np.testing.assert_equal(again.delta(1.0), claim.delta(1.0))
-
-
 def test_inconsistent_claims_are_refused():
     curve = ConstantDelta(0.1)
 
@@ -292,3 +152,244 @@ def test_view_names_are_those_of_the_claims_table():
     ):
         with pytest.raises(ParameterError, match=rf"^{field} must"):
             make()
+
+
+MANY_EPSILONS = (0.0, 0.1, 0.5, 1.0, 3.0, 20.0, math.inf)
+
+
+@pytest.mark.parametrize("k", [None, 1, 3, 6])
+def test_two_cells_equal_enumeration(k):
+    def shown(n, sampling):
+        masses = binom.pmf(np.arange(8), n, sampling)
+        return masses if k is None else np.append(masses[:k].sum(), masses[k:])
+
+    for n, m, sampling in itertools.product((1, 2, 5), (1, 4), (0.05, 0.45, 0.9)):
+        worlds = [np.outer(shown(a, sampling), shown(b, sampling)).ravel() for a, b in ((n, m - 1), (n - 1, m))]
+        for epsilon in MANY_EPSILONS:
+            claimed = moved_differences_delta(crowd=n, other_crowd=m, sampling=sampling, epsilon=epsilon, k=k)
+            assert claimed == pytest.approx(pair_delta(*worlds, epsilon=epsilon), abs=1e-14)
+
+
+@pytest.mark.parametrize(("n", "m"), [(400, 400), (3_000, 900), (20_000, 20_000)])
+def test_two_cells_at_the_edge_of_their_windows(n, m):
+    """The whole 2-D sum, without a window, along the threshold."""
+    sampling = 0.2
+    a, b = np.arange(n + 1), np.arange(m + 1)
+    one = (binom.pmf(a, n, sampling), binom.pmf(a, n - 1, sampling))
+    cumulative = np.append(0.0, np.cumsum(binom.pmf(b, m - 1, sampling)))
+    against = np.append(0.0, np.cumsum(binom.pmf(b, m, sampling)))
+    for epsilon in (0.0, 0.01, 0.1, 0.5):
+        up_to = np.clip(np.ceil(m - math.exp(epsilon) * m * (n - a) / n), 0, m + 1).astype(int)
+        whole = np.maximum(one[0] * cumulative[up_to] - math.exp(epsilon) * one[1] * against[up_to], 0.0).sum()
+        claimed = moved_differences_delta(crowd=n, other_crowd=m, sampling=sampling, epsilon=epsilon)
+        assert claimed >= whole - 1e-12
+        if n == m:
+            assert claimed == pytest.approx(whole, abs=1e-12)
+
+
+def test_move_between_cells_lies_between_leaving_once_and_twice():
+    for n, epsilon in itertools.product((1, 5, 100, 1_000, 10**5), (0.0, 0.1, 1.0)):
+        leaving = released_differences_delta(crowd=n, sampling=0.45, epsilon=epsilon)
+        half = released_differences_delta(crowd=n, sampling=0.45, epsilon=epsilon / 2)
+        moved = moved_differences_delta(crowd=n, other_crowd=n, sampling=0.45, epsilon=epsilon)
+        # A reader of one of the two cells sees a device leave; what windows leave out is added, at most 1e-30 each.
+        assert leaving * (1 - 1e-9) <= moved <= 2 * half + 4e-30
+    claim = SamplingPrivacy(cells=5, sampling=0.45).claim(ReleasedDifferences(crowd=9, other_crowd=4))
+    assert (claim.kind, claim.delta_kind) == ("infinite", "exact")
+    assert claim.delta(0.3) == moved_differences_delta(crowd=9, other_crowd=4, sampling=0.45, epsilon=0.3)
+    two = SamplingPrivacy(cells=5, sampling=0.45).claim(ReleasedDifferences(crowd=9, other_crowd=4, queries=2))
+    # Composed: below basic composition, and at least what one of the queries reveals.
+    assert claim.delta(0.6) < two.delta(0.6) < 0.7 * 2 * claim.delta(0.3)
+    # Fewer than k devices in both cells are never published.
+    assert moved_differences_delta(crowd=4, other_crowd=3, sampling=0.45, epsilon=0.0, k=5) == 0.0
+
+
+LARGE = {
+    "leaving": lambda n, e: released_differences_delta(crowd=n, sampling=0.45, epsilon=e),
+    "leaving, suppressed": lambda n, e: released_differences_delta(crowd=n, sampling=0.45, epsilon=e, k=20),
+    "moving": lambda n, e: moved_differences_delta(crowd=n, other_crowd=n, sampling=0.45, epsilon=e),
+    "moving, suppressed": lambda n, e: moved_differences_delta(crowd=n, other_crowd=n, sampling=0.45, epsilon=e, k=20),
+    "whole vectors": lambda n, e: counts_curve(crowd=n, sampling=0.45, seen=0.9)(e),
+    "whole vectors, no blank zero": lambda n, e: counts_curve(crowd=n, sampling=0.45, seen=1.0)(e),
+    "whole vectors, no other blank": lambda n, e: counts_curve(crowd=n, sampling=0.45, seen=0.0)(e),
+    "shuffled": lambda n, e: SamplingPrivacy(cells=100, sampling=0.45).claim(Shuffled(2, n)).delta(e),
+    "clones": lambda n, e: BinarySamplingPrivacy(cells=9, sampling=0.45).claim(Shuffled(2, n)).delta(e),
+    "refreshed": lambda n, e: SamplingPrivacy(cells=9, sampling=0.45, refresh=0.2).claim(ReleasedCounts(n)).delta(e),
+}
+
+
+@pytest.mark.parametrize("view", LARGE.values(), ids=LARGE.keys())
+def test_any_crowd_and_epsilon_give_a_decreasing_probability(view):
+    """From no other device to ten million, from ε = 0 to infinity: no NaN, no overflow, and never an increase."""
+    epsilons = (0.0, 1e-6, 1e-3, 0.1, 0.59, 0.61, 2.0, 30.0, 300.0, 709.0, 1e6, math.inf)
+    crowds = (1, 2, 19, 20, 21, 1_000, 10**5, 10**7)
+    deltas = np.array([[view(n, e) for e in epsilons] for n in crowds])
+    assert np.isfinite(deltas).all()
+    assert (deltas >= 0).all()
+    assert (deltas <= 1).all()
+    assert (np.diff(deltas, axis=1) <= 1e-14).all()
+    published = deltas[deltas[:, 0] > 0]
+    if len(published) == len(crowds):
+        assert (np.diff(deltas, axis=0) <= 1e-14).all()
+    assert deltas[-1, 2] < deltas[-1, 0] or deltas[-1, 0] == 0.45
+
+
+def test_windows_hold_the_stated_mass():
+    for n, p in itertools.product((0, 1, 30, 10**4, 10**7), (0.0, 1e-9, 1e-3, 0.45, 0.999, 1.0)):
+        first, masses = window(n, p)
+        last = first + len(masses) - 1
+        assert 0 <= first <= last <= n
+        assert binom.cdf(first - 1, n, p) + binom.sf(last, n, p) <= 1e-30
+        exact = binom.pmf(np.arange(first, last + 1), n, p)
+        np.testing.assert_allclose(masses, exact, rtol=1e-7, atol=1e-18)
+
+
+def test_grouped_clones_are_nearly_tight():
+    """For more numbers of clones than are summed individually, the first of a group bounds the group."""
+    clones = ClonesDelta(devices=10**7 + 1, epsilon=1.2)
+    first, masses = window(10**7, math.exp(-1.2))
+    assert len(masses) > 2 * LARGEST_SUM
+    each = masses @ clones.delta_among(first + np.arange(len(masses)), 0.001)
+    assert each <= clones(0.001) <= each * (1 + 1e-5)
+
+
+def test_shuffling_amplifies_unless_output_reveals_the_truth():
+    mechanism = SamplingPrivacy(cells=5, sampling=0.45)
+    local = mechanism.claim(Report(2))
+    claim = mechanism.claim(Shuffled(round=2, devices=10_000))
+    assert claim.epsilon == local.epsilon  # no amplification at δ = 0
+    assert claim.delta(0.2) < 1e-9
+    assert local.delta(0.2) > 0.4
+    assert mechanism.claim(Shuffled(round=1, devices=9)).epsilon == 0.0
+    assert BinarySamplingPrivacy(cells=3, sampling=0.3).claim(Shuffled(round=1, devices=9)).epsilon == 0.0
+    binary = BinarySamplingPrivacy(cells=3, sampling=0.3)
+    assert binary.claim(Shuffled(2, 10**6)).delta(0.1) < binary.claim(Report(2)).delta(0.1) / 100
+    assert "clones" in binary.claim(Shuffled(2, 100)).basis
+    two = mechanism.claim(Shuffled(round=2, devices=10_000, queries=2))
+    assert two.epsilon == 2 * claim.epsilon
+    assert claim.delta(0.2) < two.delta(0.2) < 2 * claim.delta(0.1)
+    # A value that no blank has: shuffling does not hide that it was reported.
+    shown = SamplingPrivacy(cells=5, sampling=0.45, blank_zero=0.0).claim(Shuffled(2, 10**6, queries=2))
+    assert (shown.kind, shown.delta_kind) == ("infinite", "exact")
+    assert shown.delta(9.0) == pytest.approx(1 - 0.55**2)
+    infinite = BinarySamplingPrivacy(cells=3, sampling=0.3, blank_zero=0.0)
+    assert infinite.claim(Report(2)).kind == "infinite"
+    assert infinite.claim(Shuffled(2, 100)).kind == "unknown"
+    assert shuffled_claim(Shuffled(1, 5), local=PrivacyClaim.unknown("because")).kind == "unknown"
+
+
+@pytest.mark.parametrize(
+    "mechanism", [SamplingPrivacy(cells=3, sampling=0.45), BinarySamplingPrivacy(cells=3, sampling=0.3)]
+)
+def test_incomplete_shares_reveal_nothing(mechanism):
+    for queries in (1, 3):
+        some = mechanism.claim(Shares(colluding=2, servers=3, queries=queries))
+        assert (some.kind, some.epsilon, some.delta(0.0)) == ("exact", 0.0, 0.0)
+        assert "another view" in some.basis
+        linked = mechanism.claim(LinkedReports(queries=queries))
+        for servers in (1, 3):
+            every = mechanism.claim(Shares(colluding=servers, servers=servers, queries=queries))
+            assert (every.kind, every.delta(1.0)) == (linked.kind, linked.delta(1.0))
+            assert linked.basis in every.basis
+
+
+@pytest.mark.parametrize(
+    ("k", "sampling", "epsilon"), [(1, 0.3, 0.2), (2, 0.45, 0.0), (5, 0.1, 0.05), (7, 0.2, 0.3), (20, 0.4, 0.51)]
+)
+def test_worst_crowd_is_the_maximum_over_crowds(k, sampling, epsilon):
+    crowds = range(1, 2_000)
+    worst = max(released_differences_delta(crowd=n, sampling=sampling, epsilon=epsilon, k=k) for n in crowds)
+    assert worst_crowd_delta(k=k, sampling=sampling, epsilon=epsilon) == worst
+    claim = SamplingPrivacy(cells=3, sampling=sampling).claim(ReleasedDifferences(k=k))
+    assert (claim.kind, claim.delta_kind, claim.delta(epsilon)) == ("infinite", "exact", worst)
+    assert "theorem 5" in claim.basis
+
+
+def test_theorem_5_bounds_the_worst_crowd_from_its_minimum_epsilon():
+    for k, sampling, epsilon in itertools.product((1, 5, 20), (0.01, 0.2, 0.45), (0.6, 1.0, 3.0)):
+        named = strongly_safe_delta(k=k, sampling=sampling, epsilon=epsilon)
+        assert worst_crowd_delta(k=k, sampling=sampling, epsilon=epsilon) <= named * (1 + 1e-9)
+        gamma = (math.exp(epsilon) - 1 + sampling) / math.exp(epsilon)
+        n = np.arange(math.ceil(k / gamma - 1), 3_000)
+        assert named == pytest.approx(binom.sf(np.floor(gamma * n), n, sampling).max(), rel=1e-9)
+    claim = strongly_safe_claim(ReleasedDifferences(k=20, queries=2), 0.2)
+    assert (claim.kind, claim.delta_kind) == ("infinite", "bound")
+    one, half = (strongly_safe_delta(k=20, sampling=0.2, epsilon=epsilon) for epsilon in (1.0, 0.5))
+    assert one < claim.delta(1.0) < 2 * half
+    # The theorem states nothing below its least ε; the curve there is bounded by convexity, from δ(0) ≤ 1.
+    assert worst_crowd_delta(k=20, sampling=0.2, epsilon=0.1) <= claim.delta(0.1) <= 1.0
+    assert strongly_safe_claim(ReleasedDifferences(k=20), 1.0).delta(1.0) == 1.0
+    assert strongly_safe_claim(ReleasedDifferences(crowd=20), 0.2).kind == "unknown"
+    assert strongly_safe_claim(ReleasedDifferences(crowd=20, k=5, other_crowd=3), 0.2).kind == "unknown"
+    assert strongly_safe_delta(k=3, sampling=0.2, epsilon=800.0) == 0.0
+    with pytest.raises(ParameterError, match=r"^epsilon must be at least −ln\(1 − sampling\)"):
+        strongly_safe_delta(k=20, sampling=0.2, epsilon=0.2)
+    with pytest.raises(ParameterError, match=r"^sampling must be below 1"):
+        strongly_safe_delta(k=20, sampling=1.0, epsilon=1.0)
+    with pytest.raises(ParameterError, match=r"^to must not exceed sampling"):
+        resampled_privacy(epsilon=1.0, delta=0.0, sampling=0.1, to=0.2)
+    assert resampled_privacy(epsilon=800.0, delta=0.0, sampling=1.0, to=0.1)[0] == pytest.approx(800 + math.log(0.1))
+
+
+EVERY = {
+    **MECHANISMS,
+    **BASELINES,
+    **QUESTIONS,
+    "LBA": AdaptiveBudget(lambda epsilon: KRandomizedResponse(cells=3, epsilon=epsilon), 1.0, 4, "budget"),
+    "LPA": AdaptiveBudget(lambda epsilon: KRandomizedResponse(cells=3, epsilon=epsilon), 1.0, 4, "population"),
+}
+
+
+@dataclass(frozen=True)
+class WholeJourney(BaseView):
+    """A user's own view."""
+
+    queries: int = 1
+    adjacency: str = "move"
+
+
+@dataclass(frozen=True)
+class LinkedWithPlace(LinkedReports):
+    """A user's view derived from one of the set: it shows more."""
+
+
+@dataclass(frozen=True)
+class ReportWithPlace(Report):
+    """As above."""
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_views_are_a_closed_set_whatever_the_mechanism(name):
+    """A server chosen by place knows it; all shares are the linked reports; and a view of no kind has no claim."""
+    mechanism = EVERY[name]
+    for queries, adjacency in ((1, "move"), (3, "enter_leave")):
+        claim = mechanism.claim(LocatedReports(queries, adjacency=adjacency))
+        assert claim.epsilon == math.inf
+        assert claim.delta(50.0) == 1.0
+    linked, shares = (mechanism.claim(view) for view in (LinkedReports(2), Shares(2, 2, 2)))
+    assert (shares.kind, shares.delta_kind, shares.delta(0.7)) == (linked.kind, linked.delta_kind, linked.delta(0.7))
+    assert mechanism.claim(Shares(1, 2)).epsilon == 0.0
+    for view in (WholeJourney(), LinkedWithPlace(), ReportWithPlace(1), object(), Report(4)):
+        assert mechanism.claim(view).kind == "unknown"
+
+
+def test_a_class_without_rules_knows_nothing():
+    class Silent(BaseMechanism):
+        cells, tally_shape = 2, (2,)
+        estimate_from = variance = None
+
+    for view in (Report(1), LinkedReports(), ReleasedCounts(), ReleasedDifferences(1), Shares(2, 2)):
+        assert Silent().claim(view).kind == "unknown"
+
+
+def test_protocol_of_a_table_knows_its_own_views_only():
+    protocol = warner(truthful=0.7)
+    for view in (LinkedWithPlace(), ReportWithPlace(1), LocatedReports(), object()):
+        assert protocol_claim(protocol, view).kind == "unknown"
+
+
+def test_with_one_cell_a_move_is_entering_or_leaving():
+    differences = ReleasedDifferences(4, 2, other_crowd=3)
+    assert with_possible_change(differences, cells=1) == ReleasedDifferences(4, 2)
+    assert with_possible_change(differences, cells=2) == differences
+    assert with_possible_change(Report(1), cells=1) == replace(Report(1), adjacency="enter_leave")

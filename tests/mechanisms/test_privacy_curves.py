@@ -1,27 +1,45 @@
-"""δ(ε): the hockey stick, published differences, dominating pairs and composition, against brute force."""
+"""δ(ε): the hockey stick, published differences, dominating pairs, binomials and digits, against brute force."""
 
 import itertools
 import math
+from fractions import Fraction
+from functools import partial
+from math import comb
 
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from reference_divergences import composed_delta, matrix_delta
+from mpmath import binomial, exp, log, mp, mpf
+from reference_divergences import composed_delta
 from scipy.stats import binom
 
-from mechanisms.local import BinarySamplingPrivacy, ParameterError, SamplingPrivacy
+from mechanisms.local import (
+    BinarySamplingPrivacy,
+    HadamardResponse,
+    KRandomizedResponse,
+    LocalHashing,
+    LongitudinalUnary,
+    OptimisedUnary,
+    ParameterError,
+    RandomizedResponse,
+    SamplingPrivacy,
+    SubsetSelection,
+    SymmetricUnary,
+    ThresholdHistogram,
+)
 from mechanisms.privacy import (
-    ReleasedCounts,
-    ReleasedDifferences,
+    Report,
+    Shuffled,
     dominating_pair,
     hockey_stick,
     pair_delta,
     pair_epsilon,
     released_differences_delta,
-    worst_crowd_delta,
 )
+from mechanisms.privacy.binomial import mass_above, mass_at, mass_up_to
 from mechanisms.privacy.composition import at_least_once
+from mechanisms.privacy.shuffled import ClonesDelta
 
 
 def binomials(crowd, sampling):
@@ -34,49 +52,6 @@ def binomials(crowd, sampling):
             row[k] += sampling**k * (1 - sampling) ** (n - k)
         rows.append(row)
     return rows
-
-
-@pytest.mark.parametrize("crowd", range(1, 13))
-def test_released_differences_equal_enumeration(crowd):
-    for sampling in (0.05, 0.2, 0.45, 0.5, 0.9, 1.0):
-        present, absent = binomials(crowd, sampling)
-        for epsilon in (0.0, 0.01, 0.1, 0.3, 0.5, -math.log1p(-0.45), 1.0, 2.0, 5.0, 20.0, math.inf):
-            exact = released_differences_delta(crowd=crowd, sampling=sampling, epsilon=epsilon)
-            assert exact == pytest.approx(pair_delta(present, absent, epsilon=epsilon), abs=1e-12)
-            assert exact >= sampling**crowd * (1 - 1e-12)
-
-
-def test_released_differences_of_two_devices():
-    """n = 2, β = .45, ε = .1: .2025 in one direction and .2157 in the other, the larger being the claim."""
-    present, absent = binomials(2, 0.45)
-    assert round(hockey_stick(present, absent, epsilon=0.1), 4) == 0.2025
-    assert round(hockey_stick(absent, present, epsilon=0.1), 4) == 0.2157
-    assert round(released_differences_delta(crowd=2, sampling=0.45, epsilon=0.1), 4) == 0.2157
-    assert released_differences_delta(crowd=1, sampling=0.45, epsilon=3.0) == 0.45
-    assert round(released_differences_delta(crowd=5, sampling=0.45, epsilon=0.5), 3) == 0.064
-
-
-@pytest.mark.parametrize("crowd", range(1, 13))
-def test_suppressed_differences_equal_enumeration(crowd):
-    for sampling in (0.05, 0.2, 0.45, 0.9, 1.0):
-        for k in (1, 2, 5, 12, 13):
-            present, absent = (np.append(row[:k].sum(), row[k:]) for row in binomials(crowd, sampling))
-            for epsilon in (0.0, 0.01, 0.1, 0.5, 1.0, 5.0, math.inf):
-                exact = released_differences_delta(crowd=crowd, sampling=sampling, epsilon=epsilon, k=k)
-                assert exact == pytest.approx(pair_delta(present, absent, epsilon=epsilon), abs=1e-12)
-
-
-def test_the_worst_crowd_under_suppression():
-    """Smaller than LQS theorem 5 (8.0e-6 and 6.5e-4), and the maximum over far more crowds than were searched."""
-    assert f"{worst_crowd_delta(k=20, sampling=0.2, epsilon=0.5):.1e}" == "3.1e-07"
-    assert f"{worst_crowd_delta(k=10, sampling=0.3, epsilon=1.0):.1e}" == "9.1e-05"
-    crowds = (released_differences_delta(crowd=n, sampling=0.3, epsilon=0.7, k=4) for n in range(1, 300))
-    assert worst_crowd_delta(k=4, sampling=0.3, epsilon=0.7) == max(crowds)
-
-
-def test_larger_crowds_hide_more():
-    deltas = [released_differences_delta(crowd=n, sampling=0.45, epsilon=0.2) for n in range(1, 200)]
-    assert all(one >= other * (1 - 1e-12) for one, other in itertools.pairwise(deltas))
 
 
 @pytest.mark.parametrize("crowd", [200, 5_000])
@@ -94,14 +69,6 @@ def test_small_released_differences_are_accurate(crowd, epsilon):
     assert released_differences_delta(crowd=crowd, sampling=sampling, epsilon=epsilon) == pytest.approx(best, rel=1e-6)
 
 
-def test_released_differences_of_ten_million_devices():
-    deltas = [released_differences_delta(crowd=10**7, sampling=0.45, epsilon=e) for e in (0.0, 1e-4, 1e-3, 1e-2, 1.0)]
-    assert all(a > b for a, b in itertools.pairwise(deltas[:4]))
-    assert deltas[-1] == 0.0
-    # At ε = 0 it is the total variation distance, which is β times the mode of Bin(n − 1, β).
-    assert deltas[0] == pytest.approx(0.45 / math.sqrt(2 * math.pi * 10**7 * 0.45 * 0.55), rel=1e-5)
-
-
 @pytest.mark.parametrize(
     ("crowd", "sampling", "epsilon", "field"),
     [
@@ -115,34 +82,6 @@ def test_released_differences_of_ten_million_devices():
 def test_invalid_released_differences_are_refused(crowd, sampling, epsilon, field):
     with pytest.raises(ParameterError, match=rf"^{field} must"):
         released_differences_delta(crowd=crowd, sampling=sampling, epsilon=epsilon)
-
-
-def test_claim_of_released_differences():
-    mechanism = SamplingPrivacy(cells=5, sampling=0.45)
-    claim = mechanism.claim(ReleasedDifferences(crowd=2))
-    assert (claim.kind, claim.delta_kind) == ("infinite", "exact")
-    assert round(claim.delta(0.1), 4) == 0.2157
-    present, absent = binomials(3, 0.45)
-    for trajectories in ([(present, present), (absent, absent)], [(present, absent), (absent, present)]):
-        rows = [np.outer(a, b).ravel() for a, b in trajectories]
-        for epsilon in (0.0, 0.3, 1.0, 3.0):
-            for view in (ReleasedDifferences(crowd=3, queries=2),):
-                over_two = mechanism.claim(view)
-                assert over_two.delta_kind == "bound"
-                assert over_two.delta(epsilon) >= matrix_delta(rows, epsilon=epsilon) - 1e-9
-    # A crowd is at least so many: five devices or more may be published.
-    assert mechanism.claim(ReleasedDifferences(crowd=4, k=5)).delta(1.0) == worst_crowd_delta(
-        k=5, sampling=0.45, epsilon=1.0
-    )
-    suppressed = mechanism.claim(ReleasedDifferences(crowd=30, k=5))
-    assert (suppressed.kind, suppressed.delta_kind) == ("infinite", "exact")
-    assert suppressed.delta(1.0) <= mechanism.claim(ReleasedDifferences(crowd=30)).delta(1.0)
-    for queries in (2, 5):
-        view = ReleasedDifferences(crowd=30, k=5, queries=queries)
-        assert suppressed.delta(0.5) <= mechanism.claim(view).delta(0.5) <= queries * suppressed.delta(0.5 / queries)
-    large = mechanism.claim(ReleasedDifferences(crowd=10**6, queries=3))
-    assert large.delta(0.03) == 3 * released_differences_delta(crowd=10**6, sampling=0.45, epsilon=0.01)
-    assert SamplingPrivacy(cells=2, sampling=1.0).claim(ReleasedDifferences(crowd=2)).delta(5) == 1.0
 
 
 distributions = st.lists(st.sampled_from([0.0, 0.0, 0.01, 0.1, 0.3, 1.0]), min_size=4, max_size=4).filter(
@@ -227,82 +166,183 @@ def test_composition_of_fully_distinguishable_pairs(p, q, queries):
         assert composed_delta(p, p, queries=queries, epsilon=epsilon) == pytest.approx(0.0, abs=1e-12)
 
 
-def counts_distribution(mechanism, truth):
-    """Both rounds' whole count vectors of a few devices, by enumerating all their draws: {outcome: probability}."""
-    distribution = {(): 1.0}
-    single = {}
-    if isinstance(mechanism, SamplingPrivacy):
-        faces = [("S", mechanism.sampling), *enumerate(mechanism.blanks)]
-        throws = [((face,), p) for face, p in faces]
-    else:
-        zero, one, sampling = mechanism.faces
-        faces = (("S", sampling), (0, zero), (1, one))
-        throws = [
-            (tuple(f for f, _ in combination), math.prod(p for _, p in combination))
-            for combination in itertools.product(faces, repeat=mechanism.cells)
-        ]
-    for cell in set(truth):
-        single[cell] = {}
-        for draws, p in throws:
-            if isinstance(mechanism, SamplingPrivacy):
-                sent = [0 if draws[0] == "S" else draws[0], cell if draws[0] == "S" else draws[0]]
-                vector = np.concatenate([np.eye(mechanism.cells + 1, dtype=int)[value] for value in sent])
-            else:
-                first = [int(face == 1) for face in draws]
-                second = [int(face == 1 or (face == "S" and v == cell)) for v, face in enumerate(draws, start=1)]
-                vector = np.array(first + second)
-            key = tuple(vector.tolist())
-            single[cell][key] = single[cell].get(key, 0.0) + p
-    distribution = {(0,) * len(key): 1.0}
-    for cell in truth:
-        summed = {}
-        for (a, p), (b, q) in itertools.product(distribution.items(), single[cell].items()):
-            key = tuple(x + y for x, y in zip(a, b, strict=True))
-            summed[key] = summed.get(key, 0.0) + p * q
-        distribution = summed
-    return distribution
+DIGITS = 1e-12
+EPSILONS = (1e-6, 0.01, 1.0, 10.0, 40.0, 50.0)
+SHARES = (0.0, 0.1, 0.5, 0.9)
 
 
-@pytest.mark.parametrize(
-    "mechanism",
-    [
-        SamplingPrivacy(cells=1, sampling=0.45, blank_zero=0.1),
-        SamplingPrivacy(cells=1, sampling=0.45, blank_zero=0.0),
-        SamplingPrivacy(cells=2, sampling=0.3),
-        BinarySamplingPrivacy(cells=1, sampling=0.45),
-        BinarySamplingPrivacy(cells=2, sampling=0.3, blank_zero=0.2),
-    ],
-    ids=repr,
-)
-@pytest.mark.parametrize("others", [(), (0,), (1, 0)])
-def test_released_counts_equal_enumeration(mechanism, others):
-    """Exact if no other device was asked, in the cell or outside; a bound otherwise."""
-    for crowd in (1, 2, 3):
-        cell = mechanism.cells
-        rest = [cell] * (crowd - 1) + [o for o in others if o != cell]
-        present, absent = counts_distribution(mechanism, [cell, *rest]), counts_distribution(mechanism, [0, *rest])
-        outcomes = sorted(present.keys() | absent.keys())
-        p, q = (
-            np.array([distribution.get(outcome, 0.0) for outcome in outcomes]) for distribution in (present, absent)
+@pytest.fixture(autouse=True)
+def _sixty_digits():
+    with mp.workdps(60):
+        yield
+
+
+def close(value, exact):
+    """Whether a double agrees with an exact number to twelve digits."""
+    return abs(mpf(value) - exact) <= DIGITS * abs(exact)
+
+
+def answers(p, q, cells):
+    """The distributions of the bits that a move changes: one cell's bit, or two cells' bits for every truth."""
+    yes, no = (1 - p, p), (1 - q, q)
+    if cells == 1:
+        return [no, yes]
+    return [[a * b for a in one for b in two] for one, two in ((yes, no), (no, yes), (no, no))]
+
+
+def worst_delta(distributions, epsilon):
+    """The maximum hockey-stick divergence of any two truths."""
+    pairs = itertools.permutations(distributions, 2)
+    return max(sum(max(a - exp(epsilon) * b, mpf(0)) for a, b in zip(p, q, strict=True)) for p, q in pairs)
+
+
+def worst_epsilon(distributions):
+    """The maximum log ratio of any two truths."""
+    pairs = itertools.permutations(distributions, 2)
+    return max(abs(log(a / b)) for p, q in pairs for a, b in zip(p, q, strict=True))
+
+
+def oue(cells, e):
+    return OptimisedUnary(cells=cells, epsilon=e), answers(mpf(1) / 2, 1 / (exp(mpf(e)) + 1), cells)
+
+
+def sue(cells, e):
+    p = 1 / (1 + exp(-mpf(e) / 2))
+    return SymmetricUnary(cells=cells, epsilon=e), answers(p, 1 - p, cells)
+
+
+def the(cells, e):
+    made = ThresholdHistogram(cells=cells, epsilon=e)
+    place = mpf(made.threshold)
+    return made, answers(1 - exp(mpf(e) * (place - 1) / 2) / 2, exp(-mpf(e) * place / 2) / 2, cells)
+
+
+def memoised(cells, e, permanent):
+    e = min(e, 30.0)
+    made = LongitudinalUnary(cells=cells, epsilon_first=e, epsilon_permanent=1.5 * e, permanent=permanent)
+    return made, (oue if permanent == "optimised" else sue)(cells, e)[1]
+
+
+def k_ary(cells, e):
+    total = exp(mpf(e)) + cells
+    distributions = [[(exp(mpf(e)) if i == j else 1) / total for j in range(cells + 1)] for i in range(cells + 1)]
+    return KRandomizedResponse(cells=cells, epsilon=e), distributions
+
+
+ENCODINGS = {
+    "OUE": oue,
+    "SUE": sue,
+    "THE": the,
+    "L-OSUE": partial(memoised, permanent="optimised"),
+    "L-SUE": partial(memoised, permanent="symmetric"),
+    "k-ary": k_ary,
+}
+
+
+@pytest.mark.parametrize("cells", [1, 3])
+@pytest.mark.parametrize("encoding", ENCODINGS.values(), ids=ENCODINGS.keys())
+def test_claims_of_one_report(encoding, cells):
+    for e in EPSILONS:
+        mechanism, distributions = encoding(cells, e)
+        claim, exact = mechanism.claim(Report(1)), worst_epsilon(distributions)
+        assert close(claim.epsilon, exact)
+        for share in SHARES:
+            epsilon = float(share * exact)
+            assert close(claim.delta(epsilon), worst_delta(distributions, mpf(epsilon)))
+
+
+@pytest.mark.parametrize("kind", [LocalHashing, SubsetSelection, HadamardResponse])
+def test_claims_of_one_report_with_a_stated_epsilon(kind):
+    for e in EPSILONS:
+        assert kind(cells=4, epsilon=e).claim(Report(1)).epsilon == e
+        assert kind(cells=4, epsilon=e).claim(Shuffled(1, 5)).epsilon == e
+
+
+@pytest.mark.parametrize("small", [1e-9, 0.01])
+@pytest.mark.parametrize("cells", [1, 3])
+def test_claims_with_small_truth_probabilities(cells, small):
+    """Randomized response with rare truthful answers, and binary Sampling Privacy with rare sampling."""
+    s = mpf(small)
+    response = RandomizedResponse(cells=cells, first_coin=small, second_coin=0.3)
+    binary = BinarySamplingPrivacy(cells=cells, sampling=small, blank_zero=0.25)
+    one = 1 - s - mpf(0.25)
+    for claim, distributions in (
+        (response.claim(Report(1)), answers(s + (1 - s) * mpf(0.3), (1 - s) * mpf(0.3), cells)),
+        (binary.claim(Report(2)), answers(one + s, one, cells)),
+    ):
+        assert close(claim.epsilon, worst_epsilon(distributions))
+        for share in SHARES:
+            epsilon = float(share * worst_epsilon(distributions))
+            assert close(claim.delta(epsilon), worst_delta(distributions, mpf(epsilon)))
+
+
+def clones_delta(devices, local, epsilon):
+    """Feldman, McMillan and Talwar 2021, theorem 3.1, summed as published."""
+    e0, factor, delta = mpf(local), exp(mpf(epsilon)), mpf(0)
+    clone, x = exp(-e0), 1 / (1 + exp(-e0))
+    for m in range(devices):
+        heads = [mpf(0), *(binomial(m, a) / mpf(2) ** m for a in range(m + 1)), mpf(0)]
+        pairs = itertools.pairwise(heads)
+        there = sum(
+            max((before * x + at * (1 - x)) - factor * (before * (1 - x) + at * x), mpf(0)) for before, at in pairs
         )
-        claim = mechanism.claim(ReleasedCounts(crowd=crowd))
-        assert (claim.kind, claim.delta_kind) == ("infinite", "bound")
-        for epsilon in (0.0, 0.1, 0.5, 1.0, 3.0, math.inf):
-            exact = pair_delta(p, q, epsilon=epsilon)
-            assert claim.delta(epsilon) >= exact - 1e-12
-            if len(rest) == crowd - 1:
-                assert claim.delta(epsilon) == pytest.approx(exact, abs=1e-12)
+        delta += binomial(devices - 1, m) * clone**m * (1 - clone) ** (devices - 1 - m) * there
+    return delta
 
 
-def test_released_counts_reveal_more_than_differences():
-    """One cell of n = 5, β = .45, ε = .5, none outside: .145 with π_0 = .1, .45 with π_0 = 0, .064 by differences."""
-    for blank_zero, delta in ((0.1, 0.145), (0.0, 0.45)):
-        mechanism = SamplingPrivacy(cells=1, sampling=0.45, blank_zero=blank_zero)
-        assert round(mechanism.claim(ReleasedCounts(crowd=5)).delta(0.5), 3) == delta
-        assert round(mechanism.claim(ReleasedDifferences(crowd=5)).delta(0.5), 3) == 0.064
-    mechanism = SamplingPrivacy(cells=1, sampling=0.45)
-    deltas = [mechanism.claim(ReleasedCounts(crowd=n)).delta(0.3) for n in (5, 50, 1000, 10**6)]
-    assert deltas[0] > deltas[1] > deltas[2] > 1e-29 > deltas[3] > 0.0
-    two = mechanism.claim(ReleasedCounts(crowd=50, queries=2))
-    assert mechanism.claim(ReleasedCounts(crowd=50)).delta(0.6) < two.delta(0.6) < 2 * deltas[1]
-    assert SamplingPrivacy(cells=1, sampling=1.0).claim(ReleasedCounts(crowd=3)).delta(2) == 1.0
+def blanket_delta(devices, cells, local, epsilon):
+    """The hockey stick of k-ary randomized response's histogram, with the truthful among the others known."""
+    e0, factor, delta, k = mpf(local), exp(mpf(epsilon)), mpf(0), cells + 1
+    truthful = (exp(e0) - 1) / (exp(e0) + cells)
+    blank = 1 - truthful
+    for others in range(devices):
+        draws = others + 1
+        weight = binomial(devices - 1, others) * blank**others * truthful ** (devices - 1 - others)
+        for a, b in itertools.product(range(draws + 1), repeat=2):
+            rest = draws - a - b
+            if rest < 0 or (k == 2 and rest > 0):
+                continue
+            mass = binomial(draws, a) * binomial(draws - a, b) * mpf(k - 2) ** rest / mpf(k) ** draws
+            gap = blank + truthful * a * k / draws - factor * (blank + truthful * b * k / draws)
+            delta += weight * mass * max(gap, mpf(0))
+    return delta
+
+
+@pytest.mark.parametrize("devices", [1, 2, 5])
+def test_claims_of_shuffled_reports(devices):
+    for e, share in itertools.product(EPSILONS, SHARES):
+        assert close(ClonesDelta(devices, e)(share * e), clones_delta(devices, e, share * e))
+        for cells in (1, 3):
+            claim = KRandomizedResponse(cells=cells, epsilon=e).claim(Shuffled(1, devices))
+            assert close(claim.epsilon, mpf(e))
+            assert close(claim.delta(share * e), blanket_delta(devices, cells, e, share * e))
+
+
+@pytest.mark.parametrize("sampling", [1e-9, 1e-6, 1e-3, 0.3])
+@pytest.mark.parametrize("queries", [2, 40])
+def test_composition_is_never_above_basic_composition(sampling, queries):
+    """A grid of losses has an error of about T·1e-4, which exceeds tiny losses."""
+    made = [
+        SamplingPrivacy(cells=1, sampling=sampling),
+        SamplingPrivacy(cells=4, sampling=sampling, refresh=0.5),
+        BinarySamplingPrivacy(cells=1, sampling=sampling, blank_zero=0.25),
+        RandomizedResponse(cells=1, first_coin=sampling, second_coin=0.3),
+    ]
+    for mechanism in made:
+        single, composed = (mechanism.claim(Report(mechanism.rounds, t)) for t in (1, queries))
+        for epsilon in (0.0, 0.1 * composed.epsilon, 0.6 * composed.epsilon):
+            assert composed.delta(epsilon) <= queries * single.delta(epsilon / queries) * (1 + 1e-9)
+            assert composed.delta(epsilon) >= single.delta(epsilon)
+
+
+@pytest.mark.parametrize("n", [0, 1, 15, 16, 300])
+@pytest.mark.parametrize("p", [0.0, 1e-6, 0.45, 1.0])
+def test_masses_and_tails_are_exact(n, p):
+    share = Fraction(p)
+    masses = [comb(n, k) * share**k * (1 - share) ** (n - k) for k in range(n + 1)]
+    for k in range(-1, n + 2, max(1, n // 20)):
+        inside = masses[k] if 0 <= k <= n else 0
+        # Below the smallest normal double no value has twelve digits.
+        assert float(mass_at(k, n, p)) == pytest.approx(float(inside), rel=1e-11, abs=1e-300)
+        assert float(mass_above(k, n, p)) == pytest.approx(float(sum(masses[max(k + 1, 0) :])), rel=1e-11, abs=1e-300)
+        assert float(mass_up_to(k, n, p)) == pytest.approx(float(sum(masses[: max(k + 1, 0)])), rel=1e-11, abs=1e-300)
