@@ -1,7 +1,10 @@
 """Settings for all tests."""
 
 import os
+import time
 from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -30,3 +33,64 @@ def pytest_collection_modifyitems(items):
             cases[test] += 1
             if cases[test] > marker.args[0]:
                 item.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory) -> Callable[[str, Callable[[Path], object]], Path]:
+    """
+    Return a function that gives a folder or file which is made once for all workers.
+
+    It takes a name and a function that makes something at a path. The first test that asks makes it; those of all
+    workers wait and share it. A test that changes something there works on a copy.
+    """
+    own = tmp_path_factory.getbasetemp()
+    shared = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "shared"
+    shared.mkdir(exist_ok=True)
+
+    def made(name: str, make: Callable[[Path], object]) -> Path:
+        begun, done, failed = (shared / f"{name}.{state}" for state in ("begun", "done", "failed"))
+        try:
+            begun.mkdir()
+        except FileExistsError:
+            while not done.exists():
+                assert not failed.exists(), f"{name} could not be made for another test"
+                time.sleep(0.1)
+            return shared / name
+        try:
+            make(shared / name)
+        except BaseException:
+            failed.mkdir()
+            raise
+        done.mkdir()
+        return shared / name
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def shipped_run(once) -> Callable[[str], Path]:
+    """Return a function that gives the directory of a run of a shipped scenario, without a report.
+
+    It skips where `CROWDVEIL_DATA` does not have the scenario's data.
+    """
+    import golden_tables  # noqa: PLC0415 - loads the simulator, which tests of documents do not need
+
+    def directory(name: str) -> Path:
+        if absent := golden_tables.missing_data(name):
+            pytest.skip(f"CROWDVEIL_DATA names no folder with {absent[0]}: real data is not part of the project")
+        return once(name, lambda place: golden_tables.run_scenario(name, place.parent))
+
+    return directory
+
+
+@pytest.fixture(scope="session")
+def installed(once) -> Path:
+    """
+    Return the folder of the programs of an environment in which the built wheels are installed.
+
+    They are the wheel of the project and that of a package with kinds of its own. All other packages come from the
+    environment of the tests, and kernels are those that it has compiled.
+    """
+    import installation  # noqa: PLC0415 - for slow tests only
+
+    return installation.programs(once("installed", installation.install))

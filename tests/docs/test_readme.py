@@ -8,6 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from installation import copy_kernels
 
 import scenarios
 
@@ -25,6 +26,7 @@ def test_readme_commands_run_in_order_on_a_fresh_clone(tmp_path):
     """
     clone, path = tmp_path / "clone", tmp_path / "bin"
     subprocess.run(["git", "clone", "--quiet", ROOT, clone], check=True)
+    copy_kernels(clone)
     path.mkdir()
     crowdveil = path / "crowdveil"
     crowdveil.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m simulator.cli "$@"\n')

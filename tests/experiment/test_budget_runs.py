@@ -8,7 +8,7 @@ import pytest
 
 import scenarios
 from scenarios import ScenarioError
-from simulator import run
+from simulator import load, run
 
 KINDS = ("uniform", "absorption", "population_absorption")
 MECHANISMS = [
@@ -141,8 +141,8 @@ def test_parts_out_of_range_and_queries_that_overlap_are_faults():
 
 
 @pytest.mark.slow
-def test_all_day_has_the_results_that_its_comments_state():
-    day = run("all-day")
+def test_all_day_has_the_results_that_its_comments_state(shipped_run):
+    day = load(shipped_run("all-day"))
     errors = day.scores.set_index("campaign")["rmse"]
     assert errors["uniform"] > 1.3 * errors["absorption"] > 1.3 * 1.3 * errors["population"] > 2 * errors["fresh"]
     # The theory at the truth, in which releases published again err by their drift, agrees within a tenth.

@@ -1,7 +1,6 @@
 """The scenarios of colluding parties and lost reports have the results that their comments state."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -9,7 +8,7 @@ import pytest
 from scipy import stats
 
 import scenarios
-from simulator import run
+from simulator import load, run
 from simulator.experiment.run import run_scenario
 from simulator.reporting import build_report, print_summary
 
@@ -99,8 +98,8 @@ dropped = "target"
 
 
 @pytest.fixture(scope="module")
-def results():
-    return {name: run(name) for name in NAMES}
+def results(shipped_run):
+    return {name: load(shipped_run(name)) for name in NAMES}
 
 
 @pytest.fixture(scope="module")
@@ -244,7 +243,7 @@ def test_deployment_records_state_what_each_coalition_learns(collusion):
     assert records["shared-paired"]["handles"] == "query"
 
 
-def test_claims_include_the_views_of_the_deployments(collusion):
+def test_claims_include_the_views_of_the_deployments(collusion, shipped_run):
     claims = collusion.claims
     shares = claims[claims["view"] == "shares"]
     assert sorted(set(zip(shares["colluding"], shares["servers"], strict=True))) == [(1, 3), (2, 3), (3, 3)]
@@ -252,7 +251,7 @@ def test_claims_include_the_views_of_the_deployments(collusion):
     assert {"shuffled_round_1", "shuffled_round_2"} <= set(claims["view"])
     fewest = collusion.rounds.query("campaign == 'shuffled'")["counted"].min()
     assert (claims[claims["view"].str.startswith("shuffled")]["crowd"] == fewest).all()
-    plain = run("tiny").claims
+    plain = load(shipped_run("tiny")).claims
     assert not plain["view"].str.contains("shares|shuffled").any()
 
 
@@ -370,7 +369,7 @@ def test_edge_case_runs_hold_no_nan(edge, tmp_path):
     print_summary(directory)
 
 
-def test_each_run_has_a_report(results, tmp_path, capsys):
+def test_each_run_has_a_report(results, capsys):
     sections = {
         "collusion": ("attacks", "deployments"),
         "longitudinal": ("attacks", "deployments"),
@@ -379,10 +378,8 @@ def test_each_run_has_a_report(results, tmp_path, capsys):
         "poisoning": ("attacks", "deployments"),
     }
     for name, result in results.items():
-        directory = Path(tmp_path / name)
-        result.save(directory)
-        source = build_report(directory)
+        source = build_report(result)
         assert all(f'id="{section}"' in source for section in sections[name])
-        print_summary(directory)
+        print_summary(result.directory)
         told = capsys.readouterr().out
         assert ("Results of the attacks" in told) == (name != "lossy")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from scenarios import ScenarioError
-from simulator import run
+from simulator import load, run
 
 pytest.importorskip("osmium", reason="OpenStreetMap is read by osmium and osmnx")
 pytest.importorskip("osmnx", reason="OpenStreetMap is read by osmium and osmnx")
@@ -137,12 +136,8 @@ def test_missing_extra_gives_an_install_hint(write, module, source, name, conten
     assert not (path.parent / "run").exists()
 
 
-@pytest.mark.skipif(
-    not Path(os.environ.get("CROWDVEIL_DATA", "/nowhere"), "osm_extracts").is_dir(),
-    reason="CROWDVEIL_DATA names no folder with osm_extracts: real data is not part of the project",
-)
-def test_helsinki_osm():
-    result = run("helsinki-osm")
+def test_helsinki_osm(shipped_run):
+    result = load(shipped_run("helsinki-osm"))
     city = result.facts["city"]
     assert (city["nodes"], city["links"]) == (134, 281)
     assert set(result.facts["data"]) == {"data:osm_extracts/Helsinki.osm.pbf"}

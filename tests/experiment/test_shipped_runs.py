@@ -1,21 +1,18 @@
 """The shipped scenarios have the results that their comments state."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy import stats
 
-from simulator import run
+from simulator import load, run
 
 LEVEL = 1e-6
 SAMPLING = 0.45
 
 
 @pytest.fixture(scope="module")
-def manhattan():
-    return run("manhattan")
+def manhattan(shipped_run):
+    return load(shipped_run("manhattan"))
 
 
 def test_manhattan_has_six_queries_of_every_cell_and_mechanism(manhattan):
@@ -112,24 +109,18 @@ def test_randomized_response_error_grows_with_root_of_population(highways):
     assert 8 < growth < 12.5  # √100, within its sampling error
 
 
-def test_grid20_runs_with_a_hundred_thousand_vehicles():
-    result = run("grid20")
+@pytest.mark.slow
+def test_grid20_runs_with_a_hundred_thousand_vehicles(shipped_run):
+    result = load(shipped_run("grid20"))
     assert result.facts["vehicles"] == 100_000
     assert result.facts["link_crossings"] > 1_000_000
     memory = result.facts["memory_bytes"]
     assert memory["vehicles"] <= 200 * 100_000
 
 
-needs_data = pytest.mark.skipif(
-    not Path(os.environ.get("CROWDVEIL_DATA", "/nowhere"), "osm_drive_graphs").is_dir(),
-    reason="CROWDVEIL_DATA names no folder with osm_drive_graphs: real data is not part of the project",
-)
-
-
 @pytest.mark.slow
-@needs_data
-def test_manhattan_osm():
-    result = run("manhattan-osm")
+def test_manhattan_osm(shipped_run):
+    result = load(shipped_run("manhattan-osm"))
     city = result.facts["city"]
     assert result.facts["vehicles"] == 50_000
     assert 4_000 < city["nodes"] <= 4_607

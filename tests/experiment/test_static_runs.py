@@ -1,14 +1,10 @@
 """Runs over static data owners: synthetic ones, and the papers' data sets if available."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-import scenarios
 from scenarios import ScenarioError
-from simulator import run
+from simulator import load, run
 
 TEXT = """
 [scenario]
@@ -147,20 +143,6 @@ def test_static_owners_have_no_speed(scenario):
         run(path)
 
 
-DATA = Path(os.environ.get("CROWDVEIL_DATA", "no such folder"))
-
-
-def real(name):
-    """Run a shipped scenario, or skip if its data is missing."""
-    if not DATA.is_dir():
-        pytest.skip("the folder of data sets that CROWDVEIL_DATA names is not there")
-    try:
-        scenarios.load(name)
-    except ScenarioError as error:
-        pytest.skip(f"its data is not there: {error}")
-    return run(name)
-
-
 def rmse(result, mechanism):
     """Root mean square error of each cell over the queries."""
     rows = result.estimates[result.estimates["mechanism"] == mechanism]
@@ -172,8 +154,8 @@ def truth_of(result):
     return dict(zip(result.cells["name"], rows["truth"].astype(int), strict=True))
 
 
-def test_breast_cancer_counts_the_85_recurrences():
-    result = real("breast-cancer")
+def test_breast_cancer_counts_the_85_recurrences(shipped_run):
+    result = load(shipped_run("breast-cancer"))
     assert list(truth_of(result).values()) == [1, 0, 1, 7, 16, 18, 25, 7, 6, 1, 3]
     assert result.rounds["asked"].eq(10_000).all()
     # SP eq 16 and randomized response's theory, at .45 and .8/.2, within the sampling error of 200 queries.
@@ -183,8 +165,8 @@ def test_breast_cancer_counts_the_85_recurrences():
 
 
 @pytest.mark.slow
-def test_gowalla_has_the_error_ratios_of_the_paper():
-    result = real("gowalla-nyc")
+def test_gowalla_has_the_error_ratios_of_the_paper(shipped_run):
+    result = load(shipped_run("gowalla-nyc"))
     assert truth_of(result) == {"LaGuardia": 1680, "JFK": 1654, "Times Square": 1089, "Newark": 1089}
     assert result.rounds["asked"].eq(138_957).all()
     theory = {m["name"]: m for m in result.facts["mechanisms"]}
@@ -199,8 +181,8 @@ def test_gowalla_has_the_error_ratios_of_the_paper():
 
 
 @pytest.mark.slow
-def test_bay_area_stations_have_50_000_vehicles_and_expected_errors():
-    result = real("bay-area-pems")
+def test_bay_area_stations_have_50_000_vehicles_and_expected_errors(shipped_run):
+    result = load(shipped_run("bay-area-pems"))
     truth = truth_of(result)
     assert truth["401595"] == 50_019
     assert truth["400052"] == 49_882

@@ -14,7 +14,7 @@ import pytest
 
 import scenarios
 from scenarios import ScenarioError
-from simulator import run
+from simulator import load, run
 from simulator.formats.recorded import read_trace
 
 SCENARIO = """
@@ -70,21 +70,15 @@ def _data(*inside: str) -> None:
 
 @pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
-    ("name", "inside", "vehicles"),
-    [
-        ("bologna-fcd", "sumo_fcd/acosta_fcd_0_1800_10s.csv.gz", 4124),
-        ("cabs-san-francisco", "sf_cabspotting/new_abboip.txt.gz", 3),
-        ("beijing-taxis", "beijing_tdrive_sample/Beijing_taxi.csv.gz", 72),
-    ],
+    ("name", "vehicles"), [("bologna-fcd", 4124), ("cabs-san-francisco", 3), ("beijing-taxis", 72)]
 )
-def test_shipped_recordings_run(name, inside, vehicles, tmp_path):
-    _data(inside)
-    result = run(name)
+def test_shipped_recordings_run(name, vehicles, shipped_run):
+    directory = shipped_run(name)
+    result = load(directory)
     assert result.facts["vehicles"] == vehicles
     assert result.facts["warnings"] == []
     assert result.facts["memory_bytes"]["routes"] > 0
     assert result.facts["data"]
-    directory = result.save(tmp_path / "run")
     pd.testing.assert_frame_equal(run(directory / "scenario.toml").estimates, result.estimates)
     rmse = result.scores.set_index("mechanism")["rmse"]
     assert 0 == rmse["baseline"] < rmse["sampling"] < rmse["randomized"]
@@ -110,10 +104,9 @@ def test_truth_equals_counts_from_the_file():
         assert count == rows[round(time_s)]
 
 
-def test_empty_cell_has_estimate_zero():
+def test_empty_cell_has_estimate_zero(shipped_run):
     """The statement in the comment of cabs-san-francisco."""
-    _data("sf_cabspotting/new_abboip.txt.gz")
-    rows = run("cabs-san-francisco").estimates.query("mechanism == 'sampling'")
+    rows = load(shipped_run("cabs-san-francisco")).estimates.query("mechanism == 'sampling'")
     assert (rows.query("truth == 0")["estimate"] == 0).all()
     assert (rows.query("truth > 0")["estimate"] > 0).mean() > 0.3
 
