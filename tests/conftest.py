@@ -1,6 +1,8 @@
 """Settings for all tests."""
 
 import os
+import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -11,7 +13,7 @@ from hypothesis import settings
 
 # A kernel is compiled in the first example that calls it, which takes seconds in a fresh clone and is no fault of the
 # example. Tests that hang are stopped by pytest's own timeout.
-settings.register_profile("crowdveil", deadline=None)
+settings.register_profile("crowdveil", deadline=None, max_examples=50)
 settings.load_profile("crowdveil")
 
 # The readline that pytest imports sets it to 80 for the processes that it starts, and the commands wrap their output.
@@ -94,3 +96,20 @@ def installed(once) -> Path:
     import installation  # noqa: PLC0415 - for slow tests only
 
     return installation.programs(once("installed", installation.install))
+
+
+@pytest.fixture
+def call_in_process(monkeypatch, capfd):
+    """Return a function that calls the command line in this process, ten times faster than in a new one."""
+    from simulator.cli import main  # noqa: PLC0415 - loads the simulator
+
+    def call(*arguments, cwd):
+        monkeypatch.chdir(cwd)
+        monkeypatch.setattr(sys, "path", sys.path.copy())
+        monkeypatch.setattr(sys, "argv", ["crowdveil", *arguments])
+        with pytest.raises(SystemExit) as leaving:
+            main()
+        printed = capfd.readouterr()
+        return subprocess.CompletedProcess(arguments, leaving.value.code or 0, printed.out, printed.err)
+
+    return call

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import scenarios
-from simulator import load, run
+from simulator import RunResult, run
 from simulator.experiment.run import run_scenario
 from simulator.reporting import build_report, print_summary
 
@@ -99,7 +99,7 @@ dropped = "target"
 
 @pytest.fixture(scope="module")
 def results(shipped_run):
-    return {name: load(shipped_run(name)) for name in NAMES}
+    return {name: RunResult.load(shipped_run(name)) for name in NAMES}
 
 
 @pytest.fixture(scope="module")
@@ -251,7 +251,7 @@ def test_claims_include_the_views_of_the_deployments(collusion, shipped_run):
     assert {"shuffled_round_1", "shuffled_round_2"} <= set(claims["view"])
     fewest = collusion.rounds.query("campaign == 'shuffled'")["counted"].min()
     assert (claims[claims["view"].str.startswith("shuffled")]["crowd"] == fewest).all()
-    plain = load(shipped_run("tiny")).claims
+    plain = RunResult.load(shipped_run("tiny")).claims
     assert not plain["view"].str.contains("shares|shuffled").any()
 
 

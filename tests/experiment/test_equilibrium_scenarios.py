@@ -4,12 +4,12 @@ import golden_tables
 import pytest
 
 import scenarios
-from simulator import load, run
+from simulator import RunResult, run
 
 
 @pytest.fixture(scope="module", params=["sioux-falls", pytest.param("anaheim", marks=pytest.mark.slow)])
 def result(request, shipped_run):
-    return load(shipped_run(request.param))
+    return RunResult.load(shipped_run(request.param))
 
 
 def test_all_vehicles_arrive(result):

@@ -8,7 +8,7 @@ import golden_tables
 import pandas as pd
 import pytest
 
-FAST = {"collusion", "helsinki-osm", "longitudinal", "manhattan", "refined", "releases", "template", "tiny"}
+FAST = {"helsinki-osm", "manhattan", "refined", "releases", "template", "tiny"}
 IMPLAUSIBLE = re.compile("gridlock|free-flow speed|straight distance|shape of|capacit|outside the area")
 
 

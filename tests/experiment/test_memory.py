@@ -66,8 +66,7 @@ def test_run_that_exceeds_memory_is_refused_in_one_message(available, what, monk
 
 def test_many_counts_and_cells_are_accepted_if_memory_suffices(available):
     available(64 * GB)
-    run("tiny", overrides=["population.outside=1e9"])
-    for overrides in (["traffic.vehicles=1e7"], ["cells.size_m=0.5"]):
+    for overrides in (["population.outside=1e9"], ["traffic.vehicles=1e7"], ["cells.size_m=0.5"]):
         scenario = scenarios.load("tiny", overrides=overrides)
         RunComponents.build(scenario)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from scenarios import ScenarioError
-from simulator import load, run
+from simulator import RunResult, run
 
 pytest.importorskip("osmium", reason="OpenStreetMap is read by osmium and osmnx")
 pytest.importorskip("osmnx", reason="OpenStreetMap is read by osmium and osmnx")
@@ -122,7 +122,10 @@ def test_unusable_file_is_a_fault_of_the_roads_section(write, source, name, cont
 
 @pytest.mark.parametrize(
     ("module", "source", "name", "content"),
-    [("osmnx", "osm", "town.osm", OSM), ("sumolib", "sumo", "small.net.xml", NET)],
+    [
+        ("osmnx", "osm", "town.osm", OSM),
+        pytest.param("sumolib", "sumo", "small.net.xml", NET, marks=pytest.mark.slow),
+    ],
 )
 def test_missing_extra_gives_an_install_hint(write, module, source, name, content):
     """In a separate process in which the library cannot be imported."""
@@ -137,7 +140,7 @@ def test_missing_extra_gives_an_install_hint(write, module, source, name, conten
 
 
 def test_helsinki_osm(shipped_run):
-    result = load(shipped_run("helsinki-osm"))
+    result = RunResult.load(shipped_run("helsinki-osm"))
     city = result.facts["city"]
     assert (city["nodes"], city["links"]) == (134, 281)
     assert set(result.facts["data"]) == {"data:osm_extracts/Helsinki.osm.pbf"}

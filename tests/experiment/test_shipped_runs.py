@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from simulator import load, run
+from simulator import RunResult, run
 
 LEVEL = 1e-6
 SAMPLING = 0.45
@@ -12,7 +12,7 @@ SAMPLING = 0.45
 
 @pytest.fixture(scope="module")
 def manhattan(shipped_run):
-    return load(shipped_run("manhattan"))
+    return RunResult.load(shipped_run("manhattan"))
 
 
 def test_manhattan_has_six_queries_of_every_cell_and_mechanism(manhattan):
@@ -111,7 +111,7 @@ def test_randomized_response_error_grows_with_root_of_population(highways):
 
 @pytest.mark.slow
 def test_grid20_runs_with_a_hundred_thousand_vehicles(shipped_run):
-    result = load(shipped_run("grid20"))
+    result = RunResult.load(shipped_run("grid20"))
     assert result.facts["vehicles"] == 100_000
     assert result.facts["link_crossings"] > 1_000_000
     memory = result.facts["memory_bytes"]
@@ -120,7 +120,7 @@ def test_grid20_runs_with_a_hundred_thousand_vehicles(shipped_run):
 
 @pytest.mark.slow
 def test_manhattan_osm(shipped_run):
-    result = load(shipped_run("manhattan-osm"))
+    result = RunResult.load(shipped_run("manhattan-osm"))
     city = result.facts["city"]
     assert result.facts["vehicles"] == 50_000
     assert 4_000 < city["nodes"] <= 4_607

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from scenarios import ScenarioError
-from simulator import load, run
+from simulator import RunResult, run
 
 TEXT = """
 [scenario]
@@ -154,8 +154,9 @@ def truth_of(result):
     return dict(zip(result.cells["name"], rows["truth"].astype(int), strict=True))
 
 
+@pytest.mark.slow
 def test_breast_cancer_counts_the_85_recurrences(shipped_run):
-    result = load(shipped_run("breast-cancer"))
+    result = RunResult.load(shipped_run("breast-cancer"))
     assert list(truth_of(result).values()) == [1, 0, 1, 7, 16, 18, 25, 7, 6, 1, 3]
     assert result.rounds["asked"].eq(10_000).all()
     # SP eq 16 and randomized response's theory, at .45 and .8/.2, within the sampling error of 200 queries.
@@ -166,7 +167,7 @@ def test_breast_cancer_counts_the_85_recurrences(shipped_run):
 
 @pytest.mark.slow
 def test_gowalla_has_the_error_ratios_of_the_paper(shipped_run):
-    result = load(shipped_run("gowalla-nyc"))
+    result = RunResult.load(shipped_run("gowalla-nyc"))
     assert truth_of(result) == {"LaGuardia": 1680, "JFK": 1654, "Times Square": 1089, "Newark": 1089}
     assert result.rounds["asked"].eq(138_957).all()
     theory = {m["name"]: m for m in result.facts["mechanisms"]}
@@ -182,7 +183,7 @@ def test_gowalla_has_the_error_ratios_of_the_paper(shipped_run):
 
 @pytest.mark.slow
 def test_bay_area_stations_have_50_000_vehicles_and_expected_errors(shipped_run):
-    result = load(shipped_run("bay-area-pems"))
+    result = RunResult.load(shipped_run("bay-area-pems"))
     truth = truth_of(result)
     assert truth["401595"] == 50_019
     assert truth["400052"] == 49_882

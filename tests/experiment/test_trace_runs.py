@@ -14,7 +14,7 @@ import pytest
 
 import scenarios
 from scenarios import ScenarioError
-from simulator import load, run
+from simulator import RunResult, run
 from simulator.formats.recorded import read_trace
 
 SCENARIO = """
@@ -74,7 +74,7 @@ def _data(*inside: str) -> None:
 )
 def test_shipped_recordings_run(name, vehicles, shipped_run):
     directory = shipped_run(name)
-    result = load(directory)
+    result = RunResult.load(directory)
     assert result.facts["vehicles"] == vehicles
     assert result.facts["warnings"] == []
     assert result.facts["memory_bytes"]["routes"] > 0
@@ -106,7 +106,7 @@ def test_truth_equals_counts_from_the_file():
 
 def test_empty_cell_has_estimate_zero(shipped_run):
     """The statement in the comment of cabs-san-francisco."""
-    rows = load(shipped_run("cabs-san-francisco")).estimates.query("mechanism == 'sampling'")
+    rows = RunResult.load(shipped_run("cabs-san-francisco")).estimates.query("mechanism == 'sampling'")
     assert (rows.query("truth == 0")["estimate"] == 0).all()
     assert (rows.query("truth > 0")["estimate"] > 0).mean() > 0.3
 

@@ -72,7 +72,7 @@ def test_invalid_arguments_are_refused(folder, argument, message):
 
 
 @given(data=st.data())
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_damaged_tables_raise_only_input_errors(data, tmp_path):
     geometry = f'geometry_id,geometry\n9,"{GMNS_LINE}"\n'
     shaped = GMNS_LINKS.replace(",allowed_uses", ",geometry_id").replace(",auto\n", ",9\n", 1)

@@ -109,7 +109,7 @@ def network_or_fault(path):
 
 
 @given(content=damaged(xml().encode()))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_damaged_osm_xml_raises_only_input_errors(content, tmp_path_factory):
     path = tmp_path_factory.mktemp("xml") / "town.osm"
     path.write_bytes(content)
@@ -126,7 +126,7 @@ def whole_files(tmp_path_factory):
 
 
 @given(data=st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_damaged_pbf_raises_only_input_errors(data, whole_files, tmp_path_factory):
     path = Path(tmp_path_factory.mktemp("pbf"), "town.osm.pbf")
     path.write_bytes(data.draw(damaged(whole_files[0])))
@@ -134,7 +134,7 @@ def test_damaged_pbf_raises_only_input_errors(data, whole_files, tmp_path_factor
 
 
 @given(data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_damaged_pbf_content_raises_only_input_errors(data, tmp_path_factory):
     """Compressed again, so that sizes and checksums are correct."""
     content = data.draw(damaged(b"\x0a\x05\x0a\x00\x0a\x01a\x12\x08\x12\x06\x0a\x00\x42\x00\x4a\x00" * 2))
@@ -144,7 +144,7 @@ def test_damaged_pbf_content_raises_only_input_errors(data, tmp_path_factory):
 
 
 @given(data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_damaged_graphml_raises_only_input_errors(data, whole_files, tmp_path_factory):
     path = Path(tmp_path_factory.mktemp("graphml"), "town.graphml")
     path.write_bytes(data.draw(damaged(whole_files[1])))

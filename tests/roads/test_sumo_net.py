@@ -213,7 +213,7 @@ def test_an_unknown_vehicle_class_is_refused(write):
 
 
 @given(data=st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_damaged_net_raises_only_input_errors(data, tmp_path_factory):
     content = bytearray(net().encode())
     for _ in range(data.draw(st.integers(1, 4))):

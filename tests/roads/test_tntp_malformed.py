@@ -86,7 +86,7 @@ def test_missing_files_are_refused(tmp_path):
 
 
 @given(data=st.data())
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_damaged_files_raise_only_input_errors(data, tmp_path):
     places = json.dumps(
         {

@@ -81,7 +81,7 @@ def test_parquet_without_geometry_is_refused(tmp_path):
 @pytest.mark.filterwarnings("ignore:Could not decode error message:RuntimeWarning")
 @pytest.mark.filterwarnings("ignore:This version of GeoPackage:RuntimeWarning")
 @given(data=st.data())
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_damaged_files_raise_only_input_errors(data, written, tmp_path):
     whole = {path: path.read_bytes() for path in (written / "roads" / "nodes.parquet", written / "roads.gpkg")}
     path = data.draw(st.sampled_from(sorted(whole)))

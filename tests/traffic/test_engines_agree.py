@@ -93,7 +93,7 @@ def test_engines_agree_on_any_grid(
         assert_equal_at(engines, tick)
 
 
-@pytest.mark.parametrize("stuck_s", [8.0, 30.0])
+@pytest.mark.parametrize("stuck_s", [8.0, pytest.param(30.0, marks=pytest.mark.slow)])
 def test_engines_agree_in_a_jam(stuck_s):
     """Spillback, forced releases and origin queues, all at once and in large numbers."""
     roads = build_grid(
@@ -151,13 +151,13 @@ def assert_equal_case(case):
 
 # Seeds at which engines have differed: an empty lane in a cycle of full ones (67, 138), and a vehicle that is forced
 # in its first pass (78).
-@pytest.mark.parametrize("seed", [*range(14), 67, 78, 138])
+@pytest.mark.parametrize("seed", [*range(4), 67, 78, 138])
 def test_engines_agree_with_lanes_signals_and_gaps(seed):
     assert_equal_case(random_case(seed))
 
 
 # At seed 96, a vehicle in a cycle of full lanes gets a new route just before the cycle moves on.
-@pytest.mark.parametrize("seed", [*range(4), 96])
+@pytest.mark.parametrize("seed", [0, 1, 96])
 def test_engines_agree_with_lanes_signals_and_gaps_while_vehicles_reroute(seed):
     assert_equal_case(random_case(seed, reactive=True))
 

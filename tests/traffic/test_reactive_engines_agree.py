@@ -117,7 +117,7 @@ def test_engines_agree_on_any_grid(
         assert_equal_at(engines, tick, roads)
 
 
-@pytest.mark.parametrize("share", [0.2, 1.0])
+@pytest.mark.parametrize("share", [1.0, pytest.param(0.2, marks=pytest.mark.slow)])
 def test_engines_agree_in_a_jam(share):
     """Blocked heads, full turn words, vehicles waiting to enter: all reroute, and in large numbers."""
     roads = build_grid(

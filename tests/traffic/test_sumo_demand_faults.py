@@ -131,7 +131,7 @@ class NamedFaultsError(Exception):
     """An InputError whose faults name the file."""
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=400)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=80)
 @given(
     cut=st.integers(0, len(WHOLE)),
     places=st.lists(

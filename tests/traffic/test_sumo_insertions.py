@@ -120,7 +120,7 @@ def test_unusable_file_is_refused_with_its_line(file, content, words):
     assert str(file.parent) in str(caught.value)
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cut=st.integers(0, len(ROUTES)), at=st.integers(0, len(ROUTES) - 1), byte=st.integers(0, 255))
 def test_damaged_route_files_raise_only_input_errors(file, cut, at, byte):
     content = bytearray(ROUTES.encode())

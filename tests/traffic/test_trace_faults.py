@@ -94,7 +94,7 @@ def _mutated(data: st.DataObject, content: bytes) -> bytes:
 
 @pytest.mark.parametrize("name", SMALL)
 @given(data=st.data())
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_damaged_files_raise_only_input_errors(tmp_path, name, data):
     file = tmp_path / name
     file.write_bytes(_mutated(data, SMALL[name]))

@@ -240,7 +240,7 @@ def faults_name(file):
 
 @pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("name", sorted(WHOLE))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
 @given(cut=st.integers(0, 2000), places=st.lists(st.tuples(st.integers(0, 2000), st.binary(max_size=4)), max_size=4))
 @example(cut=2000, places=[])
 def test_damaged_files_raise_only_named_faults(tmp_path, name, cut, places):
