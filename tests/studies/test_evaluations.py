@@ -234,6 +234,7 @@ def test_eight_mechanisms_over_six_real_data_sets(tmp_path):
 
 @needs_data
 @pytest.mark.slow
+@pytest.mark.thorough  # the test of the page on studies computes it too
 def test_the_papers_comparison_on_gowalla_is_a_row_with_an_interval(tmp_path, monkeypatch):
     """SP Fig 2 states that randomized response's error is 1.6 to 3.5 times as large; its own bars make 1.3 to 2.5."""
     (tmp_path / "paper.toml").write_text(
