@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from scenarios import ScenarioError
-from simulator import RunResult, run
+from simulator import run
 
 pytest.importorskip("osmium", reason="OpenStreetMap is read by osmium and osmnx")
 pytest.importorskip("osmnx", reason="OpenStreetMap is read by osmium and osmnx")
@@ -137,14 +137,3 @@ def test_missing_extra_gives_an_install_hint(write, module, source, name, conten
     assert f"needs {module}: pip install 'crowdveil[" in done.stderr.replace("\n", " ")
     assert "Traceback" not in done.stderr
     assert not (path.parent / "run").exists()
-
-
-def test_helsinki_osm(shipped_run):
-    result = RunResult.load(shipped_run("helsinki-osm"))
-    city = result.facts["city"]
-    assert (city["nodes"], city["links"]) == (134, 281)
-    assert set(result.facts["data"]) == {"data:osm_extracts/Helsinki.osm.pbf"}
-    on_the_road = result.estimates.query("mechanism == 'baseline'").groupby("query")["truth"].sum()
-    assert on_the_road.between(100, 300).all()  # steady: neither empty nor jammed
-    rmse = result.scores.set_index("mechanism")["rmse"]
-    assert rmse["baseline"] == 0 < rmse["sampling"] < rmse["randomized"]

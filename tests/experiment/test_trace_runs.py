@@ -14,7 +14,7 @@ import pytest
 
 import scenarios
 from scenarios import ScenarioError
-from simulator import RunResult, run
+from simulator import run
 from simulator.formats.recorded import read_trace
 
 SCENARIO = """
@@ -68,24 +68,6 @@ def _data(*inside: str) -> None:
         pytest.skip(f"CROWDVEIL_DATA holds no {missing[0]}")
 
 
-@pytest.mark.fast_cases(1)
-@pytest.mark.parametrize(
-    ("name", "vehicles"), [("bologna-fcd", 4124), ("cabs-san-francisco", 3), ("beijing-taxis", 72)]
-)
-def test_shipped_recordings_run(name, vehicles, shipped_run):
-    directory = shipped_run(name)
-    result = RunResult.load(directory)
-    assert result.facts["vehicles"] == vehicles
-    assert result.facts["warnings"] == []
-    assert result.facts["memory_bytes"]["routes"] > 0
-    assert result.facts["data"]
-    pd.testing.assert_frame_equal(run(directory / "scenario.toml").estimates, result.estimates)
-    rmse = result.scores.set_index("mechanism")["rmse"]
-    assert 0 == rmse["baseline"] < rmse["sampling"] < rmse["randomized"]
-    for query in result.facts["traffic_at_queries"]:
-        assert query["departed"] == query["on_road"] + query["arrived"] + query["absent"]
-
-
 def test_truth_equals_counts_from_the_file():
     """Bologna's truth at a moment of the file, counted by hand from its rows."""
     inside = "sumo_fcd/acosta_fcd_0_1800_10s.csv.gz"
@@ -102,13 +84,6 @@ def test_truth_equals_counts_from_the_file():
     assert len(truth) == 14
     for time_s, count in truth.items():
         assert count == rows[round(time_s)]
-
-
-def test_empty_cell_has_estimate_zero(shipped_run):
-    """The statement in the comment of cabs-san-francisco."""
-    rows = RunResult.load(shipped_run("cabs-san-francisco")).estimates.query("mechanism == 'sampling'")
-    assert (rows.query("truth == 0")["estimate"] == 0).all()
-    assert (rows.query("truth > 0")["estimate"] > 0).mean() > 0.3
 
 
 def test_matched_vehicles_are_on_road_cells(tmp_path):

@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator.files.errors import InputError
@@ -305,42 +305,6 @@ def test_columns_without_a_header_are_numbers(write):
 def test_missing_file_is_refused(tmp_path):
     assert "no such file" in faults(tmp_path / "none.csv")
     assert "cannot be read: Is a directory" in faults(tmp_path)
-
-
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(data=st.data())
-def test_any_owner_file_is_read_or_refused(data, tmp_path_factory):
-    name = data.draw(st.sampled_from(["o.csv", "o.csv.gz", "o.tsv", "o.arff", "o.parquet"]))
-    body = STATIONS.encode()
-    if name.endswith(".arff"):
-        body = b"@relation r\n@attribute station {1}\n@attribute flow numeric\n@data\n1,5\n2,3\n"
-    if name.endswith(".gz"):
-        body = gzip.compress(body)
-    raw = bytearray(body)
-    for _ in range(data.draw(st.integers(1, 4))):
-        at = data.draw(st.integers(0, max(len(raw) - 1, 0)))
-        what = data.draw(st.sampled_from(["cut", "change", "insert"]))
-        if what == "cut":
-            del raw[at:]
-        elif what == "change" and raw:
-            raw[at] = data.draw(st.integers(0, 255))
-        else:
-            raw[at:at] = data.draw(
-                st.binary(max_size=12) | st.sampled_from([b'"', b",", b"\n", b"nan", b"1e400", b"-"])
-            )
-    path = tmp_path_factory.getbasetemp() / name
-    path.write_bytes(bytes(raw))
-    columns = {"place": "station", "count": "flow"} if name.endswith(".arff") else COLUMNS
-    messages, owners = [str(path)], None
-    try:
-        owners = read(path, columns, duplicates="sum", fractions="nearest")
-    except InputError as error:
-        messages = error.faults
-    assert messages
-    assert all(str(path) in fault for fault in messages)
-    if owners is not None:
-        assert owners.tracks.vehicles == owners.sites.owners.sum() > 0
-        assert math.isfinite(sum(owners.bounds))
 
 
 ODD = {
