@@ -129,7 +129,7 @@ print(json.dumps([before, peak_memory_nbytes()]))
 @pytest.mark.parametrize(
     ("name", "overrides"),
     [
-        ("grid20", ["traffic.vehicles=1500000"]),
+        pytest.param("grid20", ["traffic.vehicles=1500000"], marks=pytest.mark.thorough),
         pytest.param("manhattan", ["traffic.vehicles=700000"], marks=pytest.mark.thorough),
         ("tiny", ["cells.size_m=3"]),
         ("rivals", ["cells.size_m=60"]),
