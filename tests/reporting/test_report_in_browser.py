@@ -83,7 +83,10 @@ def reports(shipped_run, tmp_path_factory):
     return directory
 
 
-LIKE_OTHERS = ("all-day", "anaheim", "beijing-taxis", "grid20", "manhattan-osm", "refined", "server-noise")
+LIKE_OTHERS = (
+    "all-day", "anaheim", "bay-area-pems", "beijing-taxis", "bologna-fcd", "breast-cancer", "grid20", "longitudinal",
+    "manhattan-osm", "parked-cars", "poisoning", "refined", "server-noise",
+)  # fmt: skip
 """Scenarios whose reports have the sections of others."""
 
 
