@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -145,11 +143,11 @@ def test_faults_name_the_section(tmp_path, case):
     assert words in str(caught.value)
 
 
-def test_command_reports_the_fault_and_writes_nothing(tmp_path):
+def test_command_reports_the_fault_and_writes_nothing(tmp_path, monkeypatch, call_in_process):
     change, words = BROKEN["clock"]
     file = _write(tmp_path, **change)
-    command = [Path(sys.executable).with_name("crowdveil"), "run", file, "--out", tmp_path / "out", "--quiet"]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, env={**os.environ, "COLUMNS": "400"})
+    monkeypatch.setenv("COLUMNS", "400")
+    done = call_in_process("run", str(file), "--out", str(tmp_path / "out"), "--quiet", cwd=tmp_path)
     assert done.returncode == 2
     assert words in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
