@@ -1,14 +1,19 @@
 """Settings for all tests."""
 
 import os
+import subprocess
+import sys
+import time
 from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 # A kernel is compiled in the first example that calls it, which takes seconds in a fresh clone and is no fault of the
 # example. Tests that hang are stopped by pytest's own timeout.
-settings.register_profile("crowdveil", deadline=None)
+settings.register_profile("crowdveil", deadline=None, max_examples=50)
 settings.load_profile("crowdveil")
 
 # The readline that pytest imports sets it to 80 for the processes that it starts, and the commands wrap their output.
@@ -30,3 +35,81 @@ def pytest_collection_modifyitems(items):
             cases[test] += 1
             if cases[test] > marker.args[0]:
                 item.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory) -> Callable[[str, Callable[[Path], object]], Path]:
+    """
+    Return a function that gives a folder or file which is made once for all workers.
+
+    It takes a name and a function that makes something at a path. The first test that asks makes it; those of all
+    workers wait and share it. A test that changes something there works on a copy.
+    """
+    own = tmp_path_factory.getbasetemp()
+    shared = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "shared"
+    shared.mkdir(exist_ok=True)
+
+    def made(name: str, make: Callable[[Path], object]) -> Path:
+        begun, done, failed = (shared / f"{name}.{state}" for state in ("begun", "done", "failed"))
+        try:
+            begun.mkdir()
+        except FileExistsError:
+            while not done.exists():
+                assert not failed.exists(), f"{name} could not be made for another test"
+                time.sleep(0.1)
+            return shared / name
+        try:
+            make(shared / name)
+        except BaseException:
+            failed.mkdir()
+            raise
+        done.mkdir()
+        return shared / name
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def shipped_run(once) -> Callable[[str], Path]:
+    """Return a function that gives the directory of a run of a shipped scenario, without a report.
+
+    It skips where `CROWDVEIL_DATA` does not have the scenario's data.
+    """
+    import golden_tables  # noqa: PLC0415 - loads the simulator, which tests of documents do not need
+
+    def directory(name: str) -> Path:
+        if absent := golden_tables.missing_data(name):
+            pytest.skip(f"CROWDVEIL_DATA names no folder with {absent[0]}: real data is not part of the project")
+        return once(name, lambda place: golden_tables.run_scenario(name, place.parent))
+
+    return directory
+
+
+@pytest.fixture(scope="session")
+def installed(once) -> Path:
+    """
+    Return the folder of the programs of an environment in which the built wheels are installed.
+
+    They are the wheel of the project and that of a package with kinds of its own. All other packages come from the
+    environment of the tests, and kernels are those that it has compiled.
+    """
+    import installation  # noqa: PLC0415 - for slow tests only
+
+    return installation.programs(once("installed", installation.install))
+
+
+@pytest.fixture
+def call_in_process(monkeypatch, capfd):
+    """Return a function that calls the command line in this process, ten times faster than in a new one."""
+    from simulator.cli import main  # noqa: PLC0415 - loads the simulator
+
+    def call(*arguments, cwd):
+        monkeypatch.chdir(cwd)
+        monkeypatch.setattr(sys, "path", sys.path.copy())
+        monkeypatch.setattr(sys, "argv", ["crowdveil", *arguments])
+        with pytest.raises(SystemExit) as leaving:
+            main()
+        printed = capfd.readouterr()
+        return subprocess.CompletedProcess(arguments, leaving.value.code or 0, printed.out, printed.err)
+
+    return call

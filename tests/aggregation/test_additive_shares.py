@@ -21,7 +21,7 @@ WORD = st.integers(-(2**63), 2**63 - 1)
     servers=st.integers(2, 6),
     seed=st.integers(0, 2**32),
 )
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_shares_sum_to_the_shared_words(vectors, servers, seed):
     sharing = AdditiveSharing(servers)
     plain = np.array(vectors, dtype=np.int64).reshape(-1, 3)

@@ -181,16 +181,17 @@ def test_check_finds_faults_that_need_the_built_components(user_folder, call_in_
     assert call_in_process("scenarios", "check", "mine.toml", *outage, *shared, cwd=user_folder).returncode == 0
 
 
-def test_one_cell_over_the_whole_city_gives_a_warning(user_folder):
-    done = crowdveil("run", "mine.toml", "--set", "cells.size_m=5000", "--out", "one", cwd=user_folder)
+def test_one_cell_over_the_whole_city_gives_a_warning(user_folder, call_in_process):
+    done = call_in_process("run", "mine.toml", "--set", "cells.size_m=5000", "--out", "one", cwd=user_folder)
     assert done.returncode == 0, done.stderr
     warnings = json.loads((user_folder / "one" / "run.json").read_text())["warnings"]
     assert any("one cell covers the whole city" in warning for warning in warnings)
     assert "one cell covers" in done.stdout + done.stderr
 
 
-def test_missing_data_message_gives_file_source_and_instructions(tmp_path):
-    done = crowdveil("run", "manhattan-osm", env={"CROWDVEIL_DATA": str(tmp_path), "PATH": ""}, cwd=tmp_path)
+def test_missing_data_message_gives_file_source_and_instructions(call, monkeypatch, tmp_path):
+    monkeypatch.setenv("CROWDVEIL_DATA", str(tmp_path))
+    done = call("run", "manhattan-osm")
     assert done.returncode == 2
     for word in ("osm_drive_graphs/manhattan_nodes.csv.gz", "CROWDVEIL_DATA", "licence", "To get it", "github.com"):
         assert word in done.stderr
@@ -423,6 +424,6 @@ def test_scenarios_list_show_schema(call):
         assert name in listed
     assert call("scenarios", "show", "tiny").stdout.startswith("#:schema schema.json\n# A handful of streets")
     assert 'waiting = "silent"' in call("scenarios", "show", "tiny", "--resolved").stdout
-    schema = json.loads(crowdveil("scenarios", "schema").stdout)
+    schema = json.loads(call("scenarios", "schema").stdout)
     assert "campaigns" in schema["properties"]
     assert call("scenarios", "check", "tiny").returncode == 0

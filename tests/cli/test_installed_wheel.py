@@ -1,52 +1,22 @@
 """An installed wheel runs the commands without access to the source tree."""
 
-import importlib.util
 import json
 import os
-import subprocess
-import sys
-import sysconfig
-import venv
 from pathlib import Path
 
 import pytest
+from installation import execute
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = {
     "run": ("run", "tiny", "--out", "kept"),
     "plan": ("plan", "--cells", 100, "--population", 10**6, "--view", "released", "--epsilon", 1, "--delta", 1e-6),
     "reproduce": ("reproduce", "lqs-table2", "--json"),
-    "check": ("scenarios", "check", "tiny"),
-    "check-samples": ("scenarios", "check", "releases"),
+    "check": ("scenarios", "check", "releases"),
     "data": ("data", "list"),
 }
 
 pytestmark = pytest.mark.slow
-
-
-def execute(*command, **options):
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False, **options)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory):
-    """Build the wheel and install it alone; all other packages come from this environment."""
-    if importlib.util.find_spec("hatchling") is None:
-        pytest.skip("hatchling builds the wheel and is not installed: pip install 'crowdveil[dev]'")
-    folder = tmp_path_factory.mktemp("installed")
-    execute(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder / "dist", cwd=ROOT)
-    (wheel,) = (folder / "dist").glob("*.whl")
-    venv.create(folder / "venv", with_pip=False)
-    bin_ = folder / "venv" / ("Scripts" if sys.platform == "win32" else "bin")
-    options = ("--no-deps", "--no-index", "--quiet")
-    execute(sys.executable, "-m", "pip", "--python", bin_ / "python", "install", *options, wheel)
-    paths = sysconfig.get_paths(vars={"base": folder / "venv", "platbase": folder / "venv"})
-    # A path in a .pth file is searched last, and .pth files inside it are not read: one of them names the source tree.
-    theirs = {sysconfig.get_paths()[name] for name in ("purelib", "platlib")}
-    Path(paths["purelib"], "others.pth").write_text("\n".join(theirs), encoding="utf-8")
-    return bin_
 
 
 @pytest.fixture

@@ -245,7 +245,9 @@ def test_invalid_arguments_give_one_message_and_exit_code_2(plan, arguments, wor
     assert math.isclose(done.err.count("crowdveil:"), 1) or "--cells" in words
 
 
-@pytest.mark.parametrize("more", [(), ("--mechanism", "sue"), ("--trusts",)])
+@pytest.mark.parametrize(
+    "more", [("--mechanism", "sue"), *(pytest.param(all_, marks=pytest.mark.slow) for all_ in ((), ("--trusts",)))]
+)
 def test_first_line_says_that_an_estimate_of_0_errs_no_more(plan, more):
     useless = ("--cells", "4", "--population", "40", "--queries", "50", "--epsilon", "0.01", *more)
     first = plan(*useless).out.split("\n")[0]

@@ -38,7 +38,7 @@ FIRST = {
     "trusts": "Trusted: a trusted server. Best: laplace_counts (epsilon = ",
     "least": "Least crowd: ",
 }
-SLOW = ("plan", "trusts", "least", "check", "bars", "evaluate")
+SLOW = ("plan", "trusts", "least", "check", "bars", "evaluate", "doctor")
 
 
 @pytest.fixture

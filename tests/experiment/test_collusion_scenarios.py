@@ -1,7 +1,6 @@
 """The scenarios of colluding parties and lost reports have the results that their comments state."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -9,7 +8,7 @@ import pytest
 from scipy import stats
 
 import scenarios
-from simulator import run
+from simulator import RunResult, run
 from simulator.experiment.run import run_scenario
 from simulator.reporting import build_report, print_summary
 
@@ -99,8 +98,8 @@ dropped = "target"
 
 
 @pytest.fixture(scope="module")
-def results():
-    return {name: run(name) for name in NAMES}
+def results(shipped_run):
+    return {name: RunResult.load(shipped_run(name)) for name in NAMES}
 
 
 @pytest.fixture(scope="module")
@@ -218,44 +217,6 @@ def test_attacks_change_no_estimate(results, name):
     pd.testing.assert_frame_equal(without.rounds, results[name].rounds, check_exact=True)
 
 
-def test_deployment_records_state_what_each_coalition_learns(collusion):
-    records = {record["campaign"]: record for record in collusion.facts["deployments"]}
-    assert [record["kind"] for record in records.values()] == [
-        "trusted",
-        "per_round",
-        "shuffled",
-        *["secret_shared"] * 2,
-    ]
-    for record in records.values():
-        for one in record["mechanisms"]:
-            told = {tuple(learnt["coalition"]): learnt for learnt in one["learns"]}
-            assert told
-            assert all(set(coalition) <= set(one["parties"]) for coalition in told)
-            assert told[("network",)]["epsilon"] == 0.0
-            # A report is uploaded whole or as a vector and seeds; every server stores some part of it.
-            assert one["cost"]["bytes_up"] > 0
-            assert set(one["cost"]["stored_bytes"]) == set(one["parties"]) - {"network"}
-    shares = {
-        len(x["coalition"]): x for x in records["shared"]["mechanisms"][0]["learns"] if "network" not in x["coalition"]
-    }
-    assert [shares[k]["delta"] for k in (1, 2)] == [0.0, 0.0]
-    assert (shares[3]["epsilon"], shares[3]["delta"]) == (None, SAMPLING)
-    assert records["shared-paired"]["paired"]
-    assert records["shared-paired"]["handles"] == "query"
-
-
-def test_claims_include_the_views_of_the_deployments(collusion):
-    claims = collusion.claims
-    shares = claims[claims["view"] == "shares"]
-    assert sorted(set(zip(shares["colluding"], shares["servers"], strict=True))) == [(1, 3), (2, 3), (3, 3)]
-    assert (shares.query("colluding < 3")["delta"] == 0.0).all()
-    assert {"shuffled_round_1", "shuffled_round_2"} <= set(claims["view"])
-    fewest = collusion.rounds.query("campaign == 'shuffled'")["counted"].min()
-    assert (claims[claims["view"].str.startswith("shuffled")]["crowd"] == fewest).all()
-    plain = run("tiny").claims
-    assert not plain["view"].str.contains("shares|shuffled").any()
-
-
 def test_lost_reports_increase_the_error_unless_rounds_are_paired():
     """papers.md, item 6, at one loss: unpaired error follows theory, finally √N; paired error is equal at every N."""
     errors = {}
@@ -368,21 +329,3 @@ def test_edge_case_runs_hold_no_nan(edge, tmp_path):
     source = build_report(directory)
     assert ">nan" not in source
     print_summary(directory)
-
-
-def test_each_run_has_a_report(results, tmp_path, capsys):
-    sections = {
-        "collusion": ("attacks", "deployments"),
-        "longitudinal": ("attacks", "deployments"),
-        "lossy": ("loss", "deployments"),
-        "parked-cars": ("attacks", "deployments"),
-        "poisoning": ("attacks", "deployments"),
-    }
-    for name, result in results.items():
-        directory = Path(tmp_path / name)
-        result.save(directory)
-        source = build_report(directory)
-        assert all(f'id="{section}"' in source for section in sections[name])
-        print_summary(directory)
-        told = capsys.readouterr().out
-        assert ("Results of the attacks" in told) == (name != "lossy")

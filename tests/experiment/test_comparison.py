@@ -65,7 +65,7 @@ def test_a_single_query_has_no_interval() -> None:
 
 def test_intervals_cover_the_difference_of_the_expected_scores(few: RunResult) -> None:
     rng = np.random.default_rng(5)
-    runs, sigma_a, sigma_b = 2_000, 2.0, 3.0
+    runs, sigma_a, sigma_b = 1_000, 2.0, 3.0
     truth = rng.integers(0, 100, (runs, QUERIES, CELLS)).astype(float)
     made = [truth + sigma * rng.standard_normal(truth.shape) for sigma in (sigma_a, sigma_b)]
     table = compare(*(_with_estimates(few, truth, estimates) for estimates in made))

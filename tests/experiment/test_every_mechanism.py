@@ -109,7 +109,7 @@ def every(tmp_path_factory):
 
 
 @pytest.mark.parametrize("answers", ["reports", "counts"])
-@pytest.mark.parametrize("loss", [0.0, 0.1])
+@pytest.mark.parametrize("loss", [0.1, pytest.param(0.0, marks=pytest.mark.slow)])
 def test_errors_equal_theory(every, answers, loss):
     result = run(
         every, overrides=[f"population={{outside=700, answers='{answers}'}}", f"channel={{loss={loss}}}"], seed=11

@@ -2,27 +2,21 @@
 
 import json
 import re
+import shutil
 
 import golden_tables
 import pandas as pd
 import pytest
 
-FAST = {"collusion", "helsinki-osm", "longitudinal", "manhattan", "refined", "releases", "template", "tiny"}
-LONGEST = {"all-day", "bay-area-pems", "server-noise"}
+FAST = {"helsinki-osm", "manhattan", "refined", "releases", "template", "tiny"}
 IMPLAUSIBLE = re.compile("gridlock|free-flow speed|straight distance|shape of|capacit|outside the area")
 
 
-def _marks(name):
-    if name in FAST:
-        return []
-    return [pytest.mark.slow, pytest.mark.thorough] if name in LONGEST else [pytest.mark.slow]
-
-
-@pytest.mark.parametrize("name", [pytest.param(name, marks=_marks(name)) for name in golden_tables.names()])
-def test_tables_are_those_recorded(name, tmp_path):
-    if absent := golden_tables.missing_data(name):
-        pytest.skip(f"CROWDVEIL_DATA names no folder with {absent[0]}: real data is not part of the project")
-    directory = golden_tables.run_scenario(name, tmp_path)
+@pytest.mark.parametrize(
+    "name", [name if name in FAST else pytest.param(name, marks=pytest.mark.slow) for name in golden_tables.names()]
+)
+def test_tables_are_those_recorded(name, shipped_run):
+    directory = shipped_run(name)
     assert golden_tables.differences(golden_tables.read(name), golden_tables.summary(directory)) == []
     # Its roads and traffic are plausible; weakened claims are the purpose of `lossy`.
     warnings = json.loads((directory / "run.json").read_text(encoding="utf-8"))["warnings"]
@@ -34,8 +28,8 @@ def test_every_scenario_has_a_record():
 
 
 @pytest.fixture(scope="module")
-def tiny(tmp_path_factory):
-    return golden_tables.run_scenario("tiny", tmp_path_factory.mktemp("tiny"))
+def tiny(shipped_run, tmp_path_factory):
+    return shutil.copytree(shipped_run("tiny"), tmp_path_factory.mktemp("runs") / "tiny")
 
 
 def _swapped(frame):

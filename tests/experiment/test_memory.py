@@ -66,8 +66,7 @@ def test_run_that_exceeds_memory_is_refused_in_one_message(available, what, monk
 
 def test_many_counts_and_cells_are_accepted_if_memory_suffices(available):
     available(64 * GB)
-    run("tiny", overrides=["population.outside=1e9"])
-    for overrides in (["traffic.vehicles=1e7"], ["cells.size_m=0.5"]):
+    for overrides in (["population.outside=1e9"], ["traffic.vehicles=1e7"], ["cells.size_m=0.5"]):
         scenario = scenarios.load("tiny", overrides=overrides)
         RunComponents.build(scenario)
 
@@ -130,7 +129,7 @@ print(json.dumps([before, peak_memory_nbytes()]))
 @pytest.mark.parametrize(
     ("name", "overrides"),
     [
-        ("grid20", ["traffic.vehicles=1500000"]),
+        pytest.param("grid20", ["traffic.vehicles=1500000"], marks=pytest.mark.thorough),
         pytest.param("manhattan", ["traffic.vehicles=700000"], marks=pytest.mark.thorough),
         ("tiny", ["cells.size_m=3"]),
         ("rivals", ["cells.size_m=60"]),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -123,7 +122,10 @@ def test_unusable_file_is_a_fault_of_the_roads_section(write, source, name, cont
 
 @pytest.mark.parametrize(
     ("module", "source", "name", "content"),
-    [("osmnx", "osm", "town.osm", OSM), ("sumolib", "sumo", "small.net.xml", NET)],
+    [
+        ("osmnx", "osm", "town.osm", OSM),
+        pytest.param("sumolib", "sumo", "small.net.xml", NET, marks=pytest.mark.slow),
+    ],
 )
 def test_missing_extra_gives_an_install_hint(write, module, source, name, content):
     """In a separate process in which the library cannot be imported."""
@@ -135,18 +137,3 @@ def test_missing_extra_gives_an_install_hint(write, module, source, name, conten
     assert f"needs {module}: pip install 'crowdveil[" in done.stderr.replace("\n", " ")
     assert "Traceback" not in done.stderr
     assert not (path.parent / "run").exists()
-
-
-@pytest.mark.skipif(
-    not Path(os.environ.get("CROWDVEIL_DATA", "/nowhere"), "osm_extracts").is_dir(),
-    reason="CROWDVEIL_DATA names no folder with osm_extracts: real data is not part of the project",
-)
-def test_helsinki_osm():
-    result = run("helsinki-osm")
-    city = result.facts["city"]
-    assert (city["nodes"], city["links"]) == (134, 281)
-    assert set(result.facts["data"]) == {"data:osm_extracts/Helsinki.osm.pbf"}
-    on_the_road = result.estimates.query("mechanism == 'baseline'").groupby("query")["truth"].sum()
-    assert on_the_road.between(100, 300).all()  # steady: neither empty nor jammed
-    rmse = result.scores.set_index("mechanism")["rmse"]
-    assert rmse["baseline"] == 0 < rmse["sampling"] < rmse["randomized"]

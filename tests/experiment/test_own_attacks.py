@@ -1,6 +1,5 @@
 """Users' own attacks in a run: what names them, what they may do, and which answers are refused."""
 
-import subprocess
 import sys
 from dataclasses import dataclass, replace
 
@@ -181,12 +180,8 @@ SPY = '[[attacks]]\nkind = "own_spy:Spy"\ncoalition = ["server:1"]\n'
 @pytest.fixture
 def folder(tmp_path):
     (tmp_path / "own_spy.py").write_text(MODULE)
-    return tmp_path
-
-
-def crowdveil(*arguments, cwd):
-    command = [sys.executable, "-m", "simulator.cli", *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    yield tmp_path
+    sys.modules.pop("own_spy", None)
 
 
 def write(folder, attack):
@@ -195,9 +190,9 @@ def write(folder, attack):
     return "mine.toml"
 
 
-def test_a_file_names_an_own_attack(folder):
+def test_a_file_names_an_own_attack(folder, call_in_process):
     file = write(folder, SPY)
-    done = crowdveil("run", file, "--allow-plugins", "--quiet", "--out", "r", cwd=folder)
+    done = call_in_process("run", file, "--allow-plugins", "--quiet", "--out", "r", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert set(cv.load(folder / "r").attacks["name"]) == {"Spy"}
 
@@ -218,8 +213,8 @@ def test_a_file_names_an_own_attack(folder):
         (SPY.replace("server:1", "server:9"), ["--allow-plugins"], ["coalition", "server:9"]),
     ],
 )
-def test_faults_of_a_file_end_with_one_message(folder, attack, arguments, words):
-    done = crowdveil("run", write(folder, attack), *arguments, cwd=folder)
+def test_faults_of_a_file_end_with_one_message(folder, attack, arguments, words, call_in_process):
+    done = call_in_process("run", write(folder, attack), *arguments, cwd=folder)
     assert done.returncode == 2
     for word in words:
         assert word in done.stderr
@@ -240,7 +235,6 @@ def installed(folder):
     sys.path.insert(0, str(folder))
     yield folder
     sys.path.remove(str(folder))
-    sys.modules.pop("own_spy", None)
 
 
 def test_an_installed_package_provides_attacks_and_mechanisms(installed):  # noqa: ARG001

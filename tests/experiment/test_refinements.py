@@ -12,7 +12,7 @@ from scipy import stats
 import scenarios
 from mechanisms.refinement import project_onto_simplex, variance_law
 from scenarios import ScenarioError
-from simulator import run
+from simulator import RunResult, run
 from simulator.experiment.build.mechanisms import build_mechanisms
 from simulator.reporting import build_report, print_summary
 
@@ -48,8 +48,8 @@ def kept(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def shipped():
-    return run("refined")
+def shipped(shipped_run):
+    return RunResult.load(shipped_run("refined"))
 
 
 def counts_of(result, mechanism, column="estimate"):

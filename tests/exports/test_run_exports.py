@@ -2,8 +2,6 @@
 
 import gzip
 import json
-import subprocess
-import sys
 from io import StringIO
 
 import geopandas as gpd
@@ -243,7 +241,7 @@ OSM = """<osm version="0.6"><node id="1" lat="60.17" lon="24.94"/><node id="2" l
 <tag k="highway" v="residential"/></way></osm>"""
 
 
-def test_credits_of_map_data_are_kept(tmp_path):
+def test_credits_of_map_data_are_kept(tmp_path, call_in_process):
     (tmp_path / "town.osm").write_text(OSM)
     scenario = cv.Scenario(
         scenario={"name": "town", "duration_s": 300},
@@ -258,8 +256,7 @@ def test_credits_of_map_data_are_kept(tmp_path):
     result = cv.run(scenario, out=directory)
     credit = "© OpenStreetMap contributors, ODbL 1.0"
     for target, name in (("geopackage", "run.gpkg"), ("kepler", "kepler.geojson"), ("simwrapper", "simwrapper")):
-        command = [sys.executable, "-m", "simulator.cli", "export", str(directory), "--to", target]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+        done = call_in_process("export", str(directory), "--to", target, cwd=tmp_path)
         assert (done.returncode, done.stdout) == (0, f"{directory / name}: written for {target}\n"), done.stderr
         assert f"note: wherever this is shown, state the source of the data: {credit}" in done.stderr
     assert pyogrio.read_info(directory / "run.gpkg", layer="cells")["dataset_metadata"]["attribution"] == credit

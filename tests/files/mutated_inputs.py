@@ -211,6 +211,8 @@ def inputs(folder: Path) -> dict[str, Input]:
         "tdrive.txt": trace_files.tdrive(),
         "new_a.txt": trace_files.cabspotting("a"),
         "a.gpx": trace_files.gpx(),
+        "p.csv": trace_files.porto(),
+        "g.plt": trace_files.geolife(),
         "f.xml": trace_files.sumo_xml(),
         "f.xml.gz": trace_files.sumo_xml(),
         "f.csv": trace_files.sumo_csv(),

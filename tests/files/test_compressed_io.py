@@ -133,7 +133,7 @@ def test_line_reader_refuses_overlong_lines(tmp_path, monkeypatch, ends):
         Table.from_file(path, columns={"a": "a"}, text=())
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), suffix=st.sampled_from(sorted(PACKED)), named=st.booleans())
 def test_damaged_files_raise_only_input_errors(tmp_path, data, suffix, named):
     whole = bytearray(PACKED[suffix](b"vehicle,time\n" * 50))

@@ -97,7 +97,7 @@ def test_elements_before_a_fault_are_returned_first(file):
     assert root_of(file.parent / "none.xml") is None
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_damaged_xml_raises_only_input_errors(file, data):
     content = bytearray(WHOLE.encode())

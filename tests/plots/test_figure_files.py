@@ -87,6 +87,7 @@ def test_text_stays_text_of_a_readable_size(single):
         assert b"/Type3" not in content
 
 
+@pytest.mark.slow
 def test_files_are_the_same_each_time_and_name_no_date(directory, single, tmp_path):
     done = command("figures", directory, "--out", tmp_path / "again")
     assert (done.returncode, done.stderr) == (0, "")

@@ -76,9 +76,8 @@ def shown(directory):
         ),
     ],
 )
-def test_report_summary_and_comparison_do_not_depend_on_texts(tmp_path, scenario):
-    before, after = tmp_path / "before", tmp_path / "after"
-    cv.run(scenario, out=before)
+def test_report_summary_and_comparison_do_not_depend_on_texts(shipped_run, tmp_path, scenario):
+    before, after = shipped_run(scenario), tmp_path / "after"
     shutil.copytree(before, after)
     texts = replace_texts(after)
     assert len(texts) > 5

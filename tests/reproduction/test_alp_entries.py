@@ -46,6 +46,7 @@ def test_simulation_agrees_with_theory(cancelling, scaling):
         assert all(row.agrees for row in done.rows if "unbiased" in row.key)
 
 
+@pytest.mark.slow
 def test_cancelling_error_is_constant_and_first_attempt_error_grows(cancelling):
     found = {row.key: row for row in cancelling.rows}
     assert found["noise cancelled: σ at NO = 10⁷ over σ at NO = 10³"].computed == pytest.approx(1.0, abs=1e-12)

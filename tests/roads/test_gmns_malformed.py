@@ -1,13 +1,10 @@
 """Invalid GMNS folders: an InputError that names file, rows and rule, for any content."""
 
-import contextlib
 import gzip
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from read_roads import read_gmns
-from small_networks import GMNS_LINE, GMNS_LINKS, GMNS_NODES, write_gmns_text
+from small_networks import GMNS_LINKS, GMNS_NODES, write_gmns_text
 
 from simulator.files.errors import InputError
 
@@ -69,25 +66,3 @@ def test_truncated_gzip_and_missing_folder_are_refused(folder, tmp_path):
 def test_invalid_arguments_are_refused(folder, argument, message):
     with pytest.raises(InputError, match=message):
         read_gmns(folder, **argument)
-
-
-@given(data=st.data())
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_damaged_tables_raise_only_input_errors(data, tmp_path):
-    geometry = f'geometry_id,geometry\n9,"{GMNS_LINE}"\n'
-    shaped = GMNS_LINKS.replace(",allowed_uses", ",geometry_id").replace(",auto\n", ",9\n", 1)
-    config = "long_length,speed,crs\nmile,mph,4326\n"
-    whole = {"node": GMNS_NODES, "link": shaped, "geometry": geometry, "config": config}
-    chosen = data.draw(st.sampled_from(sorted(whole)))
-    raw = bytearray(whole[chosen].encode())
-    for _ in range(data.draw(st.integers(0, 4))):
-        at = data.draw(st.integers(0, len(raw)))
-        raw[at : at + data.draw(st.integers(0, 3))] = data.draw(
-            st.binary(max_size=3) | st.sampled_from([b"1e999", b'"', b"-", b",", b"\n"])
-        )
-    raw = raw[: data.draw(st.integers(0, len(raw)))]
-    folder = write_gmns_text(tmp_path / "g", nodes=None, links=None)
-    for name, text in whole.items():
-        (folder / f"{name}.csv").write_bytes(bytes(raw) if name == chosen else text.encode())
-    with contextlib.suppress(InputError):
-        read_gmns(folder)

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import bz2
 import gzip
-from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from osm_town import HEADER, NODES, WAYS, blob, write_pbf, xml
+from osm_town import NODES, WAYS, write_pbf, xml
 from read_roads import read_osm
 
 from simulator.files.errors import InputError
 
-ox = pytest.importorskip("osmnx", reason="OpenStreetMap is read by osmium and osmnx")
+pytest.importorskip("osmnx", reason="OpenStreetMap is read by osmium and osmnx")
 pytest.importorskip("osmium", reason="OpenStreetMap is read by osmium and osmnx")
 
 
@@ -79,73 +76,3 @@ def test_several_streams_in_a_file_and_packed_files_of_any_name_are_read(write, 
 def test_pbf_without_streets_is_refused(tmp_path):
     path = write_pbf(tmp_path / "feet.osm.pbf", ways={14: WAYS[14]})
     assert "the road network is empty: of its 1 way, none is a street open to cars" in faults_of(path)[0]
-
-
-@st.composite
-def damaged(draw, whole):
-    """A file damaged in up to four places."""
-    content = bytearray(whole)
-    for _ in range(draw(st.integers(1, 4))):
-        at = draw(st.integers(0, len(content) - 1))
-        how = draw(st.sampled_from(["cut", "byte", "drop", "again"]))
-        if how == "cut":
-            content = content[: at + 1]
-        elif how == "byte":
-            content[at] = draw(st.one_of(st.integers(0, 255), st.sampled_from(list(b'<>"&=-9.;x/ '))))
-        elif how == "drop" and len(content) > 60:
-            del content[at : at + draw(st.integers(1, 40))]
-        else:
-            content[at:at] = content[at : at + draw(st.integers(1, 60))]
-    return bytes(content)
-
-
-def network_or_fault(path):
-    try:
-        roads, report = read_osm(path)
-    except InputError as error:
-        assert error.faults  # noqa: PT017 - either a network or an InputError
-    else:
-        assert len(roads.links) == report.links > 0
-
-
-@given(content=damaged(xml().encode()))
-@settings(max_examples=150, deadline=None)
-def test_damaged_osm_xml_raises_only_input_errors(content, tmp_path_factory):
-    path = tmp_path_factory.mktemp("xml") / "town.osm"
-    path.write_bytes(content)
-    network_or_fault(path)
-
-
-@pytest.fixture(scope="module")
-def whole_files(tmp_path_factory):
-    """The town as PBF and as GraphML."""
-    folder = tmp_path_factory.mktemp("whole")
-    (folder / "town.osm").write_text(xml(), encoding="utf-8")
-    ox.save_graphml(ox.graph_from_xml(folder / "town.osm", simplify=False), folder / "town.graphml")
-    return write_pbf(folder / "town.osm.pbf").read_bytes(), (folder / "town.graphml").read_bytes()
-
-
-@given(data=st.data())
-@settings(max_examples=100, deadline=None)
-def test_damaged_pbf_raises_only_input_errors(data, whole_files, tmp_path_factory):
-    path = Path(tmp_path_factory.mktemp("pbf"), "town.osm.pbf")
-    path.write_bytes(data.draw(damaged(whole_files[0])))
-    network_or_fault(path)
-
-
-@given(data=st.data())
-@settings(max_examples=60, deadline=None)
-def test_damaged_pbf_content_raises_only_input_errors(data, tmp_path_factory):
-    """Compressed again, so that sizes and checksums are correct."""
-    content = data.draw(damaged(b"\x0a\x05\x0a\x00\x0a\x01a\x12\x08\x12\x06\x0a\x00\x42\x00\x4a\x00" * 2))
-    path = Path(tmp_path_factory.mktemp("pbf"), "town.osm.pbf")
-    path.write_bytes(HEADER + blob(b"OSMData", content))
-    network_or_fault(path)
-
-
-@given(data=st.data())
-@settings(max_examples=60, deadline=None)
-def test_damaged_graphml_raises_only_input_errors(data, whole_files, tmp_path_factory):
-    path = Path(tmp_path_factory.mktemp("graphml"), "town.graphml")
-    path.write_bytes(data.draw(damaged(whole_files[1])))
-    network_or_fault(path)

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from read_roads import read_sumo_net
 
 from simulator.files.errors import InputError
@@ -210,33 +208,6 @@ def test_decompression_bomb_is_refused_before_it_fills_memory(write):
 def test_an_unknown_vehicle_class_is_refused(write):
     (fault,) = faults_of(write(net()), vehicle_class="hovercraft")
     assert fault.startswith("vehicle_class must be one of SUMO's")
-
-
-@given(data=st.data())
-@settings(max_examples=150, deadline=None)
-def test_damaged_net_raises_only_input_errors(data, tmp_path_factory):
-    content = bytearray(net().encode())
-    for _ in range(data.draw(st.integers(1, 4))):
-        at = data.draw(st.integers(0, len(content) - 1))
-        how = data.draw(st.sampled_from(["cut", "byte", "drop", "swap"]))
-        if how == "cut":
-            content = content[: at + 1]
-        elif how == "byte":
-            content[at] = data.draw(st.sampled_from(b'\x00\xff<>"&=0-9.a/ \n'))
-        elif how == "drop":
-            del content[at : at + data.draw(st.integers(1, 40))]
-        else:
-            content[at:at] = content[: data.draw(st.integers(1, 60))]
-        if not content:
-            content = bytearray(b"<")
-    path = tmp_path_factory.mktemp("net") / "mutated.net.xml"
-    path.write_bytes(bytes(content))
-    try:
-        roads, report = read_sumo_net(path)
-    except InputError as error:
-        assert error.faults  # noqa: PT017 - either a network or an InputError
-    else:
-        assert len(roads.links) == report.links > 0
 
 
 def chain(length, *, cut=0.0):

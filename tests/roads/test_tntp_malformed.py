@@ -1,14 +1,8 @@
 """Invalid TNTP files: an InputError that names file, line and rule, for any content."""
 
-import contextlib
-import gzip
-import json
-
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from read_roads import read_tntp
-from small_networks import PLACES, tntp_network, tntp_nodes
+from small_networks import tntp_network, tntp_nodes
 
 from simulator.files.errors import InputError
 from simulator.formats.roads.tntp_files import read_flows
@@ -83,36 +77,3 @@ def test_missing_files_are_refused(tmp_path):
         read_tntp(network=tmp_path / "a", nodes=tmp_path / "b", **UNITS)
     with pytest.raises(InputError, match="cannot be read"):
         read_flows(tmp_path)
-
-
-@given(data=st.data())
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_damaged_files_raise_only_input_errors(data, tmp_path):
-    places = json.dumps(
-        {
-            "features": [
-                {"properties": {"id": node}, "geometry": {"type": "Point", "coordinates": [x, y]}}
-                for node, x, y in PLACES
-            ]
-        }
-    )
-    flows = "From To Volume Cost\n1 3 4494.6 6.0\n3 1 8119.0 4.0\n"
-    whole = [tntp_network().encode(), tntp_nodes().encode(), places.encode(), flows.encode()]
-    chosen = data.draw(st.integers(0, len(whole) - 1))
-    raw = bytearray(whole[chosen])
-    for _ in range(data.draw(st.integers(0, 4))):
-        at = data.draw(st.integers(0, len(raw)))
-        raw[at : at + data.draw(st.integers(0, 3))] = data.draw(
-            st.binary(max_size=3) | st.sampled_from([b"1e999", b"~", b"-"])
-        )
-    raw = raw[: data.draw(st.integers(0, len(raw)))]
-    packed = gzip.compress(bytes(raw)) if data.draw(st.booleans()) else bytes(raw)
-    (tmp_path / "damaged").write_bytes(packed)
-    (tmp_path / "net").write_bytes(whole[0])
-    (tmp_path / "node").write_bytes(whole[1])
-    files = {"network": tmp_path / "net", "nodes": tmp_path / "node"}
-    with contextlib.suppress(InputError):
-        if chosen == 3:
-            read_flows(tmp_path / "damaged")
-        else:
-            read_tntp(**(files | {"network" if chosen == 0 else "nodes": tmp_path / "damaged"}), **UNITS)

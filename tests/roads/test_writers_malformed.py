@@ -1,12 +1,8 @@
 """GeoPackage and GeoParquet files that are not road networks: an error that names file and reason."""
 
-import contextlib
-
 import geopandas as gpd
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from read_roads import read_geopackage, read_geoparquet
 
 from simulator.files.errors import InputError
@@ -74,25 +70,3 @@ def test_parquet_without_geometry_is_refused(tmp_path):
     (tmp_path / "nodes.parquet").write_bytes(b"")
     with pytest.raises(InputError, match=r"nodes\.parquet: it is empty"):
         read_geoparquet(tmp_path)
-
-
-# A damaged name in a file is not UTF-8, and its reader warns that it cannot say what is wrong; or a damaged version of
-# the format is unknown to it.
-@pytest.mark.filterwarnings("ignore:Could not decode error message:RuntimeWarning")
-@pytest.mark.filterwarnings("ignore:This version of GeoPackage:RuntimeWarning")
-@given(data=st.data())
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_damaged_files_raise_only_input_errors(data, written, tmp_path):
-    whole = {path: path.read_bytes() for path in (written / "roads" / "nodes.parquet", written / "roads.gpkg")}
-    path = data.draw(st.sampled_from(sorted(whole)))
-    raw = bytearray(whole[path])
-    if data.draw(st.booleans()):
-        raw = raw[: data.draw(st.integers(0, len(raw)))]
-    else:
-        for _ in range(data.draw(st.integers(1, 20))):
-            raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
-    (tmp_path / path.name).write_bytes(raw)
-    links = tmp_path / "links.parquet"
-    links.write_bytes((written / "roads" / "links.parquet").read_bytes())
-    with contextlib.suppress(InputError):
-        read_geopackage(tmp_path / path.name) if path.suffix == ".gpkg" else read_geoparquet(tmp_path)

@@ -64,7 +64,7 @@ def places(node: Any) -> list[tuple[Any, Any]]:
     return [(node, key) for key in keys] + [place for key in keys for place in places(node[key])]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_any_content_gives_a_scenario_or_faults(data, tmp_path_factory):
     raw = tomllib.loads(VALID_WITH_EVERYTHING)

@@ -110,7 +110,7 @@ FILES = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(raw=FILES)
 def test_dump_and_load_round_trip(raw, tmp_path_factory):
     file = tmp_path_factory.mktemp("scenario") / "random.toml"
@@ -122,7 +122,7 @@ def test_dump_and_load_round_trip(raw, tmp_path_factory):
     assert scenarios.dump(again) == scenarios.dump(scenario)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(loss=PROBABILITIES, outside=st.integers(0, 10**12), description=st.text())
 def test_override_equals_the_value_in_the_file(loss, outside, description):
     line = tomli_w.dumps({"v": description}).removeprefix("v = ").strip()

@@ -100,7 +100,7 @@ def test_every_report_is_accounted_for(mechanism, answers, left, channel, deploy
 
 @pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: type(m).__name__)
-@pytest.mark.parametrize("answers", ["reports", "counts", "auto"])
+@pytest.mark.parametrize("answers", ["reports", "counts", pytest.param("auto", marks=pytest.mark.thorough)])
 @pytest.mark.parametrize(
     ("channel", "deployment"),
     [(Channel(), TRUSTED), (LOSSY, TRUSTED), (LOSSY, SHARED), (BURSTY, PAIRED), (LOSSY, THRESHOLD)],

@@ -28,6 +28,10 @@ VARY = (
     "4",
 )
 POINTS = 48
+"""So many that a sweep writes several parts, one in five seconds, before it ends."""
+FEW = ("tiny", "--vary", "mechanisms.sampling.sampling=.1,.45", "--vary", "population.outside=0,10000")
+FEW = (*FEW, "--replicates", "3")
+FEW_POINTS = 12
 CROWDVEIL = (sys.executable, "-m", "simulator.cli")
 
 
@@ -71,10 +75,13 @@ def children(pid):
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    path = tmp_path_factory.mktemp("whole") / "study"
-    sweep(*VARY, "--out", path, "--workers", 1, "--quiet")
-    return Study.load(path)
+def whole(once):
+    return Study.load(once("sweep", lambda path: sweep(*VARY, "--out", path, "--workers", 1, "--quiet")))
+
+
+@pytest.fixture(scope="module")
+def few(once):
+    return Study.load(once("sweep-few", lambda path: sweep(*FEW, "--out", path, "--workers", 1, "--quiet")))
 
 
 def assert_same(path, whole):
@@ -87,10 +94,10 @@ def assert_same(path, whole):
 
 
 @pytest.mark.parametrize("workers", [2, pytest.param(8, marks=pytest.mark.thorough)])
-def test_values_do_not_depend_on_the_number_of_workers(tmp_path, whole, workers):
-    done = sweep(*VARY, "--out", tmp_path / "study", "--workers", workers)
-    assert f"{POINTS} of {POINTS} points" in done.stdout
-    assert_same(tmp_path / "study", whole)
+def test_values_do_not_depend_on_the_number_of_workers(tmp_path, few, workers):
+    done = sweep(*FEW, "--out", tmp_path / "study", "--workers", workers)
+    assert f"{FEW_POINTS} of {FEW_POINTS} points" in done.stdout
+    assert_same(tmp_path / "study", few)
 
 
 def test_an_interrupted_and_a_killed_sweep_go_on(tmp_path, whole):
@@ -107,7 +114,6 @@ def test_an_interrupted_and_a_killed_sweep_go_on(tmp_path, whole):
         # A worker ends with its parent, also where the parent could not tell it.
         wait_until(lambda w=workers: not any(Path(f"/proc/{pid}").exists() for pid in w), "workers are left over")
     assert 0 < len(Study.load(out).points) < 144
-    sweep(*more, "--out", out, "--quiet")
     sweep(*VARY, "--out", out, "--quiet")  # its 48 points are among them
     assert_same(out, whole)
 
@@ -123,12 +129,12 @@ def test_a_killed_worker_is_replaced_and_its_points_are_run_again(tmp_path, whol
 
 
 @pytest.mark.thorough  # the page on studies does so too, and its test
-def test_shards_merge_to_the_whole(tmp_path, whole):
+def test_shards_merge_to_the_whole(tmp_path, few):
     for index in (1, 2, 3):
-        sweep(*VARY, "--out", tmp_path / str(index), "--shard", f"{index}/3", "--quiet")
+        sweep(*FEW, "--out", tmp_path / str(index), "--shard", f"{index}/3", "--quiet")
     done = sweep("--merge", tmp_path / "1", tmp_path / "2", tmp_path / "3", "--out", tmp_path / "joined")
-    assert f"{POINTS} of {POINTS} points" in done.stdout
-    assert_same(tmp_path / "joined", whole)
+    assert f"{FEW_POINTS} of {FEW_POINTS} points" in done.stdout
+    assert_same(tmp_path / "joined", few)
 
 
 @pytest.mark.parametrize(
@@ -315,7 +321,7 @@ def test_workers_without_the_package_are_named(tmp_path, cluster):
     assert re.search(r"the workers tcp://\S+ cannot import crowdveil .*install the same version there", done.stderr)
 
 
-def test_wrong_options_are_refused_before_anything_is_written(tmp_path):
+def test_wrong_options_are_refused_before_anything_is_written(tmp_path, call_in_process):
     cases = [
         (("tiny", "--scheduler", "slurm"), "must be processes or dask://HOST:PORT; got 'slurm'"),
         (("tiny", "--shard", "4/3"), "must be I/N, whole numbers with I from 1 to N; got '4/3'"),
@@ -327,22 +333,23 @@ def test_wrong_options_are_refused_before_anything_is_written(tmp_path):
         (("tiny", "--vary", "traffic.vehicles=-5"), "traffic.vehicles: must be"),
     ]
     for arguments, message in cases:
-        done = sweep(*arguments, code=2, cwd=tmp_path)
+        done = call_in_process("sweep", *arguments, cwd=tmp_path)
+        assert done.returncode == 2
         assert message in done.stderr
         assert "Traceback" not in done.stderr
     assert [*tmp_path.iterdir()] == []
 
 
-def test_the_cities_of_a_worker_are_cached_and_the_cache_changes_no_value(tmp_path, whole):
+def test_the_cities_of_a_worker_are_cached_and_the_cache_changes_no_value(tmp_path, few):
     cache = tmp_path / "cache"
     environment = {**os.environ, "CROWDVEIL_CACHE": str(cache)}
     for name in ("first", "second"):  # the second finds all cities and trips on disk
-        sweep(*VARY, "--out", tmp_path / name, "--quiet", env=environment)
-        assert_same(tmp_path / name, whole)
+        sweep(*FEW, "--out", tmp_path / name, "--quiet", env=environment)
+        assert_same(tmp_path / name, few)
         names = sorted(path.name.partition("-")[0] for path in cache.iterdir())
-        assert names == ["city", *["trips"] * 4]
+        assert names == ["city", *["trips"] * 3]
     for path in cache.iterdir():
         path.write_bytes(b"damaged")
-    sweep(*VARY, "--out", tmp_path / "third", "--quiet", env=environment)
-    assert_same(tmp_path / "third", whole)
-    assert isinstance(whole.points["wall_s"], pd.Series)
+    sweep(*FEW, "--out", tmp_path / "third", "--quiet", env=environment)
+    assert_same(tmp_path / "third", few)
+    assert isinstance(few.points["wall_s"], pd.Series)

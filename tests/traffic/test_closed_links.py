@@ -80,7 +80,7 @@ def entries_while_closed(engine, closures):
 
 
 @pytest.mark.parametrize("routing", ["free_flow", "reactive"])
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(3))
 def test_engines_agree_with_random_closures(seed, routing):
     roads, engines, closures = drive_random(seed, routing=routing, step_s=(1.0, 0.5)[seed % 2])
     for tick in (230, 231, 290, 400, 900):

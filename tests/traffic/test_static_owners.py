@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator.files.errors import InputError
@@ -201,7 +201,7 @@ def test_fractional_counts_are_refused_or_rounded_per_place(write):
     assert by_name(read(path, columns, fractions="nearest")) == {"a": 2, "b": 4}  # 1.5 and 3.5, halves to even
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     counts=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 300).map(lambda n: n / 8)), min_size=1, max_size=40),
     timed=st.booleans(),
@@ -307,42 +307,6 @@ def test_missing_file_is_refused(tmp_path):
     assert "cannot be read: Is a directory" in faults(tmp_path)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(data=st.data())
-def test_any_owner_file_is_read_or_refused(data, tmp_path_factory):
-    name = data.draw(st.sampled_from(["o.csv", "o.csv.gz", "o.tsv", "o.arff", "o.parquet"]))
-    body = STATIONS.encode()
-    if name.endswith(".arff"):
-        body = b"@relation r\n@attribute station {1}\n@attribute flow numeric\n@data\n1,5\n2,3\n"
-    if name.endswith(".gz"):
-        body = gzip.compress(body)
-    raw = bytearray(body)
-    for _ in range(data.draw(st.integers(1, 4))):
-        at = data.draw(st.integers(0, max(len(raw) - 1, 0)))
-        what = data.draw(st.sampled_from(["cut", "change", "insert"]))
-        if what == "cut":
-            del raw[at:]
-        elif what == "change" and raw:
-            raw[at] = data.draw(st.integers(0, 255))
-        else:
-            raw[at:at] = data.draw(
-                st.binary(max_size=12) | st.sampled_from([b'"', b",", b"\n", b"nan", b"1e400", b"-"])
-            )
-    path = tmp_path_factory.getbasetemp() / name
-    path.write_bytes(bytes(raw))
-    columns = {"place": "station", "count": "flow"} if name.endswith(".arff") else COLUMNS
-    messages, owners = [str(path)], None
-    try:
-        owners = read(path, columns, duplicates="sum", fractions="nearest")
-    except InputError as error:
-        messages = error.faults
-    assert messages
-    assert all(str(path) in fault for fault in messages)
-    if owners is not None:
-        assert owners.tracks.vehicles == owners.sites.owners.sum() > 0
-        assert math.isfinite(sum(owners.bounds))
-
-
 ODD = {
     "list": [[1], [2], None],
     "flag": [True, False, None],
@@ -360,7 +324,7 @@ ODD = {
 ROLES = [("place", "count", "time"), ("place", "lon", "lat"), ("place", "owner", "period"), ("x", "y", "count")]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     columns=st.tuples(*[st.sampled_from(list(ODD))] * 3),
     roles=st.sampled_from(ROLES),
@@ -383,8 +347,8 @@ def test_any_parquet_content_is_read_or_refused(columns, roles, wanted, tmp_path
 
 
 def test_millions_of_owners_are_stored_in_arrays(write):
-    path = write("place,n,lon,lat\n" + "".join(f"s{i},40000,-122.{i},37.{i}\n" for i in range(100, 300)))
+    path = write("place,n,lon,lat\n" + "".join(f"s{i},10000,-122.{i},37.{i}\n" for i in range(100, 300)))
     owners = read(path, {"place": "place", "count": "n", "lon": "lon", "lat": "lat"})
-    assert owners.tracks.vehicles == 8_000_000
-    assert owners.sites.of_owner.nbytes == 32_000_000
-    assert (owners.sites.owners == 40_000).all()
+    assert owners.tracks.vehicles == 2_000_000
+    assert owners.sites.of_owner.nbytes == 8_000_000
+    assert (owners.sites.owners == 10_000).all()

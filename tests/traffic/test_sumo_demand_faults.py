@@ -1,12 +1,9 @@
 """Invalid SUMO route files: faults with file, line and rule, and no other exception."""
 
-import contextlib
 import gzip
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
 from zoned_roads import roads_of
 
 from simulator.files.errors import InputError
@@ -113,47 +110,3 @@ def test_unterminated_tag_is_refused(tmp_path, monkeypatch):
 def test_share_without_vehicles_is_refused(tmp_path):
     words = "a share of 1e-12 of 1 vehicle leaves none"
     assert words in faults_of(tmp_path, f"<routes>{VEHICLE}</routes>", share=1e-12)
-
-
-WHOLE = f"""<?xml version="1.0" encoding="UTF-8"?>
-<routes>
-<route id="r" edges="ab ba"/>
-<routeDistribution id="d" routes="r" probabilities="1"/>
-{VEHICLE}
-<trip id="t" depart="0:00:09" from="ab" to="ba" via="ba"/>
-<flow id="f" begin="1" end="9" period="exp(2)" route="d"/>
-<flow id="g" begin="1" number="3" period="4" from="ba" to="ab"/>
-</routes>
-""".encode()
-
-
-class NamedFaultsError(Exception):
-    """An InputError whose faults name the file."""
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=400)
-@given(
-    cut=st.integers(0, len(WHOLE)),
-    places=st.lists(
-        st.tuples(
-            st.integers(0, len(WHOLE)),
-            st.one_of(st.binary(max_size=3), st.sampled_from([b'"', b"<", b"/>", b"-", b"9", b"e", b"nan", b"id"])),
-        ),
-        max_size=4,
-    ),
-    packed=st.booleans(),
-)
-@example(cut=len(WHOLE), places=[], packed=False)
-def test_damaged_files_raise_only_named_faults(tmp_path, cut, places, packed):
-    junk = bytearray(gzip.compress(WHOLE, mtime=0) if packed else WHOLE)[:cut]
-    for at, piece in places:
-        junk[at % (len(junk) + 1) : at % (len(junk) + 1) + len(piece)] = piece
-    file = tmp_path / "demand.rou.xml"
-    file.write_bytes(bytes(junk))
-    with contextlib.suppress(NamedFaultsError):
-        try:
-            read(file, duration_s=100.0)
-        except InputError as error:
-            if str(file) in "\n".join(error.faults):
-                raise NamedFaultsError from error
-            raise

@@ -1,13 +1,10 @@
 """The maximum number of vehicles in SUMO's files: never below the true number, and not far above."""
 
-import contextlib
 import gzip
 from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from sumo_by_hand import ROUTES, Driven, engine, inputs, make_net
 
 from simulator.files.errors import InputError
@@ -118,16 +115,6 @@ def test_unusable_file_is_refused_with_its_line(file, content, words):
     with pytest.raises(InputError, match=words) as caught:
         most_of(file, content)
     assert str(file.parent) in str(caught.value)
-
-
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(cut=st.integers(0, len(ROUTES)), at=st.integers(0, len(ROUTES) - 1), byte=st.integers(0, 255))
-def test_damaged_route_files_raise_only_input_errors(file, cut, at, byte):
-    content = bytearray(ROUTES.encode())
-    content[at] = byte
-    for broken in (bytes(content), bytes(content[:cut])):
-        with contextlib.suppress(InputError):
-            assert most_of(file, broken).most > 0
 
 
 def test_message_without_departures_names_the_time_window(tmp_path):

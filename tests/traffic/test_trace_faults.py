@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import gzip
 import json
-import warnings
 
 import geopandas as gpd
-import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 import trace_files as files
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from simulator.files.errors import InputError
 from simulator.formats.recorded import read_trace
@@ -64,64 +60,6 @@ def test_missing_named_columns_are_refused(tmp_path):
         read_trace(file, columns={"lon": "wo"})
     with pytest.raises(InputError, match="format must be one of auto, csv"):
         read_trace(file, format="excel")
-
-
-SMALL = {
-    "t.csv": files.taxi_csv().encode(),
-    "t.csv.gz": gzip.compress(files.taxi_csv().encode(), mtime=0),
-    "drive.txt": files.tdrive().encode(),
-    "new_a.txt": files.cabspotting("a").encode(),
-    "a.gpx": files.gpx().encode(),
-    "p.csv": files.porto().encode(),
-    "g.plt": files.geolife().encode(),
-    "f.xml": files.sumo_xml().encode(),
-    "f.csv": files.sumo_csv().encode(),
-    "t.json": files.deck_json().encode(),
-    "t.geojson": files.kepler_json().encode(),
-}
-
-
-def _mutated(data: st.DataObject, content: bytes) -> bytes:
-    spoiled = bytearray(content[: data.draw(st.integers(0, len(content)))] if data.draw(st.booleans()) else content)
-    for _ in range(data.draw(st.integers(0, 4))):
-        at = data.draw(st.integers(0, max(len(spoiled) - 1, 0)))
-        junk = data.draw(
-            st.sampled_from([b"", b"\x00", b"\xff", b"<", b'"', b"-", b"9" * 30, b",", b"\n", b"nan", b"e9"])
-        )
-        spoiled[at : at + data.draw(st.integers(0, 3))] = junk
-    return bytes(spoiled)
-
-
-@pytest.mark.parametrize("name", SMALL)
-@given(data=st.data())
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_damaged_files_raise_only_input_errors(tmp_path, name, data):
-    file = tmp_path / name
-    file.write_bytes(_mutated(data, SMALL[name]))
-    try:
-        trace = read_trace(file)
-    except InputError as error:
-        assert error.faults  # noqa: PT017 - either result is allowed, and no other exception
-    else:
-        frame = trace.frame()
-        assert frame[["time_s", "lon", "lat"]].notna().all().all()
-        assert frame["lat"].between(-90, 90).all()
-        assert (frame.groupby("vehicle")["time_s"].diff().dropna() > 0).all()
-
-
-@given(data=st.data())
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_damaged_parquet_raises_only_input_errors(tmp_path, data):
-    whole = tmp_path / "whole.parquet"
-    if not whole.is_file():
-        files.TIDY.rename(columns={"time_s": "time"}).to_parquet(whole)
-    (tmp_path / "t.parquet").write_bytes(_mutated(data, whole.read_bytes()))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pd.errors.PerformanceWarning)
-        try:
-            assert len(read_trace(tmp_path / "t.parquet")) > 0
-        except InputError as error:
-            assert error.faults  # noqa: PT017 - either result is allowed, and no other exception
 
 
 NOT_PLAIN = {

@@ -1,22 +1,16 @@
 """Invalid trip tables: faults with file, line or row, and rule, and no other exception."""
 
-import contextlib
 import gzip
-import io
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
 from zoned_roads import ring, roads_of
 
 from simulator.files.errors import InputError
 from simulator.traffic.clock import Clock
-from simulator.traffic.demand.synthetic import read_profile
 from simulator.traffic.demand.trip_sampling import SamplingOptions, draw_table_trips
 from simulator.traffic.demand.trip_table_readers import read_trip_table
-from simulator.traffic.demand.zone_gravity import ZoneMasses
 from simulator.traffic.paths import ShortestPaths
 
 HEAD = "<NUMBER OF ZONES> 2\n<END OF METADATA>\n"
@@ -207,51 +201,3 @@ def test_table_without_drivable_trips_is_refused(tmp_path):
     assert "a share of 1e-09 of 5 trips leaves no vehicle" in faults_of(drawn, file, ring(3), share=1e-9)
     file.write_text("origin,destination,trips\n1,2,1e300\n")
     assert "share × trips: there must be at most 2,147,483,647 vehicles" in faults_of(drawn, file, ring(3))
-
-
-PACKED = gzip.compress((HEAD + "Origin 1\n2 : 10.0;\n").encode())
-PARQUET = io.BytesIO()
-pd.DataFrame({"origin": [1, 2], "destination": [2, 1], "trips": [1.5, 2.0]}).to_parquet(PARQUET)
-WHOLE = {
-    "trips.tntp": (HEAD + "Origin 1\n1 : 3.0; 2 : 10.0;\nOrigin 2\n1 : 4;\n").encode(),
-    "packed.tntp": PACKED,
-    "od.csv": b"origin,destination,trips,from_s,to_s\n1,2,3.5,0,10\n2,1,4,00:00,00:10\n",
-    "od.csv.gz": gzip.compress(b"origin,destination,trips\n1,2,3.5\n2,1,4\n"),
-    "od.parquet": PARQUET.getvalue(),
-    "profile.csv": b"hour,share\n7,0.5\n8,0.5\n",
-    "zones.csv": b"zone,production,attraction\n1,10,20\n2,20,10\n",
-}
-
-
-class NamedFaultsError(Exception):
-    """An InputError whose faults name the file."""
-
-
-@contextlib.contextmanager
-def faults_name(file):
-    """Pass only an InputError that names the file, as NamedFaultsError."""
-    try:
-        yield
-    except InputError as error:
-        if error.faults and str(file) in "\n".join(error.faults):
-            raise NamedFaultsError from error
-        raise
-
-
-@pytest.mark.fast_cases(2)
-@pytest.mark.parametrize("name", sorted(WHOLE))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
-@given(cut=st.integers(0, 2000), places=st.lists(st.tuples(st.integers(0, 2000), st.binary(max_size=4)), max_size=4))
-@example(cut=2000, places=[])
-def test_damaged_files_raise_only_named_faults(tmp_path, name, cut, places):
-    junk = bytearray(WHOLE[name][:cut])
-    for at, piece in places:
-        junk[at % (len(junk) + 1) : at % (len(junk) + 1) + len(piece)] = piece
-    file = tmp_path / name
-    file.write_bytes(bytes(junk))
-    read = {"profile.csv": read_profile, "zones.csv": ZoneMasses.read}.get(name)
-    with contextlib.suppress(NamedFaultsError), faults_name(file):
-        if read:
-            read(file)
-        else:
-            drawn(file, ring(3))

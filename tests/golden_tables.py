@@ -1,7 +1,7 @@
 """Golden tables: short records of what the shipped scenarios produce, in tests/golden/NAME.json.
 
-    python tests/experiment/golden_tables.py            all scenarios whose data are present, and the template
-    python tests/experiment/golden_tables.py tiny speeds
+    python tests/golden_tables.py            all scenarios whose data are present, and the template
+    python tests/golden_tables.py tiny speeds
 
 A record holds, for each table of the run directory, its number of rows and for each column
 
@@ -31,7 +31,7 @@ import shapely
 import crowdveil
 import scenarios
 
-GOLDEN = Path(__file__).parents[1] / "golden"
+GOLDEN = Path(__file__).parent / "golden"
 TEMPLATE = "template"
 SENTENCES = {"claims": {"basis", "reason"}}
 FACTS = ("vehicles", "participation", "assumed_participation", "link_crossings", "queries", "device_answers")
@@ -62,7 +62,7 @@ def run_scenario(name: str, folder: Path) -> Path:
     if name == TEMPLATE:
         source = folder / "template.toml"
         scenarios.write_template(source)
-    return crowdveil.run(source).save(folder / name)
+    return crowdveil.run(source, assume_yes=True).save(folder / name)
 
 
 def _digest(content: bytes) -> str:
