@@ -104,7 +104,9 @@ def runs(tmp_path_factory):
         saved("mixed", campaigns=[ASKED, {**ASKED, "name": "speeds", "statistic": "median_speed"}]),
         saved("lakeside", roads={"source": "osm", "path": str(lakeside)}),
         saved("replayed", traffic=replayed, roads={"source": "none"}, fcd=COUNTS["fcd"], report={"vehicles": True}),
-        saved("crowded", traffic={**TINY["traffic"], "vehicles": 5000}, report=COUNTS["report"]),  # some wait at the end
+        saved(
+            "crowded", traffic={**TINY["traffic"], "vehicles": 5000}, report=COUNTS["report"]
+        ),  # some wait at the end
         saved("lake", roads={"source": "osm", "path": str(folder / "lake.osm")}),
     ]
 
