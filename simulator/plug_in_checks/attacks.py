@@ -24,7 +24,7 @@ import numpy as np
 from scipy.stats import binom
 
 from mechanisms.conformance.findings import CheckResult, ConformanceReport, Findings
-from mechanisms.inference.bayes_success import guess_success
+from mechanisms.inference.likelihood import guess_success
 from mechanisms.inference.report_law import NoLikelihoodError
 from mechanisms.local import KRandomizedResponse, LocalMechanism, NoPrivacy, NotEstimableError, SamplingPrivacy
 from simulator.aggregation.deployment import Deployment

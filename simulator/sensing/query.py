@@ -10,8 +10,8 @@ from mechanisms.local import Estimate, LocalMechanism, NoMemory
 from mechanisms.refinement import RefinedEstimate
 from simulator.aggregation.publication import CellValues
 from simulator.aggregation.rounds import RoundAccount
+from simulator.aggregation.transcript import RecordedMessages
 from simulator.arrays import Cells, FloatArray, IntArray, Mask
-from simulator.sensing.report_recorder import RecordedReports
 from simulator.streams import Streams
 from simulator.traffic.engine import State, Totals
 
@@ -20,37 +20,16 @@ Answers = Literal["auto", "reports", "counts"]
 vehicles one by one and devices outside through `sample_counts`."""
 
 
-@dataclass(frozen=True)
-class QueriedDevices:
-    """The devices of one query, fixed at round one's moment.
-
-    Attributes
-    ----------
-    vehicles
-        The number of vehicles asked.
-    outside
-        The number of further devices asked that are in no cell (the papers' No population).
-    """
-
-    vehicles: int
-    outside: int
-
-    @property
-    def devices(self) -> int:
-        """All devices asked."""
-        return self.vehicles + self.outside
-
-
 @dataclass(frozen=True, eq=False)
 class Respondents:
-    """The devices still present to answer at a moment.
+    """The devices of one query that are present at a moment; at its first moment, all that are asked.
 
     Attributes
     ----------
     vehicles
-        (vehicles,) bool: whether each vehicle is present.
+        (vehicles,) bool: whether each vehicle asked is present.
     outside
-        The number of outside devices present; always the first ones.
+        The number of further devices present that are in no cell (the papers' No population); always the first ones.
     """
 
     vehicles: Mask
@@ -58,8 +37,13 @@ class Respondents:
 
     @property
     def devices(self) -> int:
-        """All devices that answer."""
+        """All devices present."""
         return int(np.count_nonzero(self.vehicles)) + self.outside
+
+    @classmethod
+    def everyone(cls, vehicles: int, outside: int) -> Self:
+        """Return all devices asked: this number of vehicles, and of devices in no cell."""
+        return cls(np.ones(vehicles, dtype=bool), outside)
 
 
 @dataclass(frozen=True)
@@ -158,6 +142,57 @@ class Memories:
             self._kept[key] = mechanism.enrol(self._devices, rng=self._streams.of("memory", name))
         kept = self._kept[key]
         return NoMemory(len(devices)) if isinstance(kept, NoMemory) else kept[devices]
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """The vehicles whose reports of a query are recorded: the targets of attacks, and corrupted vehicles.
+
+    Vehicles have a random order, the same in every query and for every mechanism. Targets are the first in this order
+    among the vehicles asked; corrupted vehicles are the last of the whole fleet. All vehicles are equally likely to be
+    a target, and equally likely to be corrupted.
+
+    Attributes
+    ----------
+    query
+        The number of the query, from 1.
+    vehicles
+        (vehicles,) int64: the numbers of the vehicles asked, in the order in which they are asked.
+    rank
+        (vehicles,) int64: their ranks in the random order of the fleet, from 0.
+    most
+        The largest number of targets that are recorded.
+    corrupted_from
+        Vehicles of this rank and above are corrupted and are recorded too.
+    """
+
+    query: int
+    vehicles: IntArray
+    rank: IntArray
+    most: int
+    corrupted_from: int
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedReports:
+    """The record of one query of one mechanism.
+
+    Attributes
+    ----------
+    recorded
+        The messages that the recorded devices sent, and which of them arrived.
+    truth
+        (n,) int32: the cells of these devices at the moment of truth.
+    counts
+        (rounds, *tally_shape) int64: the tallies of the servers, over all devices.
+    noise
+        (servers, cells) int64: what each server added to the counts that it published; None if none did.
+    """
+
+    recorded: RecordedMessages
+    truth: Cells
+    counts: IntArray
+    noise: IntArray | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,9 +10,9 @@ from inference_cases import answers_of, uneven_prior
 from mechanism_statistics import FAMILY
 from scipy.stats import binom, chi2, multinomial
 
-from mechanisms.inference.bayes_success import guess_success
 from mechanisms.inference.dropout import dropped_others_success, released_twice_success
 from mechanisms.inference.known_others import LastDevice, OwnPart, parts_of_reports
+from mechanisms.inference.likelihood import guess_success
 from mechanisms.inference.report_law import NoLikelihoodError
 from mechanisms.local import KRandomizedResponse, SamplingPrivacy
 from mechanisms.parameter import ParameterError

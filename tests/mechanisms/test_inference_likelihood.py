@@ -10,7 +10,6 @@ from ldp_baseline_cases import unary_matrix
 from mechanism_statistics import FAMILY
 from scipy.stats import chi2
 
-from mechanisms.inference.bayes_success import sampled_posterior
 from mechanisms.inference.likelihood import (
     best_guess,
     guess_cells,
@@ -18,6 +17,7 @@ from mechanisms.inference.likelihood import (
     posterior,
     repeated_log_likelihood,
     report_law,
+    sampled_posterior,
 )
 from mechanisms.inference.report_law import NoLikelihoodError
 from mechanisms.local import (

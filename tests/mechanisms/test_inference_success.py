@@ -21,9 +21,8 @@ from ldp_baseline_cases import unary_matrix
 from mechanism_statistics import FAMILY, z_bound
 from reference_divergences import linked_guess_success
 
-from mechanisms.inference.bayes_success import guess_success, sampled_guess_success, sampled_posterior
-from mechanisms.inference.likelihood import guess_cells
-from mechanisms.inference.unary import CellLaw
+from mechanisms.inference.laws import CellLaw
+from mechanisms.inference.likelihood import guess_cells, guess_success, sampled_guess_success, sampled_posterior
 from mechanisms.local import (
     AnonymizedDeniable,
     BinarySamplingPrivacy,

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from mechanisms.planning import Target, plan
-from mechanisms.privacy import published_differences, sum_laws
+from mechanisms.privacy import released, sum_laws
 from mechanisms.privacy.claim import FIRST_STEPS, TwoStepDelta
-from mechanisms.privacy.published_differences import worst_move_delta
+from mechanisms.privacy.released import worst_move_delta
 from mechanisms.privacy.shuffled import CrowdRatioDelta
 
 
@@ -29,16 +29,16 @@ def test_two_steps_divide_epsilon_with_few_evaluations(epsilon):
 
 def test_a_curve_of_many_epsilons_computes_each_mass_once(monkeypatch):
     computed = []
-    original = published_differences.mass_at
+    original = released.mass_at
 
     def mass_at(k, n, p):
         computed.append(np.size(k))
         return original(k, n, p)
 
-    monkeypatch.setattr(published_differences, "mass_at", mass_at)
-    published_differences._worst_pair.cache_clear()
+    monkeypatch.setattr(released, "mass_at", mass_at)
+    released._worst_pair.cache_clear()
     k = 9_840_930_407
-    published_differences._worst_pair(k, (k, k + 100), 1.0 - 4.34e-9, 1.0, 1_500)
+    released._worst_pair(k, (k, k + 100), 1.0 - 4.34e-9, 1.0, 1_500)
     assert sum(computed) < 2_000  # of 9,600: three crowds at each of 200 and twice 1,500 ε
 
 

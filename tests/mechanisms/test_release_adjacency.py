@@ -10,7 +10,7 @@ from scipy.stats import binom
 from mechanisms.central import LaplaceCounts, SampleThenSuppress
 from mechanisms.privacy import moved_differences_delta, pair_delta, released_differences_delta, worst_crowd_delta
 from mechanisms.privacy.hockey_stick import hockey_stick, pair_of_curve
-from mechanisms.privacy.published_differences import worst_move_delta
+from mechanisms.privacy.released import worst_move_delta
 
 EPSILONS = (0.0, 0.2, 0.7, 1.0, 1.9, 3.0)
 REACH = 90

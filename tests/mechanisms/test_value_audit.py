@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mechanisms.parameter import ParameterError
-from mechanisms.privacy.value_audit import epsilon_from_below, estimate_bias, report_bias
+from mechanisms.privacy.audit import epsilon_from_below, estimate_bias, report_bias
 
 VALUES, TRIALS, ALPHA = 4, 20_000, 0.05
 

@@ -18,8 +18,7 @@ from mechanisms.local import (
 from simulator.aggregation.rounds import RoundAccount, report_nbytes
 from simulator.aggregation.servers import SecretShared, ThresholdShared, Trusted
 from simulator.sensing.channel import Channel, Downtime, ExponentialDelay
-from simulator.sensing.query import QueriedDevices, Respondents
-from simulator.sensing.report_recorder import Targets
+from simulator.sensing.query import Respondents, Targets
 from simulator.sensing.survey import Draws, Survey
 
 LEVEL = 1e-6
@@ -51,7 +50,7 @@ def ask_once(mechanism, *, answers, channel, seed, outside=500, left=0, truth=TR
     coins, noise, parties, release, handles = np.random.default_rng(seed).spawn(5)
     survey = Survey(
         mechanism,
-        asked=QueriedDevices(len(truth), outside),
+        asked=Respondents.everyone(len(truth), outside),
         answers=answers,
         channel=channel,
         deadline_s=20.0,
