@@ -23,10 +23,10 @@ from simulator.attacks.counterfactual import Forgery, others_dropped, released_t
 from simulator.attacks.guesses import Prior
 from simulator.attacks.observation import Observation, patterns
 from simulator.files.errors import InputError
-from simulator.games.records import CampaignRecord, NotPlayableError, QueryRecord, places_of
+from simulator.games.records import CampaignRecord, NotPlayableError, places_of
 from simulator.games.scores import Score
 from simulator.games.world import Game, Observer, Truth
-from simulator.sensing.query import keeps_randomness
+from simulator.sensing.query import QueryRecord, keeps_randomness
 
 BITS_MISSING = "not every report was counted, so the sums are not of known numbers of bits"
 NO_NUMBERS = (

@@ -34,9 +34,10 @@ from simulator.arrays import FloatArray
 from simulator.attacks.guesses import CellAttack, Guesses, Prior, broken_answers
 from simulator.attacks.observation import Observation
 from simulator.games.guesses import score_cells
-from simulator.games.records import CampaignRecord, QueryRecord, StoredTranscripts
+from simulator.games.records import CampaignRecord, StoredTranscripts
 from simulator.games.world import Member, Observer
 from simulator.plug_in_checks.kit import global_random_states
+from simulator.sensing.query import QueryRecord
 from simulator.streams import Streams
 
 CHECKS = (

@@ -189,5 +189,5 @@ class AdaptiveSurvey:
         error: FloatArray = np.hypot(release.std_error, truth - release.truth)
         return error
 
-    def recorded(self) -> None:
+    def recorded(self, occupancy: IntArray, time_s: float) -> None:
         """Return None: no attack on such a campaign is supported, so no device's reports are recorded."""

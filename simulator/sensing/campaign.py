@@ -254,22 +254,23 @@ class CampaignProcess:
         with context.stopwatch.phase("protocol"):
             closed = {name: survey.close() for name, survey in surveys.items()}
         with context.stopwatch.phase("scoring"):
-            counts = np.bincount(truth, minlength=minlength).astype(np.int64)
+            of_vehicles = np.bincount(truth, minlength=minlength).astype(np.int64)
+            counts = of_vehicles.copy()
             counts[0] += asked.outside
-            published, recorded = campaign.publications, {name: survey.recorded() for name, survey in surveys.items()}
+            recorded = {name: survey.recorded(of_vehicles, truth_s) for name, survey in surveys.items()}
             answers = [
                 Answer(
                     name,
                     estimate,
                     surveys[name].std_error(counts),
                     rounds,
-                    name in published,
+                    name in campaign.publications,
                     surveys[name].paired,
                     campaign.deployment.sums_reports,
                 )
                 for name, (estimate, rounds) in closed.items()
             ]
-            kept = {name: reports for name, reports in recorded.items() if reports is not None}
+            kept = {name: record for name, record in recorded.items() if record is not None}
             query = Query(campaign.name, number, start_s, truth_s, counts, occupancy, totals, answers, recorded=kept)
         if campaign.deployment.delay_s:
             env.process(self._publish_late(env, query))

@@ -1,12 +1,12 @@
 """Query: the devices that are asked, what they keep between queries, when they are asked, and the answers."""
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
 import numpy as np
 
-from mechanisms.local import Estimate, LocalMechanism, NoMemory
+from mechanisms.local import Counts, Estimate, LocalMechanism, NoMemory
 from mechanisms.refinement import RefinedEstimate
 from simulator.aggregation.publication import CellValues
 from simulator.aggregation.rounds import RoundAccount
@@ -174,25 +174,62 @@ class Targets:
 
 
 @dataclass(frozen=True, eq=False)
-class RecordedReports:
-    """The record of one query of one mechanism.
+class QueryRecord:
+    """One query of one mechanism: the reports and cells of some recorded vehicles, and the sums over all devices.
 
-    Attributes
+    Parameters
     ----------
     recorded
-        The messages that the recorded devices sent, and which of them arrived.
+        Messages that the recorded vehicles sent.
     truth
-        (n,) int32: the cells of these devices at the moment of truth.
+        (n,) int32, their cells at the moment of truth, 0 outside.
+    occupancy
+        (cells + 1,) int64, number of all vehicles asked by cell at that moment, the recorded ones included.
     counts
-        (rounds, *tally_shape) int64: the tallies of the servers, over all devices.
+        (rounds, *tally_shape) int64, the servers' counts over all devices.
+    asked, counted
+        Devices asked and reports counted, by round.
+    values
+        (cells,) float64, the published estimates, of the release if there is one, else of the mechanism; None if
+        the answer does not estimate every cell.
+    time_s
+        The moment of truth, seconds.
     noise
-        (servers, cells) int64: what each server added to the counts that it published; None if none did.
+        (servers, cells) int64, what each server added to the counts that it published; None if none did.
+    campaign, number_in_campaign
+        The query's campaign, and its number there; `number` differs from it if several campaigns are attacked together.
     """
 
     recorded: RecordedMessages
     truth: Cells
-    counts: IntArray
+    occupancy: IntArray
+    counts: Counts
+    asked: Sequence[int]
+    counted: Sequence[int]
+    values: FloatArray | None = None
+    time_s: float = 0.0
     noise: IntArray | None = None
+    campaign: str = ""
+    number_in_campaign: int = 0
+
+    @property
+    def number(self) -> int:
+        """The query's number, from 1."""
+        return self.recorded.query
+
+    @property
+    def all_counted(self) -> bool:
+        """Whether every device asked was counted in every round."""
+        return list(self.asked) == list(self.counted)
+
+    def among(self, places: IntArray) -> "QueryRecord":
+        """Return the record with only the recorded devices at these positions; sums stay those of all devices."""
+        return replace(self, recorded=self.recorded.among(places), truth=self.truth[places])
+
+    def placed(self, campaign: str, number: int) -> "QueryRecord":
+        """Return the record with its campaign, and with another number."""
+        recorded = replace(self.recorded, query=number)
+        return replace(self, recorded=recorded, campaign=campaign, number_in_campaign=self.number)
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,7 +322,7 @@ class Query:
     statistic
         What is estimated: "count", or "mean_speed" or "median_speed" in m/s, whose answers contain their own truth.
     recorded
-        The recorded reports of some devices, by mechanism; for transcripts.
+        The records of the reports of some devices, by mechanism; for transcripts.
     """
 
     campaign: str
@@ -297,7 +334,7 @@ class Query:
     totals: Totals
     answers: list[Answer]
     statistic: str = "count"
-    recorded: Mapping[str, RecordedReports] = field(default_factory=dict)
+    recorded: Mapping[str, QueryRecord] = field(default_factory=dict)
 
 
 def answers_of_devices(queries: Iterable[Query]) -> dict[tuple[str, str], list[tuple[Query, Answer]]]:

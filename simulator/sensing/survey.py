@@ -22,7 +22,7 @@ from simulator.aggregation.rounds import RoundAccount, ServerAccounts
 from simulator.aggregation.transcript import NETWORK, RecordedMessages
 from simulator.arrays import Cells, FloatArray, IntArray, Mask
 from simulator.sensing.channel import Channel, Deliveries, DeliveryStatus, Flight, Transmission
-from simulator.sensing.query import Answers, RecordedReports, Respondents, Targets
+from simulator.sensing.query import Answers, QueryRecord, Respondents, Targets
 
 
 @dataclass(eq=False)
@@ -370,7 +370,8 @@ class Survey:
                 duplicate_nbytes=sum(n * cost.bytes_to.get(party, cost.bytes_up) for party, n in copies.items()),
                 servers=servers,
             )
-        return self._publish(), self._server.accounts
+        self._estimate = self._publish()
+        return self._estimate, self._server.accounts
 
     def _publish(self) -> Estimate:
         server = self._server
@@ -407,12 +408,22 @@ class Survey:
         """Whether only devices whose reports were received in every round are counted."""
         return self._server.paired
 
-    def recorded(self) -> RecordedReports | None:
-        """Return the recorded devices' messages, their cells and the servers' counts; None if none is recorded."""
+    def recorded(self, occupancy: IntArray, time_s: float) -> QueryRecord | None:
+        """Return the record of the recorded devices, None if none is; call it after `close`.
+
+        Parameters
+        ----------
+        occupancy
+            (cells + 1,) int64, number of all vehicles asked by cell at the moment of truth.
+        time_s
+            The moment of truth, seconds.
+        """
         if self._recorder is None:
             return None
-        truth = self._truth[self._recorder.places]
-        return RecordedReports(self._recorder.recorded(), truth, self._server.counts, self._server.added)
+        server, truth = self._server, self._truth[self._recorder.places]
+        counts, values, noise = server.counts, self._estimate.count, server.added
+        sent = self._recorder.recorded()
+        return QueryRecord(sent, truth, occupancy, counts, server.asked, server.counted, values, time_s, noise)
 
     def _answer_by_counts(self) -> None:
         """Draw the sums of devices that are not simulated one by one; exact where `sample_counts` is.
@@ -605,7 +616,9 @@ class DividedSurvey:
             for number, (survey, (_, accounts)) in enumerate(zip(self._surveys, closed, strict=True), start=1)
         ]
         rounds = zip(*(accounts for _, accounts in closed), strict=True)
-        return self.deployment.combine(tallies, self.mechanism), [RoundAccount.added(parts) for parts in rounds]
+        self._accounts = [RoundAccount.added(parts) for parts in rounds]
+        self._estimate = self.deployment.combine(tallies, self.mechanism)
+        return self._estimate, self._accounts
 
     def std_error(self, true_counts: IntArray) -> FloatArray:
         """Return the theoretical standard error that the aggregator states, (cells,); NaN if it states none."""
@@ -616,9 +629,9 @@ class DividedSurvey:
             errors.append(survey.std_error(truth))
         return self.deployment.stated_error(np.stack(errors), self.mechanism)
 
-    def recorded(self) -> RecordedReports | None:
-        """Return the recorded devices' messages, their cells and the sum of the servers' counts; None without any."""
-        parts = [part for survey in self._surveys if (part := survey.recorded()) is not None]
+    def recorded(self, occupancy: IntArray, time_s: float) -> QueryRecord | None:
+        """Return the record of all servers' recorded devices, with the sum of the servers' counts, as `Survey` does."""
+        parts = [part for survey in self._surveys if (part := survey.recorded(occupancy, time_s)) is not None]
         if not parts:
             return None
         messages = [part.recorded for part in parts]
@@ -634,7 +647,10 @@ class DividedSurvey:
         )
         order = np.argsort(joined.devices)
         counts = np.sum([survey.counts for survey in self._surveys], axis=0)
-        return RecordedReports(joined.among(order), np.concatenate([part.truth for part in parts])[order], counts)
+        truth = np.concatenate([part.truth for part in parts])[order]
+        asked, counted = ([getattr(account, name) for account in self._accounts] for name in ("asked", "counted"))
+        values = self._estimate.count
+        return QueryRecord(joined.among(order), truth, occupancy, counts, asked, counted, values, time_s)
 
 
 def _arrivals(messages: RecordedMessages, party: str) -> Any:

@@ -101,7 +101,7 @@ def test_messages_give_the_reports_arrivals_and_estimates_of_batches(mechanism, 
     for field in ("count", "std_error", "lower", "upper"):
         np.testing.assert_array_equal(getattr(estimated, field), getattr(estimate, field))
     assert accounts == rounds
-    expected, found = of_batches.recorded(), of_messages.recorded()
+    expected, found = (made_by.recorded(np.bincount(TRUTH), 0.0) for made_by in (of_batches, of_messages))
     np.testing.assert_array_equal(found.counts, expected.counts)
     np.testing.assert_array_equal(found.recorded.in_time, expected.recorded.in_time)
     np.testing.assert_array_equal(found.recorded.connections, expected.recorded.connections)

@@ -155,17 +155,17 @@ def test_targets_are_equal_for_all_mechanisms_and_change_no_result():
         survey, estimate, accounts = ask_once(mechanism, answers="auto", channel=LOSSY, seed=2, targets=targets)
         np.testing.assert_array_equal(estimate.count, plain[1].count)
         assert accounts == plain[2]
-        kept = survey.recorded()
+        kept = survey.recorded(np.bincount(TRUTH), 0.0)
         recorded, cells = kept.recorded, kept.truth
         assert recorded.query == 7
         np.testing.assert_array_equal(recorded.devices, expected)
         np.testing.assert_array_equal(cells, TRUTH[expected // 3])
         assert recorded.in_time.shape == (mechanism.rounds, 25)
         assert len(recorded.reports) == mechanism.rounds
-        assert plain[0].recorded() is None
+        assert plain[0].recorded(np.bincount(TRUTH), 0.0) is None
     # Devices that answer truthfully are recorded with their true cell.
     survey, *_ = ask_once(NoPrivacy(cells=CELLS), answers="auto", channel=LOSSY, seed=2, targets=targets)
-    kept = survey.recorded()
+    kept = survey.recorded(np.bincount(TRUTH), 0.0)
     recorded, cells = kept.recorded, kept.truth
     np.testing.assert_array_equal(recorded.reports[0], cells)
 
