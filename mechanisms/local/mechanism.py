@@ -106,7 +106,7 @@ class Reports(Protocol):
         """Return the reports of some devices: a slice, a boolean mask or an array of indices."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class DeviceRows:
     """Arrays with a row for each device, and what all devices have in common: coins, memory or reports."""
 

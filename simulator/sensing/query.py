@@ -1,4 +1,4 @@
-"""Query: the devices that are asked, what they keep between queries, when they are asked, and the answers."""
+"""Query: who is asked, what devices keep between queries, when they are asked, answers, and records of reports."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
