@@ -12,7 +12,7 @@ from mechanisms.local import NoMemory, SamplingPrivacy
 from simulator.aggregation.servers import Trusted
 from simulator.sensing.channel import Channel, ExponentialDelay
 from simulator.sensing.messages import MessageSurvey
-from simulator.sensing.query import QueriedDevices, Respondents
+from simulator.sensing.query import Respondents
 from simulator.sensing.survey import Draws, Survey
 from simulator.traffic.clock import Clock, after_traffic
 
@@ -23,7 +23,7 @@ def ask(env: simpy.Environment, make: Callable[..., Survey], devices: int) -> No
     truth = np.random.default_rng(1).integers(1_001, size=devices).astype(np.int32)
     survey = make(
         mechanism,
-        asked=QueriedDevices(devices, 0),
+        asked=Respondents.everyone(devices, 0),
         answers="auto",
         channel=Channel(ExponentialDelay(5.0), loss_one=0.1, loss_two=0.1),
         deadline_s=20.0,

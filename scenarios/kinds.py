@@ -195,7 +195,7 @@ _ROLES: Mapping[str, tuple[Kind, ...]] = {
         _attack("shares", "pooled shares", "Shares", "guesses:CellGame", "guess", "shares"),
         _attack("known_others", "known others", "KnownOthers", "counterfactual:KnownOthers"),
         _attack("longitudinal", "several queries", "Longitudinal", "guesses:LongitudinalGame"),
-        _attack("poisoning", "poisoning", "Poisoning", "poisoning:Poisoning"),
+        _attack("poisoning", "poisoning", "Poisoning", "counterfactual:Poisoning"),
         _attack("drop_out", "dropped devices", "DropOut", "counterfactual:DropOut"),
     ),
 }

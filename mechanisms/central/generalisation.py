@@ -159,8 +159,7 @@ class Generalised:
         It is a bound, because at a coarser level the crowd is that of the group, which is at least as large and not
         known. `theorem_6` gives the paper's bound. A move is bounded by its two steps, leaving and entering.
         """
-        claim = self._claim("worst crowd", queries, 1 if crowd is None else crowd)
-        return claim.of_move() if possible_adjacency(adjacency, cells=self.cells) == "move" else claim
+        return self._for(self._claim("worst crowd", queries, 1 if crowd is None else crowd), adjacency)
 
     def claim_sampled(self, *, queries: int = 1) -> PrivacyClaim:
         """Return the claim of `publish_sampled`, for any crowd."""
@@ -171,6 +170,9 @@ class Generalised:
         check_integer("crowd", crowd, at_least=1)
         options = len(self.levels)
         return safe_claim(SafeDelta(self.k, self.sampling, self.epsilon, form, options, crowd), queries)
+
+    def _for(self, claim: PrivacyClaim, adjacency: Adjacency) -> PrivacyClaim:
+        return claim.of_move() if possible_adjacency(adjacency, cells=self.cells) == "move" else claim
 
     @property
     def _each(self) -> range:
@@ -223,26 +225,20 @@ def _check_levels(levels: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.int64
 DRAWS = 64
 
 
-@dataclass(frozen=True, eq=False)
-class GeneralisedSample:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GeneralisedSample(Generalised):
     """`Generalised.publish_sampled` as a release of Sampling Privacy's differences, which are a sample.
 
     Parameters
     ----------
-    whole : Generalised
-        Levels, threshold, sampling and ε₁.
+    levels, k, sampling, epsilon
+        As in `Generalised`.
     """
-
-    whole: Generalised
 
     def publish(self, counts: NDArray[np.int64], *, rng: np.random.Generator) -> Estimate:
         """Sample the devices held, (cells,) int64, as they would sample themselves, and publish the sample."""
-        held = check_held(counts, cells=self.whole.cells)
-        return self.publish_sampled(rng.binomial(held, self.whole.sampling), rng=rng)
-
-    def publish_sampled(self, sampled: NDArray[np.int64], *, rng: np.random.Generator) -> Estimate:
-        """Draw a level from the devices sampled, (cells,) int64, and publish them at it."""
-        return self.whole.publish_sampled(sampled, rng=rng)
+        held = check_held(counts, cells=self.cells)
+        return self.publish_sampled(rng.binomial(held, self.sampling), rng=rng)
 
     def std_error(self, true_counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the root mean square error over 64 releases drawn at these (cells,) int64 counts.
@@ -250,7 +246,7 @@ class GeneralisedSample:
         There is no short sum over samples and levels, because each sample has its own probabilities of the levels. The
         draws are always the same, so the result is a function of the counts. The error of a cell is off by about 10 %.
         """
-        held = check_held(true_counts, field="true_counts", cells=self.whole.cells)
+        held = check_held(true_counts, field="true_counts", cells=self.cells)
         rng = np.random.default_rng(DRAWS)  # any fixed seed
         squared = np.zeros(len(held))
         for _ in range(DRAWS):
@@ -261,5 +257,4 @@ class GeneralisedSample:
         """Return the claim of a level drawn from the sample, for any crowd; a move is bounded by its two steps."""
         if crowd is not None:
             check_integer("crowd", crowd, at_least=1)
-        claim = self.whole.claim_sampled(queries=queries)
-        return claim.of_move() if possible_adjacency(adjacency, cells=self.whole.cells) == "move" else claim
+        return self._for(self.claim_sampled(queries=queries), adjacency)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mechanisms.inference.bayes_success import guess_success
+from mechanisms.inference.likelihood import guess_success
 from mechanisms.inference.report_law import NoLikelihoodError, check_prior, greatest_other
 from mechanisms.local.sampling_privacy import SamplingPrivacy
 from mechanisms.parameter import check_integer

@@ -1,33 +1,23 @@
-"""Likelihood of a device's reports given its cell, its posterior under a prior, and the best guess."""
+"""Likelihood of a device's reports given its cell, its posterior, the best guess, and how often that is right."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mechanisms.inference.direct_encoding import OwnValueLaw
+from mechanisms.inference.laws import LAWS
 from mechanisms.inference.report_law import (
     Logs,
     NoLikelihoodError,
     ReportLaw,
     check_prior,
     check_rounds,
+    read_values,
 )
-from mechanisms.inference.subset import hadamard_law, hashing_law, subset_law
-from mechanisms.inference.unary import CellLaw, MemoisedLaw, NoiseLaw
-from mechanisms.local.binary_sampling_privacy import BinarySamplingPrivacy
-from mechanisms.local.common.protocol_mechanism import ProtocolMechanism
-from mechanisms.local.distributed_laplace import DistributedLaplace
-from mechanisms.local.hadamard_response import HadamardResponse
-from mechanisms.local.k_randomized_response import KRandomizedResponse
-from mechanisms.local.local_hashing import LocalHashing
-from mechanisms.local.longitudinal_unary import LongitudinalUnary
-from mechanisms.local.no_privacy import NoPrivacy
 from mechanisms.local.sampling_privacy import SamplingPrivacy
-from mechanisms.local.subset_selection import SubsetSelection
-from mechanisms.local.unary_encoding import UnaryEncoding
-from mechanisms.parameter import ParameterError
+from mechanisms.parameter import ParameterError, check_integer
 
 # Floats in a batch of rows: 32 MB, and a few times that during the computation.
 BATCH_FLOATS = 2**22
@@ -71,20 +61,10 @@ def _class_name(mechanism: Any) -> str:
     return str(getattr(mechanism, "class_name", type(mechanism).__name__))
 
 
-LAWS: Mapping[type, Callable[[Any, Sequence[int]], ReportLaw]] = {
-    SamplingPrivacy: OwnValueLaw.of_sampling,
-    KRandomizedResponse: lambda own, _: OwnValueLaw.of_values(np.full(own.symbols, own.false_yes), own.truthful),
-    NoPrivacy: lambda own, _: OwnValueLaw.of_values(np.zeros(own.cells + 1), 1.0),
-    UnaryEncoding: lambda own, _: CellLaw.of_bits(own.cells, own.bit),
-    LongitudinalUnary: lambda own, _: MemoisedLaw.of_bits(own.cells, own.bit, own.memoised_bits),
-    BinarySamplingPrivacy: lambda own, rounds: CellLaw.of_protocol(own.cells, own.protocol, rounds),
-    ProtocolMechanism: lambda own, rounds: CellLaw.of_protocol(own.cells, own.protocol, rounds),
-    SubsetSelection: lambda own, _: subset_law(own),
-    LocalHashing: lambda own, _: hashing_law(own),
-    HadamardResponse: lambda own, _: hadamard_law(own),
-    DistributedLaplace: lambda own, _: NoiseLaw.of_shares(own),
-}
-"""Law of the reports of some rounds, by the mechanism's class or a base of it."""
+def law_of_class(mechanism: Any, rounds: Sequence[int]) -> ReportLaw | None:
+    """Return the law of a mechanism's reports of some rounds by its class, or a base of it; None if none is known."""
+    found = (LAWS[kind] for kind in type(mechanism).__mro__ if kind in LAWS)
+    return next((law(mechanism, rounds) for law in found), None)
 
 
 def report_law(mechanism: Any, rounds: Sequence[int] | None = None) -> ReportLaw:
@@ -102,12 +82,11 @@ def report_law(mechanism: Any, rounds: Sequence[int] | None = None) -> ReportLaw
     seen = check_rounds(rounds, mechanism.rounds)
     if callable(getattr(mechanism, "log_likelihood", None)):
         return PluginLaw(mechanism, seen)
-    for kind in type(mechanism).__mro__:
-        if kind in LAWS:
-            return LAWS[kind](mechanism, seen)
-    raise NoLikelihoodError(
-        _class_name(mechanism), "give it a method log_likelihood(reports, rounds) that returns (n, cells + 1) logs."
-    )
+    law = law_of_class(mechanism, seen)
+    if law is None:
+        needed = "give it a method log_likelihood(reports, rounds) that returns (n, cells + 1) logs."
+        raise NoLikelihoodError(_class_name(mechanism), needed)
+    return law
 
 
 def log_likelihood(mechanism: Any, reports: Sequence[Any], rounds: Sequence[int] | None = None) -> Logs:
@@ -297,3 +276,82 @@ def guess_cells(
         guesses[rows] = best_guess(after, rng=rng, among=among)
         sure[rows] = after.max(axis=1)
     return guesses, sure
+
+
+def guess_success(mechanism: Any, rounds: Sequence[int] | None, prior: ArrayLike, queries: int = 1) -> float | None:
+    """Return the exact expected success of the best guess of the cell from the reports of one or more queries, or None.
+
+    The device stays in one cell. For one query the computation takes O(V log V). The method depends on the mechanism:
+
+    - Reports that are one value (Sampling Privacy, with or without refresh, each round alone and both linked; k-ary
+      randomized response; no privacy): a closed form from the distribution of the values. With linked rounds a device
+      in a real cell reveals it as soon as it is sampled once, with probability 1 − (1 − π_s)^T; the remaining evidence
+      is in the zeros.
+    - Bits and binary queries, with fresh coins or memoised bits: the expected maximum of independent evidence.
+    - Subset selection, one query: by the first member of the subset in descending order of the prior.
+    - Hadamard response, one query: by halving the set of outputs.
+    - Laplace shares, one query: the expected maximum of independent evidence.
+    - Local hashing with more than one cell: None. The buckets of three symbols are not independent, and their joint
+      distribution has no short form.
+
+    None also for several queries where one query is stated above, and where the exact sum would take more than a few
+    seconds. The order of `rounds` does not matter.
+
+    Parameters
+    ----------
+    mechanism : LocalMechanism
+    rounds : sequence of int, optional
+        The rounds observed of each query, linked; all, if None.
+    prior : (cells + 1,) float64
+        q_0 (outside) … q_V.
+    queries : int
+        T, at least 1.
+
+    Returns
+    -------
+    float or None
+        At least max q.
+
+    Raises
+    ------
+    NoLikelihoodError
+        If the mechanism has no likelihood.
+    ParameterError
+        If a round does not exist, there is no query, or the prior is not a distribution.
+    """
+    times = check_integer("queries", queries, at_least=1)
+    q = check_prior(prior, mechanism.cells)
+    success = report_law(mechanism, rounds).guess_success(q, times)
+    # The exact value is at least that of the guess without reports; rounding may put it below.
+    return None if success is None else min(max(success, float(q.max())), 1.0)
+
+
+def sampled_posterior(mechanism: SamplingPrivacy, reports: Any) -> NDArray[np.float64]:
+    """Return P(the device was sampled | its report of round one).
+
+    "Sampled" means that the device's categorical draw is S. Round one depends on the draw and not on the cell: report
+    0 has probability π_s by sampling and π_0 as a blank. Reports that no device sends leave the prior probability π_s.
+
+    Parameters
+    ----------
+    mechanism : SamplingPrivacy
+    reports : Reports
+        As one entry of what `log_likelihood` takes.
+
+    Returns
+    -------
+    (n,) float64
+    """
+    blanks, sampling = mechanism.blanks, mechanism.sampling
+    values = read_values(reports, outputs=len(blanks))
+    zero = sampling / (sampling + blanks[0])
+    unsent = (values < 0) | ((values > 0) & (blanks[values] == 0.0))
+    return np.where(values == 0, zero, np.where(unsent, sampling, 0.0))
+
+
+def sampled_guess_success(mechanism: SamplingPrivacy) -> float:
+    """Return the success of the best guess of whether a device was sampled, from its report of round one.
+
+    It is the sum, over the reports, of the larger of the joint probabilities with "sampled" and with "not sampled".
+    """
+    return min(max(mechanism.sampling, float(mechanism.blanks[0])) + math.fsum(mechanism.blanks[1:]), 1.0)

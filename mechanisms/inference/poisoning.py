@@ -1,25 +1,13 @@
 """Poisoning: forged reports, and how far corrupted vehicles can move the estimate of a cell with them."""
 
-from collections.abc import Sequence
-from functools import singledispatch
 from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.inference.report_law import NoLikelihoodError
-from mechanisms.local.binary_sampling_privacy import BinarySamplingPrivacy
-from mechanisms.local.common.packed_bits import AnswerReports, BitReports
-from mechanisms.local.common.protocol_mechanism import ProtocolMechanism
-from mechanisms.local.distributed_laplace import DistributedLaplace
-from mechanisms.local.hadamard_response import HadamardResponse
-from mechanisms.local.k_randomized_response import KRandomizedResponse
-from mechanisms.local.local_hashing import HashedReports, LocalHashing
-from mechanisms.local.no_privacy import NoPrivacy
-from mechanisms.local.sampling_privacy import SamplingPrivacy
-from mechanisms.local.subset_selection import SubsetSelection
-from mechanisms.local.unary_encoding import UnaryEncoding
+from mechanisms.inference.likelihood import law_of_class
+from mechanisms.inference.report_law import NoLikelihoodError, ReportLaw
 from mechanisms.parameter import ParameterError, check_integer
 
 
@@ -64,7 +52,6 @@ def forged_reports(mechanism: Any, cell: int, devices: int = 1) -> tuple[Any, ..
     Parameters
     ----------
     mechanism : LocalMechanism
-        For a mechanism of another kind, register the reports that can matter with `candidate_reports.register`.
     cell : int
         The cell, from 1.
     devices : int
@@ -80,10 +67,12 @@ def forged_reports(mechanism: Any, cell: int, devices: int = 1) -> tuple[Any, ..
     NotEstimableError
         If the mechanism has no estimator.
     NoLikelihoodError
-        If no candidate reports are registered for the mechanism, or no report is the greatest (Laplace shares).
+        If the law of the mechanism's reports states no candidates, or no report is the greatest (Laplace shares).
     """
     cell = check_integer("cell", cell, at_least=1, at_most=mechanism.cells)
-    candidates = candidate_reports(mechanism, cell)
+    law = law_of_class(mechanism, (1,))
+    if law is None or not (candidates := law.candidates(cell)):
+        raise NoLikelihoodError(type(mechanism).__name__, (law or ReportLaw).no_candidates)
     encoded = [mechanism.encode(report)[0] for report in candidates]
     best, chosen = -np.inf, tuple(candidates[:1])
     for picks in product(range(len(candidates)), repeat=mechanism.rounds):
@@ -93,67 +82,6 @@ def forged_reports(mechanism: Any, cell: int, devices: int = 1) -> tuple[Any, ..
             best, chosen = added, tuple(candidates[i] for i in picks)
     rows = np.zeros(check_integer("devices", devices, at_least=0), dtype=np.int64)
     return tuple(report[rows] for report in chosen)
-
-
-@singledispatch
-def candidate_reports(mechanism: Any, cell: int) -> Sequence[Any]:  # noqa: ARG001 - the signature of all registered functions
-    """Return reports of one device that include, for every round, the best forgery for this cell."""
-    raise NoLikelihoodError(type(mechanism).__name__, "it is not defined which of its reports matter to a cell.")
-
-
-@candidate_reports.register(SamplingPrivacy)
-@candidate_reports.register(KRandomizedResponse)
-@candidate_reports.register(NoPrivacy)
-def _(mechanism: Any, cell: int) -> Sequence[Any]:  # noqa: ARG001 - only the cell itself and any other value matter
-    return [np.array([value], dtype=np.int32) for value in (0, cell)]
-
-
-@candidate_reports.register(HadamardResponse)
-def _(mechanism: HadamardResponse, cell: int) -> Sequence[Any]:  # noqa: ARG001 - the rows do not depend on the order K
-    # Output 0 is in every set; the row's own lowest bit is outside its set.
-    row = cell + 1
-    return [np.array([value], dtype=np.int32) for value in (0, row & -row)]
-
-
-@candidate_reports.register(UnaryEncoding)
-@candidate_reports.register(BinarySamplingPrivacy)
-def _(mechanism: Any, cell: int) -> Sequence[Any]:
-    rows = np.zeros((2, mechanism.cells), dtype=np.uint8)
-    rows[1, cell - 1] = 1
-    return [BitReports.from_dense(rows[i : i + 1]) for i in range(2)]
-
-
-@candidate_reports.register
-def _(mechanism: ProtocolMechanism, cell: int) -> Sequence[Any]:
-    outputs = len(mechanism.binary_query.outputs)
-    rows = np.zeros((outputs, mechanism.cells), dtype=np.uint8)
-    rows[:, cell - 1] = np.arange(outputs)
-    return [AnswerReports.from_dense(rows[i : i + 1], outputs) for i in range(outputs)]
-
-
-@candidate_reports.register
-def _(mechanism: SubsetSelection, cell: int) -> Sequence[Any]:
-    size = int(mechanism.size or 1)
-    rows = np.zeros((2, mechanism.symbols), dtype=np.uint8)
-    others = np.delete(np.arange(mechanism.symbols), cell)
-    rows[0, others[:size]] = 1
-    rows[1, cell] = 1
-    rows[1, others[: size - 1]] = 1
-    return [BitReports.from_dense(rows[i : i + 1]) for i in range(2)]
-
-
-@candidate_reports.register
-def _(mechanism: LocalHashing, cell: int) -> Sequence[Any]:  # noqa: ARG001 - a report for even cells and one for odd cells suffice
-    # A hash function with a = 2⁶³ puts even symbols into bucket 0 and odd ones half the range away. So a report
-    # supports every second cell, and inflates each of these as much as a report for that cell alone.
-    seeds = np.array([[1 << 63, 0]], dtype=np.uint64)
-    odd = (int(mechanism.buckets or 2) * (1 << 31)) >> 32
-    return [HashedReports(seeds, np.array([place], dtype=np.int32)) for place in (0, odd)]
-
-
-@candidate_reports.register
-def _(mechanism: DistributedLaplace, cell: int) -> Sequence[Any]:  # noqa: ARG001 - there is no best report
-    raise NoLikelihoodError(type(mechanism).__name__, "its vectors hold any integer, so none is the greatest.")
 
 
 # `crafted_encodings` evaluates the estimator once per entry; for more entries than this it raises an error.

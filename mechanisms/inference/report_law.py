@@ -36,6 +36,9 @@ class ReportOutcomes:
 class ReportLaw(ABC):
     """The joint law of a mechanism's reports of some rounds, given each truth 0…V."""
 
+    no_candidates = "it is not defined which of its reports matter to a cell."
+    """Why `candidates` returns none, as a sentence."""
+
     @abstractmethod
     def log_likelihood(self, reports: Sequence[Any]) -> Logs:
         """Return log P(a device's reports | truth), (n, V + 1), up to a constant per row; −∞ if impossible."""
@@ -51,6 +54,10 @@ class ReportLaw(ABC):
     def outcomes(self) -> ReportOutcomes | None:
         """Return all reports of a device in these rounds; None if they are too many, or not known."""
         return None
+
+    def candidates(self, cell: int) -> Sequence[Any]:  # noqa: ARG002 - laws override it
+        """Return reports of one device that include the best forgery of any round for this cell; none if unknown."""
+        return ()
 
 
 def check_rounds(rounds: Sequence[int] | None, of: int) -> tuple[int, ...]:

@@ -18,11 +18,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.inference.direct_encoding import OwnValueLaw
+from mechanisms.inference.laws import CellLaw, OwnValueLaw, SupportLaw
 from mechanisms.inference.likelihood import report_law
 from mechanisms.inference.report_law import INVALID, Logs, read_answers, read_values
-from mechanisms.inference.subset import SupportLaw
-from mechanisms.inference.unary import CellLaw
 from mechanisms.local.local_hashing import LocalHashing
 from mechanisms.local.sampling_privacy import SamplingPrivacy
 from mechanisms.local.subset_selection import SubsetSelection

@@ -24,10 +24,9 @@ from mechanisms.local.mechanism import (
 from mechanisms.local.minimal_variance import minimal_variance_parameters
 from mechanisms.local.no_privacy import NoPrivacy
 from mechanisms.local.published_epsilon import printed_by_paper
-from mechanisms.local.randomized_response import RandomizedResponse
 from mechanisms.local.sampling_privacy import SamplingPrivacy
 from mechanisms.local.subset_selection import SubsetSelection
-from mechanisms.local.unary_encoding import OptimisedUnary, SymmetricUnary, ThresholdHistogram
+from mechanisms.local.unary_encoding import OptimisedUnary, RandomizedResponse, SymmetricUnary, ThresholdHistogram
 from mechanisms.local.yes_no import AnonymizedLocal, SampledResponse, SamplingAndNoise, Warner
 from mechanisms.local.yes_no_rounds import AnonymizedCancelling, AnonymizedDeniable, AnonymizedFirstAttempt
 from mechanisms.parameter import ParameterError, ParameterWarning

@@ -13,7 +13,7 @@ from mechanisms.local.common.estimators import TwoRounds
 from mechanisms.local.common.intervals import QuadraticVariance
 from mechanisms.local.common.packed_bits import BitReports, batch_of_rows, set_bits_where, toss_rows, words_of
 from mechanisms.local.common.response_counts import ResponseCounts
-from mechanisms.local.mechanism import Counts, Estimate, NoMemory, Truth
+from mechanisms.local.mechanism import Counts, DeviceRows, Estimate, NoMemory, Truth
 from mechanisms.local.sampling_privacy import sampling_warnings, warn
 from mechanisms.parameter import check_true_counts
 from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
@@ -26,7 +26,7 @@ from mechanisms.protocols.published import binary_sampling_privacy
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class BinaryDice:
+class BinaryDice(DeviceRows):
     """One categorical draw per device and cell: one bit for outcome S and one for outcome 1; if neither is set, 0.
 
     Parameters
@@ -37,9 +37,6 @@ class BinaryDice:
 
     sampled: NDArray[np.uint64]
     ones: NDArray[np.uint64]
-
-    def __len__(self) -> int:
-        return len(self.ones)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +74,7 @@ class BinarySamplingPrivacy(BinaryReports):
     declared: ClassVar[Declared] = declaration("sampling_privacy")
 
     def __post_init__(self) -> None:
-        self.declared.check(self)
+        super().__post_init__()
         _ = self.protocol
         zero = (1.0 - self.sampling) / 2 if self.blank_zero is None else self.blank_zero
         object.__setattr__(self, "blank_zero", zero)
@@ -171,7 +168,7 @@ class BinarySamplingPrivacy(BinaryReports):
             true_no=zero,
             false_yes=one,
             apart=sampling,
-            cells=self._changed(view),
+            cells=self.changed(view),
             queries=view.queries,
             source="SP eqs 9-10; eqs 18-25 count one of the two answers",
         )
@@ -181,7 +178,7 @@ class BinarySamplingPrivacy(BinaryReports):
         zero, one, sampling = self.faces
         source = "SP eqs 7-10, the pairs of answers 00, 11 and 01; 01 is given only by a device in the cell"
         linked_yes, linked_no = (zero, one, sampling), (zero + sampling, one, 0.0)
-        cells = self._changed(view)
+        cells = self.changed(view)
         return per_cell_claim(linked_yes, linked_no, cells=cells, queries=view.queries, source=source)
 
     def claim_shuffled(self, view: Shuffled) -> PrivacyClaim:
@@ -198,7 +195,3 @@ class BinarySamplingPrivacy(BinaryReports):
     def claim_differences(self, view: ReleasedDifferences) -> PrivacyClaim:
         """Return the claim of the published differences."""
         return released_differences_claim(view, self.sampling)
-
-    def _changed(self, view: Report | LinkedReports) -> int:
-        """Return V for a move; 1 where only one answer changes."""
-        return self.cells if view.adjacency == "move" else 1

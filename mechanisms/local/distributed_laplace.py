@@ -11,7 +11,7 @@ from scipy.sparse import coo_array, csr_array, vstack
 from scipy.special import expit, logit
 
 from mechanisms.declared import Declared, declaration
-from mechanisms.local.common.base import BaseMechanism
+from mechanisms.local.common.base import DeclaredMechanism
 from mechanisms.local.common.estimators import proportion_variance
 from mechanisms.local.common.intervals import LEVEL, CountLaw, QuadraticVariance
 from mechanisms.local.common.packed_bits import BATCH_BYTES, BATCH_DEVICES
@@ -21,8 +21,7 @@ from mechanisms.parameter import ParameterError, check_integer, check_true_count
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.integer_noise import PartialNoise
 from mechanisms.privacy.laplace_noise import noise_claim
-from mechanisms.privacy.report_claims import mixed_reports_claim
-from mechanisms.privacy.view import Adjacency, ReleasedCounts, Report, Shuffled
+from mechanisms.privacy.view import Adjacency, ReleasedCounts, Report
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +93,7 @@ ENTRY_BYTES, ROW_BYTES = 64, 64
 
 
 @dataclass(frozen=True, kw_only=True)
-class DistributedLaplace(BaseMechanism):
+class DistributedLaplace(DeclaredMechanism):
     """A device sends its one-hot vector plus, in every cell, a (Pólya) difference of two NB(1/N, 1 − α) variables.
 
     Goryczka and Xiong 2017, *A Comprehensive Comparison of Multiparty Secure Additions with Differential
@@ -126,9 +125,6 @@ class DistributedLaplace(BaseMechanism):
     epsilon: float
     devices: int
     declared: ClassVar[Declared] = declaration("distributed_laplace")
-
-    def __post_init__(self) -> None:
-        self.declared.check(self)
 
     @property
     def sensitivity(self) -> int:
@@ -250,12 +246,8 @@ class DistributedLaplace(BaseMechanism):
 
         Its ε is finite but large, and grows with 2·ln N.
         """
-        return self._report_claim(view.queries, view.adjacency)
-
-    def claim_shuffled(self, view: Shuffled) -> PrivacyClaim:
-        """Return the claim of plain vectors in random order."""
-        local = self._report_claim(view.queries, view.adjacency)
-        return mixed_reports_claim(view, local=local, single=self._report_claim(1, "move"))
+        source = f"One device's own vector, to which it added one of the {self.devices:,} shares of a sum's noise"
+        return self._noise_claim(view.queries, view.adjacency, counted=1, source=source)
 
     def claim_counts(self, view: ReleasedCounts) -> PrivacyClaim:
         """Return the claim of published counts: of N devices exactly ε, at δ = 0; otherwise see `released_claim`."""
@@ -290,11 +282,6 @@ class DistributedLaplace(BaseMechanism):
     def _jumps(self) -> float:
         """Return the mean number of noise jumps in a device's vector, counting jumps up and down separately."""
         return -2.0 * self.cells * math.log(self._success) / self.devices
-
-    def _report_claim(self, queries: int, adjacency: Adjacency) -> PrivacyClaim:
-        """Return the claim about one device's own vectors."""
-        source = f"One device's own vector, to which it added one of the {self.devices:,} shares of a sum's noise"
-        return self._noise_claim(queries, adjacency, counted=1, source=source)
 
     def _noise_claim(self, queries: int, adjacency: Adjacency, *, counted: int, source: str) -> PrivacyClaim:
         """Return the claim about a sum over `counted` devices."""

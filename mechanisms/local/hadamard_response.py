@@ -14,7 +14,7 @@ from mechanisms.compiled import compiled
 from mechanisms.declared import Declared, declaration
 from mechanisms.local.common.base import CategoricalReports
 from mechanisms.local.common.frequency_oracle import FrequencyOracle
-from mechanisms.local.mechanism import Counts, NoMemory, Truth
+from mechanisms.local.mechanism import Counts, DeviceRows, NoMemory, Truth
 from mechanisms.parameter import check_integer, check_true_counts
 
 
@@ -88,7 +88,7 @@ def sample_sides(sides: NDArray[np.int64], *, rng: np.random.Generator) -> NDArr
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class HadamardCoins:
+class HadamardCoins(DeviceRows):
     """One uniform point and one coin per device.
 
     Parameters
@@ -101,9 +101,6 @@ class HadamardCoins:
 
     points: NDArray[np.int32]
     wrong: NDArray[np.bool_]
-
-    def __len__(self) -> int:
-        return len(self.points)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -81,13 +81,13 @@ class KRandomizedResponse(CategoricalReports, FrequencyOracle):
     def claim_shuffled(self, view: Shuffled) -> PrivacyClaim:
         """Return the claim of the reports in random order, amplified by the other devices' blanks."""
         blanks = np.full(self.symbols, self.false_yes)  # a blank is as likely as any one wrong symbol
-        return shuffled_value_claim(view, sampling=self.truthful, blanks=blanks, local=self.report_claim(view.queries))
+        return shuffled_value_claim(view, sampling=self.truthful, blanks=blanks, local=self.own_reports(view))
 
     def claim_counts(self, view: ReleasedCounts) -> PrivacyClaim:
         """Return the claim of published counts of all symbols: they are the shuffled reports; of one cell, bits."""
         if self.cells > 1:
             return super().claim_counts(view)
-        local = self.report_claim(view.queries)
+        local = self.own_reports(view)
         return sums_claim(view, true_yes=self.true_yes, false_yes=self.false_yes, report=local, source=self.source)
 
     @property

@@ -1,7 +1,6 @@
 """Optimised local hashing (OLH): each device draws a hash function and reports a noisy bucket."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,7 +12,7 @@ from mechanisms.declared import MOST_BUCKETS, Declared, declaration
 from mechanisms.local.common.categorical_sampling import draw_categorical
 from mechanisms.local.common.frequency_oracle import FrequencyOracle
 from mechanisms.local.common.response_counts import check_values, check_where
-from mechanisms.local.mechanism import Counts, NoMemory, Truth, Vectors, Where
+from mechanisms.local.mechanism import Counts, DeviceRows, NoMemory, Truth, Vectors, Where
 from mechanisms.parameter import ParameterError, check_integer
 
 # Number of bits of a function's value before it is reduced to a bucket; also of the symbols it accepts.
@@ -109,7 +108,7 @@ def fill_support(
 
 
 @dataclass(frozen=True, eq=False)
-class HashedReports:
+class HashedReports(DeviceRows):
     """Reports of one round: each device's hash function, and the bucket it reports.
 
     The coins have the same form; there the value −1 means the bucket of the truth.
@@ -131,23 +130,6 @@ class HashedReports:
             raise ParameterError("seeds", "must be a uint64 array", getattr(self.seeds, "dtype", self.seeds))
         if self.seeds.shape != (len(self.values), 2):
             raise ParameterError("seeds", f"must have shape {(len(self.values), 2)}", self.seeds.shape)
-
-    @property
-    def nbytes(self) -> int:
-        """Number of bytes of functions and buckets."""
-        return self.seeds.nbytes + self.values.nbytes
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def __getitem__(self, index: Any) -> "HashedReports":
-        """Return the reports of some devices: a slice, a boolean mask or an array of indices."""
-        return HashedReports(self.seeds[index], self.values[index])
-
-    @classmethod
-    def joined(cls, parts: "Sequence[HashedReports]") -> "HashedReports":
-        """Return the reports of several groups of devices as those of one."""
-        return cls(np.concatenate([part.seeds for part in parts]), np.concatenate([part.values for part in parts]))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 from mechanisms.declared import Declared, declaration
 from mechanisms.local.common.packed_bits import BitReports, batch_of_rows, set_bits_where, toss_rows, words_of
-from mechanisms.local.mechanism import Truth
+from mechanisms.local.mechanism import DeviceRows, Truth
 from mechanisms.local.unary_encoding import BitProbabilities, OptimisedUnary, SymmetricUnary, UnaryEncoding
 from mechanisms.parameter import ParameterError, check_integer
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.memoised_bits import MemoisedBits, moving_claim, staying_claim
 from mechanisms.privacy.report_claims import released_reports_claim
 from mechanisms.privacy.shuffled import shuffled_claim
-from mechanisms.privacy.view import Adjacency, ReleasedCounts, Shuffled
+from mechanisms.privacy.view import ReleasedCounts, Report, Shuffled
 
 PermanentStep = Literal["optimised", "symmetric"]
 ENCODINGS: dict[PermanentStep, type[SymmetricUnary | OptimisedUnary]] = {
@@ -26,7 +26,7 @@ ENCODINGS: dict[PermanentStep, type[SymmetricUnary | OptimisedUnary]] = {
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class KeptBits:
+class KeptBits(DeviceRows):
     """Memory of a device: each cell's permanent bit while it is elsewhere, and a hit for when it is in the cell.
 
     As the coins of a query, they come with the bits that are flipped in it.
@@ -45,23 +45,10 @@ class KeptBits:
     hits: NDArray[np.uint64]
     flips: NDArray[np.uint64] | None = None
 
-    def __len__(self) -> int:
-        return len(self.noise)
-
     @property
     def devices(self) -> int:
         """Return the number of devices."""
         return len(self.noise)
-
-    def __getitem__(self, index: NDArray[np.int64]) -> "KeptBits":
-        """Return the memory of some devices, given their numbers."""
-        flips = None if self.flips is None else self.flips[index]
-        return KeptBits(self.noise[index], self.hits[index], flips)
-
-    @property
-    def nbytes(self) -> int:
-        """Number of bytes kept."""
-        return self.noise.nbytes + self.hits.nbytes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,12 +169,12 @@ class LongitudinalUnary(UnaryEncoding):
         Because of the kept bits, the reports of several queries are dependent, including those of the other devices.
         """
         # For a move: the others' reports come from any cells, so they differ from the device's as much.
-        return shuffled_claim(view, local=self.report_claim(view.queries))
+        return shuffled_claim(view, local=self.claim_report(Report(1, view.queries)))
 
     def claim_counts(self, view: ReleasedCounts) -> PrivacyClaim:
         """Return the claim of published sums: of several queries, that of the device's reports."""
         if view.queries > 1:
-            return released_reports_claim(self.report_claim(view.queries, view.adjacency))
+            return released_reports_claim(self.own_reports(view))
         return super().claim_counts(view)
 
     def staying_claim(self, *, queries: int) -> PrivacyClaim:
@@ -199,7 +186,7 @@ class LongitudinalUnary(UnaryEncoding):
             T, the number of reports, at least 1.
         """
         if check_integer("queries", queries, at_least=1) == 1:
-            return self.report_claim(1)
+            return self.claim_report(Report(1))
         return staying_claim(self.memoised_bits, queries=queries, source=self.source)
 
     @property
@@ -213,11 +200,11 @@ class LongitudinalUnary(UnaryEncoding):
         name = "L-OSUE" if self.permanent == "optimised" else "L-SUE, basic RAPPOR"
         return f"Arcolezi et al. 2021, {name}, flipping with {self.flip:.6g}"
 
-    def report_claim(self, queries: int, adjacency: Adjacency = "move") -> PrivacyClaim:
+    def claim_report(self, view: Report) -> PrivacyClaim:
         """Return the exact claim about one report, or a bound for several reports of a device that may move.
 
         A device that moves reveals more than ε∞, which bounds only the reports about one truth.
         """
-        if queries == 1:
-            return super().report_claim(1, adjacency)  # one report of both steps is a unary encoding with ε₁
-        return moving_claim(self.memoised_bits, queries=queries, source=self.source, adjacency=adjacency)
+        if view.queries == 1:
+            return super().claim_report(view)  # one report of both steps is a unary encoding with ε₁
+        return moving_claim(self.memoised_bits, queries=view.queries, source=self.source, adjacency=view.adjacency)

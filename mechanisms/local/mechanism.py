@@ -1,8 +1,8 @@
 """`LocalMechanism`: the interface of a mechanism on the device, and the `Estimate` that it returns."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias, get_args, runtime_checkable
+from dataclasses import dataclass, fields
+from typing import Any, Literal, Protocol, Self, TypeAlias, get_args, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,6 +104,33 @@ class Reports(Protocol):
 
     def __getitem__(self, index: Any, /) -> Any:
         """Return the reports of some devices: a slice, a boolean mask or an array of indices."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class DeviceRows:
+    """Arrays with a row for each device, and what all devices have in common: coins, memory or reports."""
+
+    @property
+    def nbytes(self) -> int:
+        """Number of bytes of the arrays."""
+        return sum(column.nbytes for column in self._columns if isinstance(column, np.ndarray))
+
+    def __len__(self) -> int:
+        return len(self._columns[0])
+
+    def __getitem__(self, index: Any) -> Self:
+        """Return the rows of some devices: a slice, a boolean mask or an array of indices."""
+        return type(self)(*(rows[index] if isinstance(rows, np.ndarray) else rows for rows in self._columns))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Return the rows of several groups of devices as those of one."""
+        columns = [[getattr(part, column.name) for part in parts] for column in fields(cls)]
+        return cls(*(np.concatenate(rows) if isinstance(rows[0], np.ndarray) else rows[0] for rows in columns))
+
+    @property
+    def _columns(self) -> list[Any]:
+        return [getattr(self, column.name) for column in fields(self)]
 
 
 @dataclass(frozen=True, slots=True)

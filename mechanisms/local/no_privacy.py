@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.declared import Declared, declaration
-from mechanisms.local.common.base import CategoricalReports
+from mechanisms.local.common.base import CategoricalReports, DeclaredMechanism
 from mechanisms.local.common.estimators import estimate_proportion, proportion_variance
 from mechanisms.local.common.intervals import QuadraticVariance
 from mechanisms.local.common.response_counts import ResponseCounts, check_round, check_truth
@@ -19,7 +19,7 @@ from mechanisms.privacy.view import ReleasedCounts, Report, Shuffled
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoPrivacy(CategoricalReports):
+class NoPrivacy(CategoricalReports, DeclaredMechanism):
     """Each device reports its cell, or 0 if it is in none: one round, no noise, no privacy.
 
     Parameters
@@ -37,9 +37,6 @@ class NoPrivacy(CategoricalReports):
     batch: ClassVar[int] = 2**20
 
     declared: ClassVar[Declared] = declaration("no_privacy")
-
-    def __post_init__(self) -> None:
-        self.declared.check(self)
 
     @property
     def tally_shape(self) -> tuple[int]:

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from mechanisms.local.binary_sampling_privacy import BinarySamplingPrivacy
 from mechanisms.local.mechanism import LocalMechanism
-from mechanisms.local.randomized_response import RandomizedResponse
 from mechanisms.local.sampling_privacy import SamplingPrivacy
+from mechanisms.local.unary_encoding import RandomizedResponse
 from mechanisms.privacy.sampling_privacy_claims import (
     printed_binary_leakage,
     printed_multi_value_leakage,

@@ -14,7 +14,7 @@ from mechanisms.local.common.categorical_sampling import alias_table, answer_sec
 from mechanisms.local.common.estimators import TwoRounds
 from mechanisms.local.common.intervals import QuadraticVariance
 from mechanisms.local.common.response_counts import ResponseCounts
-from mechanisms.local.mechanism import Counts, Estimate, NoMemory, Truth
+from mechanisms.local.mechanism import Counts, DeviceRows, Estimate, NoMemory, Truth
 from mechanisms.parameter import ParameterError, ParameterWarning, check_chance, check_true_counts
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.released import released_counts_claim, released_differences_claim
@@ -125,7 +125,7 @@ def warn(sentences: list[str], *, stacklevel: int) -> None:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Dice:
+class Dice(DeviceRows):
     """One categorical draw per device, used in both rounds, or with its outcome in round two.
 
     Parameters
@@ -138,9 +138,6 @@ class Dice:
 
     drawn: NDArray[np.int32]
     again: NDArray[np.int32] | None = None
-
-    def __len__(self) -> int:
-        return len(self.drawn)
 
 
 class SamplingPrivacy(CategoricalReports):

@@ -12,7 +12,7 @@ from mechanisms.declared import Declared, declaration
 from mechanisms.local.common.frequency_oracle import FrequencyOracle
 from mechanisms.local.common.packed_bits import BitReports, batch_of_rows, toss_rows, words_of
 from mechanisms.local.common.response_counts import check_where
-from mechanisms.local.mechanism import Counts, NoMemory, Truth, Vectors, Where
+from mechanisms.local.mechanism import Counts, DeviceRows, NoMemory, Truth, Vectors, Where
 from mechanisms.parameter import ParameterError, check_integer
 
 ONE = np.uint64(1)
@@ -110,7 +110,7 @@ def hold_or_miss(
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class SubsetCoins:
+class SubsetCoins(DeviceRows):
     """One uniform subset per device, and the draws that turn it into a report.
 
     Parameters
@@ -127,9 +127,6 @@ class SubsetCoins:
     holds: NDArray[np.bool_]
     out: NDArray[np.int32]
     into: NDArray[np.int32]
-
-    def __len__(self) -> int:
-        return len(self.holds)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Unary encodings: one noisy bit per cell. Symmetric (SUE, basic RAPPOR), optimised (OUE) and thresholded (THE)."""
+"""Unary encodings: one noisy bit per cell. SUE (basic RAPPOR), OUE, THE, and randomized response with two coins."""
 
 import math
 from abc import abstractmethod
@@ -13,16 +13,16 @@ from mechanisms.declared import Declared, declaration
 from mechanisms.local.common.base import BinaryReports, with_no
 from mechanisms.local.common.frequency_oracle import BudgetedProtocol, PureProtocol
 from mechanisms.local.common.packed_bits import BitReports, batch_of_rows, set_bits, toss_rows, words_of
-from mechanisms.local.mechanism import Coins, Counts, Memory, Truth
+from mechanisms.local.mechanism import Coins, Counts, DeviceRows, Memory, Truth
 from mechanisms.parameter import check_true_counts
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.published_sums import sums_claim
 from mechanisms.privacy.report_claims import binary_answer_claim
-from mechanisms.privacy.view import Adjacency, ReleasedCounts
+from mechanisms.privacy.view import ReleasedCounts, Report
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class TwoCoins:
+class TwoCoins(DeviceRows):
     """Combined result of the two coins of every device for every cell.
 
     Parameters
@@ -35,9 +35,6 @@ class TwoCoins:
 
     noise: NDArray[np.uint64]
     hits: NDArray[np.bool_]
-
-    def __len__(self) -> int:
-        return len(self.hits)
 
 
 class BitProbabilities(NamedTuple):
@@ -120,14 +117,14 @@ class UnaryEncoding(BinaryReports, PureProtocol):
         """Return the numbers of Yes answers."""
         return counts[:, 1]
 
-    def report_claim(self, queries: int, adjacency: Adjacency = "move") -> PrivacyClaim:
+    def claim_report(self, view: Report) -> PrivacyClaim:
         """Return the exact claim: the hockey-stick divergence of the bits that a move, or entering, changes."""
-        changed = self.cells if adjacency == "move" else 1
-        return binary_answer_claim(**self.bit._asdict(), cells=changed, queries=queries, source=self.source)
+        changed = self.changed(view)
+        return binary_answer_claim(**self.bit._asdict(), cells=changed, queries=view.queries, source=self.source)
 
     def claim_counts(self, view: ReleasedCounts) -> PrivacyClaim:
         """Return the claim of published sums of bits, far below that of a report."""
-        report = self.report_claim(view.queries, view.adjacency)
+        report = self.own_reports(view)
         return sums_claim(view, true_yes=self.true_yes, false_yes=self.false_yes, report=report, source=self.source)
 
 
@@ -237,6 +234,48 @@ class ThresholdHistogram(UnaryEncoding, BudgetedProtocol):
     def source(self) -> str:
         """The source of p and q: paper, section and name."""
         return f"Wang et al. 2017 sec 4.2, THE with θ = {self.threshold:.6g}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomizedResponse(UnaryEncoding):
+    """Two coins per cell: answer truthfully if the first is heads, else as the second shows (SP sec 3.3, π_s = 1).
+
+    p₁ = π_1 + (1 − π_1)π_2 is the probability of a Yes about the device's own cell, and p₀ = (1 − π_1)π_2 that of a Yes
+    about any other cell. So it is a unary encoding with p = p₁ and q = p₀: the estimate is (C − p₀N)/(p₁ − p₀) for the
+    Yes count C (SP eqs 2-5), with standard error √(Y·p₁(1 − p₁) + (N − Y)·p₀(1 − p₀))/(p₁ − p₀).
+
+    The claim about a report is exact: the hockey-stick divergence of the two answers that a move changes. At δ = 0 its
+    ε is ln(p₁/p₀) + ln((1 − p₀)/(1 − p₁)), of which SP eq 30 states the first term only. Claims about other views
+    follow from it, as for any mechanism of one round.
+
+    Parameters
+    ----------
+    cells : int
+        The number of cells V, at least 1.
+    first_coin : float
+        π_1, probability of a truthful answer, in (0, 1].
+    second_coin : float
+        π_2, probability of a Yes otherwise, in [0, 1].
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of range or NaN.
+    """
+
+    first_coin: float
+    second_coin: float
+    declared: ClassVar[Declared] = declaration("randomized_response")
+    source: ClassVar[str] = "SP sec 3.3 with π_s = 1; eq 30 leaves out the answer No and the second cell"
+
+    @property
+    def bit(self) -> BitProbabilities:
+        """Return p₁ = π_1 + p₀, 1 − p₁ = (1 − π_1)(1 − π_2), p₀ = (1 − π_1)π_2 and p₁ − p₀ = π_1."""
+        tails = 1.0 - self.first_coin
+        false_yes = tails * self.second_coin
+        return BitProbabilities(
+            self.first_coin + false_yes, tails * (1.0 - self.second_coin), false_yes, self.first_coin
+        )
 
 
 def best_threshold(epsilon: float) -> float:

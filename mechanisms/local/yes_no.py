@@ -137,7 +137,30 @@ class ThreeAnswerMechanism(OneCountMechanism):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SampledResponse(ThreeAnswerMechanism):
+class SampledMechanism(OneCountMechanism):
+    """A question that only sampled devices answer; the others report ⊥.
+
+    Parameters
+    ----------
+    cells : int
+        The number of cells V, at least 1.
+    sampling : float
+        π_s of Yes-holders, in (0, 1].
+    sampling_no : float, optional
+        π_s of No-holders, in [0, 1]; by default that of Yes-holders.
+    """
+
+    sampling: float
+    sampling_no: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check the parameters and fill in the default."""
+        super().__post_init__()
+        object.__setattr__(self, "sampling_no", self.sampling if self.sampling_no is None else self.sampling_no)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampledResponse(SampledMechanism, ThreeAnswerMechanism):
     """Two-coin randomized response of the sampled devices; the others answer ⊥ (SP toy 2).
 
     A sampled device answers truthfully if the first coin is heads, else as the second coin shows. SP eqs 2-5 and, with
@@ -168,22 +191,15 @@ class SampledResponse(ThreeAnswerMechanism):
         If a parameter is out of range or NaN.
     """
 
-    sampling: float
     first_coin: float
     second_coin: float
-    sampling_no: float | None = None
     source: ClassVar[str] = "SP eqs 2-5 and ALP eqs 3-4"
     declared: ClassVar[Declared] = declaration("sampled_response")
     table = sampled_response
 
-    def __post_init__(self) -> None:
-        """Check the parameters and fill in the defaults."""
-        super().__post_init__()
-        object.__setattr__(self, "sampling_no", self.sampling if self.sampling_no is None else self.sampling_no)
-
 
 @dataclass(frozen=True, kw_only=True)
-class SamplingAndNoise(OneCountMechanism):
+class SamplingAndNoise(SampledMechanism):
     """Answer with probability π_s, else ⊥ (SP eq 1, ALP eq 2): a failed first attempt of both papers.
 
     There are two readings. In "noise", a sampled device answers Yes whatever its truth, and no device answers No: SP's
@@ -217,16 +233,10 @@ class SamplingAndNoise(OneCountMechanism):
         If a parameter is out of range or NaN.
     """
 
-    sampling: float
-    sampling_no: float | None = None
     says: Reading = "noise"
     source: ClassVar[str] = "SP eq 1 and ALP eq 2"
     declared: ClassVar[Declared] = declaration("sampling_and_noise")
     table = sampling_and_noise
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "sampling_no", self.sampling if self.sampling_no is None else self.sampling_no)
 
     @property
     def undetermined(self) -> str:

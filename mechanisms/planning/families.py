@@ -13,9 +13,8 @@ from mechanisms.local.hadamard_response import HadamardResponse
 from mechanisms.local.k_randomized_response import KRandomizedResponse
 from mechanisms.local.local_hashing import LocalHashing
 from mechanisms.local.longitudinal_unary import LongitudinalUnary, PermanentStep
-from mechanisms.local.randomized_response import RandomizedResponse
 from mechanisms.local.subset_selection import SubsetSelection
-from mechanisms.local.unary_encoding import OptimisedUnary, SymmetricUnary, ThresholdHistogram
+from mechanisms.local.unary_encoding import OptimisedUnary, RandomizedResponse, SymmetricUnary, ThresholdHistogram
 from mechanisms.local.yes_no import AnonymizedLocal, SampledResponse, SamplingAndNoise, Warner
 from mechanisms.local.yes_no_rounds import AnonymizedCancelling, AnonymizedDeniable, AnonymizedFirstAttempt
 from mechanisms.parameter import ParameterError

@@ -3,7 +3,7 @@
 from mechanisms.parameter import ParameterError
 from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
 from mechanisms.privacy.hockey_stick import dominating_pair, hockey_stick, pair_delta, pair_epsilon
-from mechanisms.privacy.published_differences import (
+from mechanisms.privacy.released import (
     moved_differences_delta,
     released_differences_delta,
     worst_crowd_delta,

@@ -13,7 +13,7 @@ from mechanisms.parameter import ParameterError, check_epsilon, check_integer, c
 from mechanisms.privacy.binomial import mass_above
 from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
 from mechanisms.privacy.composition import COMPOSED, composed
-from mechanisms.privacy.published_differences import worst_crowd_delta
+from mechanisms.privacy.released import worst_crowd_delta
 from mechanisms.privacy.view import ReleasedDifferences
 
 # Above this ε, e^−ε is below the last digit of 1, and e^ε may overflow.

@@ -48,19 +48,20 @@ class ViewClaims:
             case LocatedReports():
                 claim = located_claim()
             case Shares():
-                claim = shares_claim(view, linked=self._own_reports(view))
+                claim = shares_claim(view, linked=self.own_reports(view))
             case Shuffled():
                 report = self.claim_report(Report(view.round, view.queries, adjacency=view.adjacency))
                 claim = _at_most(report, self.claim_shuffled(view))
             case ReleasedCounts():
-                claim = _at_most(self._own_reports(view), self.claim_counts(view))
+                claim = _at_most(self.own_reports(view), self.claim_counts(view))
             case ReleasedDifferences():
-                claim = _at_most(self._own_reports(view), self.claim_differences(view))
+                claim = _at_most(self.own_reports(view), self.claim_differences(view))
             case _:
                 assert_never(view)
         return claim
 
-    def _own_reports(self, view: Shares | ReleasedCounts | ReleasedDifferences) -> PrivacyClaim:
+    def own_reports(self, view: View) -> PrivacyClaim:
+        """Return the claim of all reports of a device to the queries of a view."""
         return self.claim_linked(LinkedReports(view.queries, adjacency=view.adjacency))
 
     def claim_report(self, view: Report) -> PrivacyClaim:

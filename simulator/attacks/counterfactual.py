@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from mechanisms.inference.direct_encoding import OwnValueLaw
+from mechanisms.inference.laws import OwnValueLaw
 from mechanisms.inference.likelihood import best_guess, posterior
 from mechanisms.inference.poisoning import contribution, crafted_encodings, forged_reports
 from mechanisms.inference.report_law import NoLikelihoodError

@@ -6,7 +6,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from mechanisms.privacy.value_audit import Bias, PairBound, epsilon_from_below, estimate_bias, report_bias
+from mechanisms.privacy.audit import Bias, PairBound, epsilon_from_below, estimate_bias, report_bias
 from scenarios.suggestions import suggestion
 from simulator.cli.check import OwnKindError, import_own
 from simulator.cli.common import print_json, wrapped

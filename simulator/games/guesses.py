@@ -11,10 +11,10 @@ from mechanisms.local import SamplingPrivacy
 from simulator.arrays import IntArray
 from simulator.attacks.guesses import CellAttack, Guesses, Prior
 from simulator.attacks.reconstruction import ROUND_ATTACKS, LongitudinalAttack, guess_sampled
-from simulator.games.records import CampaignRecord, QueryRecord, places_of
+from simulator.games.records import CampaignRecord, places_of
 from simulator.games.scores import Score
 from simulator.games.world import Game, Observer, Truth
-from simulator.sensing.query import keeps_randomness
+from simulator.sensing.query import QueryRecord, keeps_randomness
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mechanisms.local import Counts, LocalMechanism, SamplingPrivacy
+from mechanisms.local import LocalMechanism, SamplingPrivacy
 from simulator.aggregation.deployment import Deployment
-from simulator.aggregation.transcript import HandleKind, RecordedMessages, Released, StoredEntries
-from simulator.arrays import Cells, FloatArray, IntArray
+from simulator.aggregation.transcript import HandleKind, Released, StoredEntries
+from simulator.arrays import IntArray
 from simulator.sensing.campaign import Campaign
-from simulator.sensing.query import Answer, Query, answers_of_devices
+from simulator.sensing.query import Query, QueryRecord, answers_of_devices
 from simulator.streams import Streams
 
 REPORTS_MISSING = "not every report was counted, so the differences are not numbers of sampled devices"
@@ -21,65 +21,6 @@ REPORTS_MISSING = "not every report was counted, so the differences are not numb
 
 class NotPlayableError(Exception):
     """A game cannot be played; the message is the reason, a sentence without its full stop."""
-
-
-@dataclass(frozen=True, eq=False)
-class QueryRecord:
-    """One query of one mechanism: the reports and cells of some recorded vehicles, and the sums over all devices.
-
-    Parameters
-    ----------
-    recorded
-        Messages that the recorded vehicles sent.
-    truth
-        (n,) int32, their cells at the moment of truth, 0 outside.
-    occupancy
-        (cells + 1,) int64, number of all vehicles asked by cell at that moment, the recorded ones included.
-    counts
-        (rounds, *tally_shape) int64, the servers' counts over all devices.
-    asked, counted
-        Devices asked and reports counted, by round.
-    values
-        (cells,) float64, the published estimates, of the release if there is one, else of the mechanism; None if
-        the answer does not estimate every cell.
-    time_s
-        The moment of truth, seconds.
-    noise
-        (servers, cells) int64, what each server added to the counts that it published; None if none did.
-    campaign, number_in_campaign
-        The query's campaign, and its number there; `number` differs from it if several campaigns are attacked together.
-    """
-
-    recorded: RecordedMessages
-    truth: Cells
-    occupancy: IntArray
-    counts: Counts
-    asked: Sequence[int]
-    counted: Sequence[int]
-    values: FloatArray | None = None
-    time_s: float = 0.0
-    noise: IntArray | None = None
-    campaign: str = ""
-    number_in_campaign: int = 0
-
-    @property
-    def number(self) -> int:
-        """The query's number, from 1."""
-        return self.recorded.query
-
-    @property
-    def all_counted(self) -> bool:
-        """Whether every device asked was counted in every round."""
-        return list(self.asked) == list(self.counted)
-
-    def among(self, places: IntArray) -> "QueryRecord":
-        """Return the record with only the recorded devices at these positions; sums stay those of all devices."""
-        return replace(self, recorded=self.recorded.among(places), truth=self.truth[places])
-
-    def placed(self, campaign: str, number: int) -> "QueryRecord":
-        """Return the record with its campaign, and with another number."""
-        recorded = replace(self.recorded, query=number)
-        return replace(self, recorded=recorded, campaign=campaign, number_in_campaign=self.number)
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,7 +205,7 @@ def places_of(devices: IntArray, among: Sequence[int] | IntArray) -> IntArray:
 
 
 def record_campaigns(
-    queries: Sequence[Query], campaigns: Sequence[Campaign], *, outside: int, fleet: IntArray
+    queries: Sequence[Query], campaigns: Sequence[Campaign], *, fleet: IntArray
 ) -> dict[tuple[str, str], CampaignRecord]:
     """Return the records of closed queries that attacks need, by campaign and mechanism.
 
@@ -274,8 +215,6 @@ def record_campaigns(
         Closed queries; those of speeds are left out, and those for which no vehicle's reports were kept.
     campaigns
         The campaigns of the run.
-    outside
-        Number of devices asked that are not vehicles and are in no cell: none of them is a target.
     fleet
         The numbers of all vehicles in random order.
     """
@@ -284,22 +223,12 @@ def record_campaigns(
         (campaign, name): CampaignRecord(
             named[campaign].deployment,
             named[campaign].mechanisms[name],
-            tuple(_record(query, answer, outside) for query, answer in answered if name in query.recorded),
+            tuple(query.recorded[name] for query, _ in answered if name in query.recorded),
             *_replaced(named[campaign], name),
             fleet=fleet,
         )
         for (campaign, name), answered in answers_of_devices(queries).items()
     }
-
-
-def _record(query: Query, answer: Answer, outside: int) -> QueryRecord:
-    reports, occupancy = query.recorded[answer.mechanism], query.truth.copy()
-    occupancy[0] -= outside
-    values = getattr(answer.estimate, "count", None)
-    counts, time_s = reports.counts, query.time_s
-    return QueryRecord(
-        reports.recorded, reports.truth, occupancy, counts, answer.asked, answer.counted, values, time_s, reports.noise
-    )
 
 
 def _replaced(campaign: Campaign, name: str) -> tuple[int | None, str]:

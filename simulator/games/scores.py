@@ -11,8 +11,8 @@ import pandas as pd
 from mechanisms.privacy.audit import clopper_pearson, epsilon_lower_bound
 from simulator.arrays import FloatArray, IntArray
 from simulator.attacks.guesses import Prior
-from simulator.games.records import QueryRecord
 from simulator.results.schema import TABLES
+from simulator.sensing.query import QueryRecord
 
 TAIL = 0.025
 """Probability at each end of a 95 % interval."""

@@ -10,8 +10,9 @@ from simulator.aggregation.transcript import VEHICLES, HandleKind
 from simulator.arrays import IntArray, Mask
 from simulator.attacks.guesses import Prior
 from simulator.attacks.observation import Observation, OwnReports, read_round
-from simulator.games.records import CampaignRecord, QueryRecord, StoredTranscripts, places_of
+from simulator.games.records import CampaignRecord, StoredTranscripts, places_of
 from simulator.games.scores import Score
+from simulator.sensing.query import QueryRecord
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ import numpy as np
 from scipy.stats import binom
 
 from mechanisms.conformance.findings import CheckResult, ConformanceReport, Findings
-from mechanisms.inference.bayes_success import guess_success
+from mechanisms.inference.likelihood import guess_success
 from mechanisms.inference.report_law import NoLikelihoodError
 from mechanisms.local import KRandomizedResponse, LocalMechanism, NoPrivacy, NotEstimableError, SamplingPrivacy
 from simulator.aggregation.deployment import Deployment
@@ -34,9 +34,10 @@ from simulator.arrays import FloatArray
 from simulator.attacks.guesses import CellAttack, Guesses, Prior, broken_answers
 from simulator.attacks.observation import Observation
 from simulator.games.guesses import score_cells
-from simulator.games.records import CampaignRecord, QueryRecord, StoredTranscripts
+from simulator.games.records import CampaignRecord, StoredTranscripts
 from simulator.games.world import Member, Observer
 from simulator.plug_in_checks.kit import global_random_states
+from simulator.sensing.query import QueryRecord
 from simulator.streams import Streams
 
 CHECKS = (

@@ -9,9 +9,8 @@ import numpy as np
 from mechanisms.local import AdaptiveBudget, Estimate, LocalMechanism, PublicationUnits, estimate_dissimilarity
 from simulator.aggregation.rounds import RoundAccount
 from simulator.arrays import Cells, FloatArray, IntArray
-from simulator.sensing.divided_survey import DividedSurvey
-from simulator.sensing.query import QueriedDevices, Respondents
-from simulator.sensing.survey import Survey
+from simulator.sensing.query import Respondents
+from simulator.sensing.survey import DividedSurvey, Survey
 
 NOT_ASKED = RoundAccount(asked=0, answered=0, counted=0)
 MakeSurvey = Callable[[LocalMechanism, str], Survey | DividedSurvey]
@@ -100,7 +99,7 @@ class AdaptiveSurvey:
 
     history: BudgetHistory
     vehicles: IntArray
-    asked: QueriedDevices
+    asked: Respondents
     make: MakeSurvey
     rng: np.random.Generator
     paired: bool = field(default=False, init=False)
@@ -190,5 +189,5 @@ class AdaptiveSurvey:
         error: FloatArray = np.hypot(release.std_error, truth - release.truth)
         return error
 
-    def recorded(self) -> None:
+    def recorded(self, occupancy: IntArray, time_s: float) -> None:
         """Return None: no attack on such a campaign is supported, so no device's reports are recorded."""

@@ -16,20 +16,18 @@ from simulator.arrays import Cells, IntArray, Mask
 from simulator.files.messages import Note, release_parameters
 from simulator.sensing.adaptive_survey import AdaptiveSurvey, BudgetHistory
 from simulator.sensing.channel import Channel, Transmission
-from simulator.sensing.divided_survey import DividedSurvey
 from simulator.sensing.query import (
     Answer,
     Memories,
     Occupancy,
-    QueriedDevices,
     QueriedPopulation,
     Query,
     Respondents,
     Schedule,
+    Targets,
 )
-from simulator.sensing.report_recorder import Targets
 from simulator.sensing.speed_survey import SPEED_NBYTES, SpeedQuestion, survey_speeds
-from simulator.sensing.survey import Draws, Survey
+from simulator.sensing.survey import DividedSurvey, Draws, Survey
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock, after_traffic
@@ -224,11 +222,11 @@ class CampaignProcess:
             totals = context.engine.totals()
             eligible = context.engine.places().within(context.population.answering)
             vehicles = self._participants(eligible)
-            asked = QueriedDevices(len(vehicles), context.population.outside)
+            asked = Respondents.everyone(len(vehicles), context.population.outside)
         with context.stopwatch.phase("protocol"):
             targets = self._select_targets(vehicles, number)
             surveys = {name: self._survey(name, vehicles, asked, number, targets) for name in campaign.mechanisms}
-        present = Respondents(np.ones(asked.vehicles, dtype=bool), asked.outside)
+        present = asked
         minlength = max(m.cells for m in campaign.mechanisms.values()) + 1
         truth = np.zeros(0, dtype=np.int32)
         rng = context.streams.of("churn", campaign.name, number)
@@ -256,22 +254,23 @@ class CampaignProcess:
         with context.stopwatch.phase("protocol"):
             closed = {name: survey.close() for name, survey in surveys.items()}
         with context.stopwatch.phase("scoring"):
-            counts = np.bincount(truth, minlength=minlength).astype(np.int64)
+            of_vehicles = np.bincount(truth, minlength=minlength).astype(np.int64)
+            counts = of_vehicles.copy()
             counts[0] += asked.outside
-            published, recorded = campaign.publications, {name: survey.recorded() for name, survey in surveys.items()}
+            recorded = {name: survey.recorded(of_vehicles, truth_s) for name, survey in surveys.items()}
             answers = [
                 Answer(
                     name,
                     estimate,
                     surveys[name].std_error(counts),
                     rounds,
-                    name in published,
+                    name in campaign.publications,
                     surveys[name].paired,
                     campaign.deployment.sums_reports,
                 )
                 for name, (estimate, rounds) in closed.items()
             ]
-            kept = {name: reports for name, reports in recorded.items() if reports is not None}
+            kept = {name: record for name, record in recorded.items() if record is not None}
             query = Query(campaign.name, number, start_s, truth_s, counts, occupancy, totals, answers, recorded=kept)
         if campaign.deployment.delay_s:
             env.process(self._publish_late(env, query))
@@ -322,7 +321,7 @@ class CampaignProcess:
         return np.flatnonzero(self.context.population.takes_part[: len(eligible)] & eligible)
 
     def _survey(
-        self, name: str, vehicles: IntArray, asked: QueriedDevices, number: int, targets: Targets | None
+        self, name: str, vehicles: IntArray, asked: Respondents, number: int, targets: Targets | None
     ) -> Survey | DividedSurvey | AdaptiveSurvey:
         campaign, streams = self.campaign, self.context.streams
         if name not in campaign.adaptive:
@@ -344,7 +343,7 @@ class CampaignProcess:
         mechanism: LocalMechanism,
         name: str,
         vehicles: IntArray,
-        asked: QueriedDevices,
+        asked: Respondents,
         number: int,
         *question: str,
         targets: Targets | None = None,

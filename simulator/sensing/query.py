@@ -1,17 +1,17 @@
-"""Query: the devices that are asked, what they keep between queries, when they are asked, and the answers."""
+"""Query: who is asked, what devices keep between queries, when they are asked, answers, and records of reports."""
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
 import numpy as np
 
-from mechanisms.local import Estimate, LocalMechanism, NoMemory
+from mechanisms.local import Counts, Estimate, LocalMechanism, NoMemory
 from mechanisms.refinement import RefinedEstimate
 from simulator.aggregation.publication import CellValues
 from simulator.aggregation.rounds import RoundAccount
+from simulator.aggregation.transcript import RecordedMessages
 from simulator.arrays import Cells, FloatArray, IntArray, Mask
-from simulator.sensing.report_recorder import RecordedReports
 from simulator.streams import Streams
 from simulator.traffic.engine import State, Totals
 
@@ -20,37 +20,16 @@ Answers = Literal["auto", "reports", "counts"]
 vehicles one by one and devices outside through `sample_counts`."""
 
 
-@dataclass(frozen=True)
-class QueriedDevices:
-    """The devices of one query, fixed at round one's moment.
-
-    Attributes
-    ----------
-    vehicles
-        The number of vehicles asked.
-    outside
-        The number of further devices asked that are in no cell (the papers' No population).
-    """
-
-    vehicles: int
-    outside: int
-
-    @property
-    def devices(self) -> int:
-        """All devices asked."""
-        return self.vehicles + self.outside
-
-
 @dataclass(frozen=True, eq=False)
 class Respondents:
-    """The devices still present to answer at a moment.
+    """The devices of one query that are present at a moment; at its first moment, all that are asked.
 
     Attributes
     ----------
     vehicles
-        (vehicles,) bool: whether each vehicle is present.
+        (vehicles,) bool: whether each vehicle asked is present.
     outside
-        The number of outside devices present; always the first ones.
+        The number of further devices present that are in no cell (the papers' No population); always the first ones.
     """
 
     vehicles: Mask
@@ -58,8 +37,13 @@ class Respondents:
 
     @property
     def devices(self) -> int:
-        """All devices that answer."""
+        """All devices present."""
         return int(np.count_nonzero(self.vehicles)) + self.outside
+
+    @classmethod
+    def everyone(cls, vehicles: int, outside: int) -> Self:
+        """Return all devices asked: this number of vehicles, and of devices in no cell."""
+        return cls(np.ones(vehicles, dtype=bool), outside)
 
 
 @dataclass(frozen=True)
@@ -161,6 +145,94 @@ class Memories:
 
 
 @dataclass(frozen=True, eq=False)
+class Targets:
+    """The vehicles whose reports of a query are recorded: the targets of attacks, and corrupted vehicles.
+
+    Vehicles have a random order, the same in every query and for every mechanism. Targets are the first in this order
+    among the vehicles asked; corrupted vehicles are the last of the whole fleet. All vehicles are equally likely to be
+    a target, and equally likely to be corrupted.
+
+    Attributes
+    ----------
+    query
+        The number of the query, from 1.
+    vehicles
+        (vehicles,) int64: the numbers of the vehicles asked, in the order in which they are asked.
+    rank
+        (vehicles,) int64: their ranks in the random order of the fleet, from 0.
+    most
+        The largest number of targets that are recorded.
+    corrupted_from
+        Vehicles of this rank and above are corrupted and are recorded too.
+    """
+
+    query: int
+    vehicles: IntArray
+    rank: IntArray
+    most: int
+    corrupted_from: int
+
+
+@dataclass(frozen=True, eq=False)
+class QueryRecord:
+    """One query of one mechanism: the reports and cells of some recorded vehicles, and the sums over all devices.
+
+    Parameters
+    ----------
+    recorded
+        Messages that the recorded vehicles sent.
+    truth
+        (n,) int32, their cells at the moment of truth, 0 outside.
+    occupancy
+        (cells + 1,) int64, number of all vehicles asked by cell at that moment, the recorded ones included.
+    counts
+        (rounds, *tally_shape) int64, the servers' counts over all devices.
+    asked, counted
+        Devices asked and reports counted, by round.
+    values
+        (cells,) float64, the published estimates, of the release if there is one, else of the mechanism; None if
+        the answer does not estimate every cell.
+    time_s
+        The moment of truth, seconds.
+    noise
+        (servers, cells) int64, what each server added to the counts that it published; None if none did.
+    campaign, number_in_campaign
+        The query's campaign, and its number there; `number` differs from it if several campaigns are attacked together.
+    """
+
+    recorded: RecordedMessages
+    truth: Cells
+    occupancy: IntArray
+    counts: Counts
+    asked: Sequence[int]
+    counted: Sequence[int]
+    values: FloatArray | None = None
+    time_s: float = 0.0
+    noise: IntArray | None = None
+    campaign: str = ""
+    number_in_campaign: int = 0
+
+    @property
+    def number(self) -> int:
+        """The query's number, from 1."""
+        return self.recorded.query
+
+    @property
+    def all_counted(self) -> bool:
+        """Whether every device asked was counted in every round."""
+        return list(self.asked) == list(self.counted)
+
+    def among(self, places: IntArray) -> "QueryRecord":
+        """Return the record with only the recorded devices at these positions; sums stay those of all devices."""
+        return replace(self, recorded=self.recorded.among(places), truth=self.truth[places])
+
+    def placed(self, campaign: str, number: int) -> "QueryRecord":
+        """Return the record with its campaign, and with another number."""
+        recorded = replace(self.recorded, query=number)
+        return replace(self, recorded=recorded, campaign=campaign, number_in_campaign=self.number)
+
+
+@dataclass(frozen=True, eq=False)
 class Answer:
     """The answer of one mechanism to one query."""
 
@@ -250,7 +322,7 @@ class Query:
     statistic
         What is estimated: "count", or "mean_speed" or "median_speed" in m/s, whose answers contain their own truth.
     recorded
-        The recorded reports of some devices, by mechanism; for transcripts.
+        The records of the reports of some devices, by mechanism; for transcripts.
     """
 
     campaign: str
@@ -262,7 +334,7 @@ class Query:
     totals: Totals
     answers: list[Answer]
     statistic: str = "count"
-    recorded: Mapping[str, RecordedReports] = field(default_factory=dict)
+    recorded: Mapping[str, QueryRecord] = field(default_factory=dict)
 
 
 def answers_of_devices(queries: Iterable[Query]) -> dict[tuple[str, str], list[tuple[Query, Answer]]]:

@@ -1,4 +1,7 @@
-"""Survey: one mechanism in one query, from coins to estimate, with devices simulated one by one or by counts.
+"""Surveys: one mechanism in one query, from coins to estimate, with devices simulated one by one or by counts.
+
+A `Survey` has one arrangement of servers; a `DividedSurvey` has a survey for each of several servers, among which
+devices are divided.
 
 Devices simulated by counts are grouped by the rounds in which they were present and by the reports that were delivered;
 the sums of each group are drawn at once.
@@ -6,18 +9,20 @@ the sums of each group are drawn at once.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from mechanisms.local import Counts, Estimate, LocalMechanism
+from simulator.aggregation.combining import Combining, ServerTally, joined_reports
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.publication import Publication
 from simulator.aggregation.rounds import RoundAccount, ServerAccounts
+from simulator.aggregation.transcript import NETWORK, RecordedMessages
 from simulator.arrays import Cells, FloatArray, IntArray, Mask
 from simulator.sensing.channel import Channel, Deliveries, DeliveryStatus, Flight, Transmission
-from simulator.sensing.query import Answers, QueriedDevices, Respondents
-from simulator.sensing.report_recorder import RecordedReports, Recorder, Targets
+from simulator.sensing.query import Answers, QueryRecord, Respondents, Targets
 
 
 @dataclass(eq=False)
@@ -33,8 +38,9 @@ class AskedRound:
     servers
         The messages that each server received.
     agreed
-        The transmission with those messages first that the servers of the devices simulated one by one count; None
-        where they count all of a report's messages, or there are no such devices.
+        The transmission with those messages first that the servers count. Where that is not all of a report's messages,
+        it is known when the reports of devices simulated one by one have been received; else None until the query is
+        closed.
     arrivals_s
         When the reports of these devices arrived, ascending, seconds; empty if that is not kept.
     late, lost
@@ -69,87 +75,6 @@ class DeliveryPattern:
     was_down: bool | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class DeliveryPatterns:
-    """Divides devices that are not simulated one by one into groups by the delivery of their reports.
-
-    Coins are independent of the channel, so devices with the same pattern form one group, whose sums are one draw from
-    the mechanism's distribution given the group's true counts.
-
-    Parameters
-    ----------
-    channel
-        The channel that delivers messages.
-    rounds
-        The rounds, whose accounts are updated with the messages that each server received, and with late and lost
-        reports.
-    transmissions
-        The sending of reports, by round; its route begins with the messages that must arrive.
-    rng
-        The channel's generator.
-    """
-
-    channel: Channel
-    rounds: Sequence[AskedRound]
-    transmissions: Sequence[Transmission]
-    rng: np.random.Generator
-
-    def divide(self, counts: IntArray, *, rounds_present: int) -> list[DeliveryPattern]:
-        """Return the groups of the devices that answered the first `rounds_present` rounds and then left.
-
-        Parameters
-        ----------
-        counts
-            (cells + 1,) int64, by true cell.
-        rounds_present
-            The number of rounds answered, from 1.
-        """
-        groups = [DeliveryPattern(counts, np.zeros(len(self.rounds), dtype=bool))]
-        for row in range(rounds_present):
-            groups = [part for group in groups for part in self._split(group, row)]
-        return groups
-
-    def _split(self, group: DeliveryPattern, row: int) -> Iterator[DeliveryPattern]:
-        """Yield the parts of a group by the delivery of their report of a round, and account for every message.
-
-        Messages are drawn one after another; after each that must arrive, a report is in time, late or lost.
-        """
-        asked, transmission = self.rounds[row], self.transmissions[row]
-        with_it = group.received.copy()
-        with_it[row] = True
-        in_time, late, lost, down = group.counts, *np.zeros((3, len(group.counts)), dtype=np.int64)
-        for message, path in enumerate(transmission.route):
-            law = self.channel.probabilities(transmission, message, was_down=group.was_down)
-            if law.in_time == 1.0:
-                asked.servers.add_message(path, in_time=int((in_time + late + lost).sum()))
-                continue
-            ends = [self.rng.multinomial(state, law.shares).T for state in (in_time, late, lost)]
-            total = sum(end.sum(axis=1) for end in ends)
-            if message == 0 and self.channel.burst_s:  # the link is down for all of the report's messages
-                down = ends[0][2]
-                ends[0] = np.where(np.arange(len(ends[0]))[:, np.newaxis] == 2, 0, ends[0])
-            asked.servers.add_message(
-                path, in_time=int(total[0]), late=int(total[1]), link_down=int(total[2]), server_down=total[3:]
-            )
-            if path not in transmission.counted:
-                continue
-            in_time, late, lost = (
-                ends[0][0],
-                ends[0][1] + ends[1][:2].sum(axis=0),
-                ends[0][2:].sum(axis=0) + ends[1][2:].sum(axis=0) + lost,
-            )
-        if down.any():
-            for path in transmission.route[1:]:
-                asked.servers.add_message(path, link_down=int(down.sum()))
-        asked.late += int(late.sum())
-        asked.lost += int(lost.sum() + down.sum())
-        for counts, received in ((in_time, with_it), (late + lost, group.received)):
-            if counts.any():
-                yield DeliveryPattern(counts, received, was_down=False)
-        if down.any():
-            yield DeliveryPattern(down, group.received, was_down=True)
-
-
 def count_by_rounds_present(
     truth: Cells | None, presents: Sequence[Respondents], *, outside: bool, cells: int
 ) -> Iterator[tuple[int, IntArray]]:
@@ -178,6 +103,81 @@ def count_by_rounds_present(
         counts[0] += crowd[last - 1] - crowd[last]
         if counts.any():
             yield last, counts
+
+
+class Recorder:
+    """Records reports of one mechanism, round by round.
+
+    Reports of different batches cannot be concatenated, so only reports of one batch are recorded: that of the first
+    target.
+
+    Parameters
+    ----------
+    targets
+        The vehicles whose reports are recorded, at least one.
+    batches
+        The slices of the devices that answer together, vehicles first.
+    rng
+        Draws pseudonyms and connections.
+    """
+
+    def __init__(self, targets: Targets, batches: Sequence[slice], *, rng: np.random.Generator) -> None:
+        self._targets, self._rng = targets, rng
+        self._reports: list[Any] = []
+        self._in_time: list[Mask] = []
+        self._arrived_s: list[dict[str, FloatArray]] = []
+        first = int(np.argmin(targets.rank))
+        self._batch = next(number for number, batch in enumerate(batches) if batch.start <= first < batch.stop)
+        self._start: int = batches[self._batch].start
+        rank = targets.rank[batches[self._batch]]
+        kept = rank >= targets.corrupted_from
+        kept[np.argsort(rank)[: targets.most]] = True
+        self._places = np.flatnonzero(kept)
+
+    def keep(
+        self, batch: int, reports: Any, in_time: Mask, deliveries: Deliveries, devices: slice, *, sent_s: float
+    ) -> None:
+        """Record the target reports of the next round from the reports of a batch.
+
+        Parameters
+        ----------
+        batch
+            The number of the batch.
+        reports
+            (batch,) reports.
+        in_time
+            (batch,) bool: answered, and received in time by every server that must receive it.
+        deliveries, devices
+            The delivery outcomes of the reports of all devices that answered, and the slice of devices in this batch.
+        sent_s
+            The time at which the reports were sent, seconds.
+        """
+        if batch != self._batch:
+            return
+        places = self._places + devices.start
+        self._reports.append(reports[self._places])
+        self._in_time.append(in_time[self._places])
+        arrived_s = {party: times[places] for party, times in deliveries.arrived_s.items()}
+        arrived_s[NETWORK] = np.where(deliveries.left[places], sent_s, np.inf)
+        self._arrived_s.append(arrived_s)
+
+    @property
+    def places(self) -> IntArray:
+        """(n,) int64: indices of the recorded vehicles among those asked, ascending."""
+        return self._start + self._places
+
+    def recorded(self) -> RecordedMessages:
+        """Return the messages sent and which arrived, after every round was asked."""
+        never = np.full(len(self._places), np.inf)
+        parties = dict.fromkeys(party for arrived_s in self._arrived_s for party in arrived_s)
+        return RecordedMessages.draw(
+            self._targets.query,
+            self._targets.vehicles[self.places],
+            self._reports,
+            np.stack(self._in_time),
+            {party: np.stack([arrived_s.get(party, never) for arrived_s in self._arrived_s]) for party in parties},
+            rng=self._rng,
+        )
 
 
 class Draws(NamedTuple):
@@ -235,7 +235,7 @@ class Survey:
     """
 
     mechanism: LocalMechanism
-    asked: QueriedDevices
+    asked: Respondents
     answers: Answers
     channel: Channel
     deadline_s: float
@@ -248,7 +248,7 @@ class Survey:
     def __post_init__(self) -> None:
         """Toss the coins of a mechanism of several rounds."""
         mechanism, asked, answers = self.mechanism, self.asked, self.answers
-        self._reporting_vehicles = 0 if answers == "counts" else asked.vehicles
+        self._reporting_vehicles = 0 if answers == "counts" else len(asked.vehicles)
         self._reporting_outside = asked.outside if answers == "reports" else 0
         self._reporting = self._reporting_vehicles + self._reporting_outside
         self._batches = [
@@ -262,7 +262,7 @@ class Survey:
         # With one round, the coins of each batch are tossed as it answers, which bounds the memory in use; with more
         # rounds, they must be kept from the first round to the last.
         self._tossed = [self._toss(batch) for batch in self._batches] if mechanism.rounds > 1 else []
-        self._truth = np.zeros(asked.vehicles, dtype=np.int32)
+        self._truth = np.zeros(len(asked.vehicles), dtype=np.int32)
         self._down: Mask | None = None
         self._rounds: list[AskedRound] = []
 
@@ -370,7 +370,8 @@ class Survey:
                 duplicate_nbytes=sum(n * cost.bytes_to.get(party, cost.bytes_up) for party, n in copies.items()),
                 servers=servers,
             )
-        return self._publish(), self._server.accounts
+        self._estimate = self._publish()
+        return self._estimate, self._server.accounts
 
     def _publish(self) -> Estimate:
         server = self._server
@@ -407,20 +408,33 @@ class Survey:
         """Whether only devices whose reports were received in every round are counted."""
         return self._server.paired
 
-    def recorded(self) -> RecordedReports | None:
-        """Return the recorded devices' messages, their cells and the servers' counts; None if none is recorded."""
+    def recorded(self, occupancy: IntArray, time_s: float) -> QueryRecord | None:
+        """Return the record of the recorded devices, None if none is; call it after `close`.
+
+        Parameters
+        ----------
+        occupancy
+            (cells + 1,) int64, number of all vehicles asked by cell at the moment of truth.
+        time_s
+            The moment of truth, seconds.
+        """
         if self._recorder is None:
             return None
-        truth = self._truth[self._recorder.places]
-        return RecordedReports(self._recorder.recorded(), truth, self._server.counts, self._server.added)
+        server, truth = self._server, self._truth[self._recorder.places]
+        counts, values, noise = server.counts, self._estimate.count, server.added
+        sent = self._recorder.recorded()
+        return QueryRecord(sent, truth, occupancy, counts, server.asked, server.counted, values, time_s, noise)
 
     def _answer_by_counts(self) -> None:
-        """Draw the sums of devices that are not simulated one by one; exact where `sample_counts` is."""
-        transmissions = [asked.agreed or self._likely(asked.transmission) for asked in self._rounds]
-        for round_, (asked, agreed) in enumerate(zip(self._rounds, transmissions, strict=True), start=1):
-            asked.servers.use(agreed.counted)
-            self._server.sums.use(round_, [asked.transmission.route.index(path) for path in agreed.counted])
-        patterns = DeliveryPatterns(self.channel, self._rounds, transmissions, rng=self.draws.channel)
+        """Draw the sums of devices that are not simulated one by one; exact where `sample_counts` is.
+
+        Coins are independent of the channel, so devices whose reports had the same delivery form one group, whose sums
+        are one draw from the mechanism's distribution given the group's true counts.
+        """
+        for round_, asked in enumerate(self._rounds, start=1):
+            asked.agreed = asked.agreed or self._likely(asked.transmission)
+            asked.servers.use(asked.agreed.counted)
+            self._server.sums.use(round_, [asked.transmission.route.index(path) for path in asked.agreed.counted])
         groups = count_by_rounds_present(
             self._truth if self.answers == "counts" else None,
             [asked.present for asked in self._rounds],
@@ -428,13 +442,217 @@ class Survey:
             cells=self.mechanism.cells,
         )
         for last, counts in groups:
-            for group in patterns.divide(counts, rounds_present=last):
+            patterns = [DeliveryPattern(counts, np.zeros(len(self._rounds), dtype=bool))]
+            for row in range(last):
+                patterns = [part for pattern in patterns for part in self._split(pattern, row)]
+            for group in patterns:
                 if group.received.any():
                     sums = self.mechanism.sample_counts(group.counts, rng=self.draws.coins)
                     self._server.receive_group(sums, group.received, devices=int(group.counts.sum()))
+
+    def _split(self, group: DeliveryPattern, row: int) -> Iterator[DeliveryPattern]:
+        """Yield the parts of a group by the delivery of their report of a round, and account for every message.
+
+        Messages are drawn one after another; after each that must arrive, a report is in time, late or lost.
+        """
+        asked = self._rounds[row]
+        transmission = asked.agreed or asked.transmission
+        with_it = group.received.copy()
+        with_it[row] = True
+        in_time, late, lost, down = group.counts, *np.zeros((3, len(group.counts)), dtype=np.int64)
+        for message, path in enumerate(transmission.route):
+            law = self.channel.probabilities(transmission, message, was_down=group.was_down)
+            if law.in_time == 1.0:
+                asked.servers.add_message(path, in_time=int((in_time + late + lost).sum()))
+                continue
+            ends = [self.draws.channel.multinomial(state, law.shares).T for state in (in_time, late, lost)]
+            total = sum(end.sum(axis=1) for end in ends)
+            if message == 0 and self.channel.burst_s:  # the link is down for all of the report's messages
+                down = ends[0][2]
+                ends[0] = np.where(np.arange(len(ends[0]))[:, np.newaxis] == 2, 0, ends[0])
+            asked.servers.add_message(
+                path, in_time=int(total[0]), late=int(total[1]), link_down=int(total[2]), server_down=total[3:]
+            )
+            if path not in transmission.counted:
+                continue
+            in_time, late, lost = (
+                ends[0][0],
+                ends[0][1] + ends[1][:2].sum(axis=0),
+                ends[0][2:].sum(axis=0) + ends[1][2:].sum(axis=0) + lost,
+            )
+        if down.any():
+            for path in transmission.route[1:]:
+                asked.servers.add_message(path, link_down=int(down.sum()))
+        asked.late += int(late.sum())
+        asked.lost += int(lost.sum() + down.sum())
+        for counts, received in ((in_time, with_it), (late + lost, group.received)):
+            if counts.any():
+                yield DeliveryPattern(counts, received, was_down=False)
+        if down.any():
+            yield DeliveryPattern(down, group.received, was_down=True)
 
     def _likely(self, transmission: Transmission) -> Transmission:
         """Return a transmission whose route begins with the messages that are most likely to arrive in time."""
         # Each as the only message of a report: where losses come in bursts, later ones assume that the link is up.
         alone = (replace(transmission, route=(path,)) for path in transmission.route)
         return transmission.agreed([self.channel.probabilities(message).in_time for message in alone])
+
+
+CHUNK = 1 << 20
+"""Devices outside every cell that are assigned at once."""
+
+
+class DividedSurvey:
+    """Asks the rounds of one mechanism in one query; it has the methods of `Survey`.
+
+    Each server has a `Survey` of its own, with the devices assigned to it, and generators of its own. Devices are
+    assigned when the survey begins; or, where the aggregator assigns them by their cells, at the first question, before
+    their coins are tossed. The coins of devices are independent in either case.
+
+    Parameters
+    ----------
+    mechanism
+        The mechanism that the devices run.
+    asked
+        The devices asked.
+    deployment
+        The deployment that divides them.
+    make
+        Makes the survey of one server from its number, its devices, its part of the memory and its targets.
+    rng
+        Generator of the assignment.
+    targets
+        The vehicles whose reports are recorded.
+    """
+
+    paired = False
+
+    def __init__(
+        self,
+        mechanism: LocalMechanism,
+        *,
+        asked: Respondents,
+        deployment: Combining,
+        make: Callable[..., Survey],
+        rng: np.random.Generator,
+        targets: Targets | None,
+    ) -> None:
+        self.mechanism, self.asked, self.deployment = mechanism, asked, deployment
+        self.paired = deployment.paired
+        self._make, self._rng, self._targets = make, rng, targets
+        self._surveys: list[Survey] = []
+        self._vehicles: list[IntArray] = []
+        self._outside = np.zeros(0, dtype=np.int64)
+        self._present_outside = asked.outside
+        self._truth = np.zeros(len(asked.vehicles), dtype=np.int32)
+        if not deployment.locates:
+            self._divide(self._truth)
+
+    def _divide(self, cells: Cells) -> None:
+        assign = partial(self.deployment.assign, mechanism=self.mechanism, rng=self._rng)
+        servers, of = self.deployment.own.servers, assign(cells)
+        self._outside = np.zeros(servers, dtype=np.int64)
+        for start in range(0, self.asked.outside, CHUNK):
+            none = np.zeros(min(CHUNK, self.asked.outside - start), dtype=np.int32)
+            self._outside += np.bincount(assign(none) - 1, minlength=servers)
+        self._present_outside = self.asked.outside
+        first = np.cumsum(self._outside) - self._outside
+        for number in range(1, servers + 1):
+            vehicles, outside = np.flatnonzero(of == number), int(self._outside[number - 1])
+            self._vehicles.append(vehicles)
+            devices = np.concatenate([vehicles, len(self.asked.vehicles) + first[number - 1] + np.arange(outside)])
+            survey = self._make(
+                number,
+                asked=Respondents.everyone(len(vehicles), outside),
+                deployment=self.deployment.server(number, self.mechanism),
+                devices=devices,
+                targets=self._targets_among(vehicles),
+            )
+            self._surveys.append(survey)
+
+    def _targets_among(self, vehicles: IntArray) -> Targets | None:
+        """Return the targets of the query that are among some of its vehicles, None if there are none."""
+        whole = self._targets
+        if whole is None or not len(vehicles):
+            return None
+        rank = whole.rank[vehicles]
+        limit = np.partition(whole.rank, whole.most - 1)[whole.most - 1] if whole.most < len(whole.rank) else np.inf
+        most = int(np.count_nonzero(rank <= limit))
+        if not most and not (rank >= whole.corrupted_from).any():
+            return None
+        return Targets(whole.query, whole.vehicles[vehicles], rank, most, whole.corrupted_from)
+
+    def ask(self, round_: int, *, moment: int, at_s: float, truth: Cells, present: Respondents) -> None:
+        """Ask a round; parameters as of `Survey.ask`."""
+        if not self._surveys:
+            self._divide(truth)
+        if round_ == self.mechanism.truth_round:
+            self._truth = truth
+        outside = self._remaining(present.outside)
+        for survey, vehicles, crowd in zip(self._surveys, self._vehicles, outside.tolist(), strict=True):
+            here = Respondents(present.vehicles[vehicles], crowd)
+            survey.ask(round_, moment=moment, at_s=at_s, truth=truth[vehicles], present=here)
+
+    def _remaining(self, outside: int) -> IntArray:
+        """Return how many of the devices outside every cell are still present, by server."""
+        if outside < self._present_outside:
+            self._outside = self._rng.multivariate_hypergeometric(self._outside, outside, method="marginals")
+            self._present_outside = outside
+        return self._outside
+
+    def close(self) -> tuple[Estimate, list[RoundAccount]]:
+        """Close every server's rounds and combine their sums; returns as `Survey.close`."""
+        closed = [survey.close() for survey in self._surveys]
+        tallies = [
+            ServerTally(
+                number,
+                self.mechanism,
+                survey.counts,
+                tuple(account.counted for account in accounts),
+                tuple(account.asked for account in accounts),
+                self.asked.devices,
+                survey.arrivals_s,
+            )
+            for number, (survey, (_, accounts)) in enumerate(zip(self._surveys, closed, strict=True), start=1)
+        ]
+        rounds = zip(*(accounts for _, accounts in closed), strict=True)
+        self._accounts = [RoundAccount.added(parts) for parts in rounds]
+        self._estimate = self.deployment.combine(tallies, self.mechanism)
+        return self._estimate, self._accounts
+
+    def std_error(self, true_counts: IntArray) -> FloatArray:
+        """Return the theoretical standard error that the aggregator states, (cells,); NaN if it states none."""
+        errors = []
+        for vehicles, survey in zip(self._vehicles, self._surveys, strict=True):
+            truth = np.bincount(self._truth[vehicles], minlength=len(true_counts))
+            truth[0] += survey.asked.outside
+            errors.append(survey.std_error(truth))
+        return self.deployment.stated_error(np.stack(errors), self.mechanism)
+
+    def recorded(self, occupancy: IntArray, time_s: float) -> QueryRecord | None:
+        """Return the record of all servers' recorded devices, with the sum of the servers' counts, as `Survey` does."""
+        parts = [part for survey in self._surveys if (part := survey.recorded(occupancy, time_s)) is not None]
+        if not parts:
+            return None
+        messages = [part.recorded for part in parts]
+        parties = self.deployment.parties(self.mechanism)
+        joined = RecordedMessages(
+            messages[0].query,
+            np.concatenate([sent.devices for sent in messages]),
+            [joined_reports(reports) for reports in zip(*(sent.reports for sent in messages), strict=True)],
+            np.concatenate([sent.in_time for sent in messages], axis=1),
+            {party: np.concatenate([_arrivals(sent, party) for sent in messages], axis=1) for party in parties},
+            np.concatenate([sent.pseudonyms for sent in messages]),
+            np.concatenate([sent.connections for sent in messages], axis=1),
+        )
+        order = np.argsort(joined.devices)
+        counts = np.sum([survey.counts for survey in self._surveys], axis=0)
+        truth = np.concatenate([part.truth for part in parts])[order]
+        asked, counted = ([getattr(account, name) for account in self._accounts] for name in ("asked", "counted"))
+        values = self._estimate.count
+        return QueryRecord(joined.among(order), truth, occupancy, counts, asked, counted, values, time_s)
+
+
+def _arrivals(messages: RecordedMessages, party: str) -> Any:
+    """Return when messages arrived at a party, infinite if they were not sent to it."""
+    return messages.arrived_s.get(party, np.full(messages.in_time.shape, np.inf))

@@ -11,9 +11,10 @@ from simulator.aggregation.transcript import RecordedMessages
 from simulator.experiment.build.attacks import build_attack, games_of
 from simulator.files.messages import texts_of
 from simulator.games.games import play_attacks
-from simulator.games.records import CampaignRecord, QueryRecord, StoredTranscripts
+from simulator.games.records import CampaignRecord, StoredTranscripts
 from simulator.games.world import Member, Observer
 from simulator.results.schema import TABLES
+from simulator.sensing.query import QueryRecord
 from simulator.streams import Streams
 
 FAMILY = 1e-6

@@ -10,8 +10,8 @@ import pytest
 from mechanisms.inference.report_law import NoLikelihoodError
 from simulator.attacks.guesses import Guesses
 from simulator.attacks.reconstruction import ROUND_ATTACKS, RoundAttack
-from simulator.games.records import QueryRecord
 from simulator.plug_in_checks.attacks import CASES, CHECKS, check_attack
+from simulator.sensing.query import QueryRecord
 
 
 class Altered(RoundAttack):

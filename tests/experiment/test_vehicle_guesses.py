@@ -6,10 +6,10 @@ import pytest
 
 import crowdveil as cv
 from simulator.aggregation.transcript import RecordedMessages
-from simulator.games.records import QueryRecord
 from simulator.games.scores import Guesser, Score, choose_vehicles, tabulate_guesses
 from simulator.results.run import RunResult
 from simulator.results.schema import TABLES
+from simulator.sensing.query import QueryRecord
 
 EPSILON, SAMPLING, OUTSIDE, GAP_S = 1.5, 0.4, 70, 30
 STARTS_S = {1: 300, 2: 390, 3: 480}

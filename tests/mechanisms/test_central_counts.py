@@ -18,7 +18,7 @@ from mechanisms.privacy import (
     worst_crowd_delta,
 )
 from mechanisms.privacy.hockey_stick import hockey_stick, pair_of_curve
-from mechanisms.privacy.published_differences import worst_move_delta
+from mechanisms.privacy.released import worst_move_delta
 
 REACH = 400
 NOISE = np.arange(-REACH, REACH + 1)

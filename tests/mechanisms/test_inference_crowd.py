@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 from mechanism_cases import uneven_prior
 from scipy.stats import binom, multinomial
 
-from mechanisms.inference.bayes_success import guess_success
 from mechanisms.inference.crowd import Crowd
 from mechanisms.inference.dropout import dropped_others_success, released_twice_success
 from mechanisms.inference.known_others import LastDevice, OwnPart, parts_of_reports
-from mechanisms.inference.likelihood import posterior, report_law
+from mechanisms.inference.likelihood import guess_success, posterior, report_law
 from mechanisms.inference.report_law import NoLikelihoodError
 from mechanisms.inference.tilted import TiltedPairs, crowd_law
 from mechanisms.local import (

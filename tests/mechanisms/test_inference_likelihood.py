@@ -9,7 +9,6 @@ from mechanism_cases import ALL, SMALL, answers_of, protocol_matrix, unary_matri
 from mechanism_statistics import FAMILY
 from scipy.stats import chi2
 
-from mechanisms.inference.bayes_success import sampled_posterior
 from mechanisms.inference.likelihood import (
     best_guess,
     guess_cells,
@@ -17,6 +16,7 @@ from mechanisms.inference.likelihood import (
     posterior,
     repeated_log_likelihood,
     report_law,
+    sampled_posterior,
 )
 from mechanisms.inference.report_law import NoLikelihoodError
 from mechanisms.local import (

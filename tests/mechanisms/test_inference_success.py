@@ -13,8 +13,8 @@ from mechanism_cases import ALL, DENIABLE, SMALL, brute_force, simulated_guess_s
 from mechanism_statistics import FAMILY, z_bound
 from reference_divergences import linked_guess_success
 
-from mechanisms.inference.bayes_success import guess_success, sampled_guess_success, sampled_posterior
-from mechanisms.inference.unary import CellLaw
+from mechanisms.inference.laws import CellLaw
+from mechanisms.inference.likelihood import guess_success, sampled_guess_success, sampled_posterior
 from mechanisms.local import (
     AnonymizedDeniable,
     DistributedLaplace,

@@ -21,7 +21,7 @@ from mechanisms.planning.plan import _plan
 from mechanisms.planning.search import Dial
 from mechanisms.planning.target import RELEASED
 from mechanisms.privacy import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, Shuffled
-from mechanisms.privacy.published_differences import worst_move_delta
+from mechanisms.privacy.released import worst_move_delta
 
 # Fast ones of every group: those that take seconds are planned elsewhere.
 QUICK = ("sampling_privacy", "warner", "k_randomized_response", "oue", "subset_selection", "laplace_counts")

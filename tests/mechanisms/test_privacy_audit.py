@@ -8,8 +8,15 @@ from scipy.stats import binom, binomtest
 
 from mechanisms.conformance.bounds import mean_interval, mean_reach, row_keys, same_law, square_reach
 from mechanisms.parameter import ParameterError
-from mechanisms.privacy.audit import PairAudit, clopper_pearson, delta_lower_bound, epsilon_lower_bound
-from mechanisms.privacy.value_audit import epsilon_from_below, estimate_bias, report_bias
+from mechanisms.privacy.audit import (
+    PairAudit,
+    clopper_pearson,
+    delta_lower_bound,
+    epsilon_from_below,
+    epsilon_lower_bound,
+    estimate_bias,
+    report_bias,
+)
 
 
 @pytest.mark.parametrize("alpha", [0.5, 0.1, 0.025, 1e-6, 1e-10])

@@ -111,10 +111,10 @@ PLANTED = {
         "window(self.devices, math.exp(-self.epsilon))",
     ),
     "threshold-one-too-high": Planted(
-        f"{PRIVACY}/published_differences.py", "np.asarray(n) - 1), least - 1)", "np.asarray(n) - 1), least)"
+        f"{PRIVACY}/released.py", "np.asarray(n) - 1), least - 1)", "np.asarray(n) - 1), least)"
     ),
     "crowd-at-the-threshold-left-out": Planted(
-        f"{PRIVACY}/published_differences.py",
+        f"{PRIVACY}/released.py",
         "low, high = max(least, crowds[0]), crowds[1]",
         "low, high = max(least + 1, crowds[0]), crowds[1]",
     ),

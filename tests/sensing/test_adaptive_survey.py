@@ -6,7 +6,7 @@ import pytest
 from mechanisms.local import AdaptiveBudget, Estimate, KRandomizedResponse
 from simulator.aggregation.rounds import RoundAccount
 from simulator.sensing.adaptive_survey import AdaptiveSurvey, BudgetHistory
-from simulator.sensing.query import QueriedDevices, Respondents
+from simulator.sensing.query import Respondents
 
 FLEET, OUTSIDE, CELLS = 300, 40, 2
 
@@ -44,7 +44,7 @@ def campaign(divides, window, queries, *, seed):
     assert history.outside.sum() == OUTSIDE
     for number in range(1, queries + 1):
         vehicles = np.flatnonzero(rng.random(FLEET) < rng.choice([0.1, 0.9]))
-        questions, asked = Questions(rng), QueriedDevices(len(vehicles), OUTSIDE)
+        questions, asked = Questions(rng), Respondents.everyone(len(vehicles), OUTSIDE)
         survey = AdaptiveSurvey(history, vehicles=vehicles, asked=asked, make=questions.make, rng=rng)
         truth = rng.integers(CELLS + 1, size=len(vehicles)).astype(np.int32)
         everyone = Respondents(np.ones(len(vehicles), dtype=bool), OUTSIDE)

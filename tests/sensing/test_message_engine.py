@@ -16,8 +16,7 @@ from mechanisms.local import (
 from simulator.aggregation.servers import PerRound, SecretShared, ShuffledReports, ThresholdShared, Trusted
 from simulator.sensing.channel import Channel, Downtime, LognormalDelay
 from simulator.sensing.messages import Behaviour, Device, MessageSurvey, Party
-from simulator.sensing.query import QueriedDevices, Respondents
-from simulator.sensing.report_recorder import Targets
+from simulator.sensing.query import Respondents, Targets
 from simulator.sensing.survey import Draws, Survey
 from simulator.traffic.clock import Clock, after_traffic
 
@@ -58,7 +57,7 @@ def ask(mechanism, deployment, channel, *, seed=1, step_s=1.0, answers="auto", l
     env, clock = simpy.Environment(), Clock(step_s)
     outside = 40
     made = {
-        "asked": QueriedDevices(len(TRUTH), outside),
+        "asked": Respondents.everyone(len(TRUTH), outside),
         "answers": answers,
         "channel": channel,
         "deadline_s": 20.0,
@@ -102,7 +101,7 @@ def test_messages_give_the_reports_arrivals_and_estimates_of_batches(mechanism, 
     for field in ("count", "std_error", "lower", "upper"):
         np.testing.assert_array_equal(getattr(estimated, field), getattr(estimate, field))
     assert accounts == rounds
-    expected, found = of_batches.recorded(), of_messages.recorded()
+    expected, found = (made_by.recorded(np.bincount(TRUTH), 0.0) for made_by in (of_batches, of_messages))
     np.testing.assert_array_equal(found.counts, expected.counts)
     np.testing.assert_array_equal(found.recorded.in_time, expected.recorded.in_time)
     np.testing.assert_array_equal(found.recorded.connections, expected.recorded.connections)

@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mechanisms.central import Generalised, LaplaceCounts, SampleThenSuppress, generalisation
+from mechanisms.central import LaplaceCounts, SampleThenSuppress, generalisation
 from mechanisms.central.generalisation import GeneralisedSample
 from mechanisms.local import SamplingPrivacy
 from mechanisms.privacy import ReleasedDifferences
 from scenarios import ScenarioError
-from simulator.aggregation.publication import PublishedCounts, PublishedDifferences, SampledCounts
+from simulator.aggregation.publication import Publication, SampledCounts
 from simulator.cells import SquareGrid
 from simulator.experiment.run import run_scenario
 
@@ -267,7 +267,8 @@ def agrees(errors, theory, *, comparisons):
 @pytest.mark.parametrize("release", [suppression, noise])
 def test_released_differences_have_the_theoretical_error(release):
     mechanism = SamplingPrivacy(cells=len(TRUTH), sampling=0.4)
-    publication = PublishedDifferences(release(0.4))
+    sampled = release(0.4)
+    publication = Publication(sampled.release_at(1.0), sampled, differences=True)
     truth = np.concatenate([[500], TRUTH])
     asked = [int(truth.sum())] * 2
     rng = np.random.default_rng(11)
@@ -282,7 +283,7 @@ def test_released_differences_have_the_theoretical_error(release):
 @pytest.mark.parametrize("share", [1.0, 0.7])
 def test_released_counts_have_the_theoretical_error_under_loss(release, share):
     sampled = release(0.5)
-    publication = PublishedCounts(sampled.release_at(1.0), sampled)
+    publication = Publication(sampled.release_at(1.0), sampled)
     truth = np.concatenate([[60_000], TRUTH])
     devices = int(truth.sum())
     asked, counted = [devices], [round(share * devices)]
@@ -296,18 +297,19 @@ def test_released_counts_have_the_theoretical_error_under_loss(release, share):
 def test_generalised_release_has_the_theoretical_error():
     grid = SquareGrid.build_over((0.0, 0.0, 400.0, 400.0), size_m=100.0, crs="EPSG:32618")
     levels = [grid.coarsened(level) for level in range(3)]
-    release = GeneralisedSample(Generalised(levels=levels, k=6, sampling=0.4, epsilon=1.0))
+    release = GeneralisedSample(levels=levels, k=6, sampling=0.4, epsilon=1.0)
     truth = np.arange(16)
     rng = np.random.default_rng(13)
     squares = np.stack([(release.publish(truth, rng=rng).count - truth) ** 2 for _ in range(400)]).mean(axis=1)
     # Both means have errors, this one over 400 draws; cells of one release are dependent, so releases are compared.
     spread = squares.std() * math.sqrt(1 / 400 + 1 / generalisation.DRAWS)
     assert abs(squares.mean() - np.mean(release.std_error(truth) ** 2)) < 4 * spread
-    assert release.claim(crowd=5, queries=2).delta(6.0) == release.whole.claim_sampled(queries=2).delta(6.0)
+    assert release.claim(crowd=5, queries=2).delta(6.0) == release.claim_sampled(queries=2).delta(6.0)
 
 
 def test_incompletely_received_differences_are_refused():
-    publication = PublishedDifferences(suppression(0.4))
+    sampled = suppression(0.4)
+    publication = Publication(sampled.release_at(1.0), sampled, differences=True)
     with pytest.raises(ValueError, match="every report is received"):
         publication.publish(
             np.zeros((2, 3), dtype=np.int64), counted=[5, 4], asked=[5, 5], rng=np.random.default_rng(1)

@@ -18,8 +18,7 @@ from mechanisms.local import (
 from simulator.aggregation.rounds import RoundAccount, report_nbytes
 from simulator.aggregation.servers import SecretShared, ThresholdShared, Trusted
 from simulator.sensing.channel import Channel, Downtime, ExponentialDelay
-from simulator.sensing.query import QueriedDevices, Respondents
-from simulator.sensing.report_recorder import Targets
+from simulator.sensing.query import Respondents, Targets
 from simulator.sensing.survey import Draws, Survey
 
 LEVEL = 1e-6
@@ -51,7 +50,7 @@ def ask_once(mechanism, *, answers, channel, seed, outside=500, left=0, truth=TR
     coins, noise, parties, release, handles = np.random.default_rng(seed).spawn(5)
     survey = Survey(
         mechanism,
-        asked=QueriedDevices(len(truth), outside),
+        asked=Respondents.everyone(len(truth), outside),
         answers=answers,
         channel=channel,
         deadline_s=20.0,
@@ -156,17 +155,17 @@ def test_targets_are_equal_for_all_mechanisms_and_change_no_result():
         survey, estimate, accounts = ask_once(mechanism, answers="auto", channel=LOSSY, seed=2, targets=targets)
         np.testing.assert_array_equal(estimate.count, plain[1].count)
         assert accounts == plain[2]
-        kept = survey.recorded()
+        kept = survey.recorded(np.bincount(TRUTH), 0.0)
         recorded, cells = kept.recorded, kept.truth
         assert recorded.query == 7
         np.testing.assert_array_equal(recorded.devices, expected)
         np.testing.assert_array_equal(cells, TRUTH[expected // 3])
         assert recorded.in_time.shape == (mechanism.rounds, 25)
         assert len(recorded.reports) == mechanism.rounds
-        assert plain[0].recorded() is None
+        assert plain[0].recorded(np.bincount(TRUTH), 0.0) is None
     # Devices that answer truthfully are recorded with their true cell.
     survey, *_ = ask_once(NoPrivacy(cells=CELLS), answers="auto", channel=LOSSY, seed=2, targets=targets)
-    kept = survey.recorded()
+    kept = survey.recorded(np.bincount(TRUTH), 0.0)
     recorded, cells = kept.recorded, kept.truth
     np.testing.assert_array_equal(recorded.reports[0], cells)
 

@@ -7,12 +7,16 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mechanisms.declared import Declared
 from mechanisms.local.common.categorical_sampling import one_hot, tally_values
 from mechanisms.local.common.intervals import QuadraticVariance
 from mechanisms.local.common.packed_bits import BitReports
 from mechanisms.local.common.response_counts import ResponseCounts, check_round, check_truth, check_values, check_where
 from mechanisms.local.mechanism import Counts, Estimate, Memory, NoMemory, Truth, Vectors, Where
 from mechanisms.parameter import ParameterError, check_counts, check_true_counts
+from mechanisms.privacy.claim import PrivacyClaim
+from mechanisms.privacy.report_claims import mixed_reports_claim
+from mechanisms.privacy.view import LinkedReports, Report, Shuffled
 from mechanisms.privacy.view_claims import ViewClaims
 
 
@@ -92,7 +96,29 @@ class BaseMechanism(ViewClaims, ABC):
         check_truth(truth, devices=devices, cells=self.cells)
 
 
-class BinaryReports(BaseMechanism):
+class DeclaredMechanism(BaseMechanism):
+    """A mechanism with declared parameters, whose devices draw all coins anew in each query.
+
+    The declaration checks the parameters, and the reports of the other devices hide a shuffled report.
+    """
+
+    declared: ClassVar[Declared] = Declared()
+
+    def __post_init__(self) -> None:
+        self.declared.check(self)
+
+    def claim_shuffled(self, view: Shuffled) -> PrivacyClaim:
+        """Return the claim of one round's reports in random order, hidden by the other devices' reports."""
+        local, single = Report(view.round, view.queries, adjacency=view.adjacency), Report(view.round)
+        # The reports that hide the device's come from any cells, so they differ from it as much as after a move.
+        return mixed_reports_claim(view, local=self.claim_report(local), single=self.claim_report(single))
+
+    def changed(self, view: Report | LinkedReports) -> int:
+        """Return V for a move, which changes two answers about cells; 1 where only one changes."""
+        return self.cells if view.adjacency == "move" else 1
+
+
+class BinaryReports(DeclaredMechanism):
     """A mechanism whose report is a Yes or a No about every cell, in packed bits."""
 
     @property

@@ -8,24 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.declared import Declared, budget
-from mechanisms.local.common.base import BaseMechanism
+from mechanisms.local.common.base import DeclaredMechanism
 from mechanisms.local.common.estimators import estimate_proportion, proportion_variance
 from mechanisms.local.common.intervals import QuadraticVariance
 from mechanisms.local.common.response_counts import ResponseCounts
 from mechanisms.local.mechanism import Counts, Estimate
 from mechanisms.parameter import check_true_counts
 from mechanisms.privacy.claim import PrivacyClaim
-from mechanisms.privacy.report_claims import (
-    mirror_claim,
-    mixed_reports_claim,
-    released_reports_claim,
-    released_shuffled_claim,
-)
-from mechanisms.privacy.view import Adjacency, ReleasedCounts, Report, Shuffled
+from mechanisms.privacy.report_claims import mirror_claim, released_reports_claim, released_shuffled_claim
+from mechanisms.privacy.view import ReleasedCounts, Report, Shuffled
 
 
 @dataclass(frozen=True, kw_only=True)
-class PureProtocol(BaseMechanism):
+class PureProtocol(DeclaredMechanism):
     """A pure protocol (Wang, Blocki, Li and Jha 2017, *Locally Differentially Private Protocols*, definition 4).
 
     A report supports a set of symbols: a device's own cell with probability p, `true_yes`, and any other cell with the
@@ -40,11 +35,6 @@ class PureProtocol(BaseMechanism):
 
     cells: int
 
-    declared: ClassVar[Declared] = Declared()
-
-    def __post_init__(self) -> None:
-        self.declared.check(self)
-
     @property
     @abstractmethod
     def true_yes(self) -> float:
@@ -58,10 +48,6 @@ class PureProtocol(BaseMechanism):
     @abstractmethod
     def support(self, counts: Counts) -> NDArray[np.int64]:
         """Return the number of reports that support each cell, (V,) int64, from one round's (*tally_shape,) counts."""
-
-    @abstractmethod
-    def report_claim(self, queries: int, adjacency: Adjacency = "move") -> PrivacyClaim:
-        """Return the claim about one device's reports to `queries` queries."""
 
     def estimate_from(self, counts: Counts, received: ResponseCounts) -> Estimate:
         """Return (C − qN)/(p − q) for support C (Wang et al. 2017 eq 3); N(C/n − q)/(p − q) if n of N were counted.
@@ -88,22 +74,13 @@ class PureProtocol(BaseMechanism):
         """
         return proportion_variance(true_yes=self.true_yes, false_yes=self.false_yes, received=received)
 
-    def claim_report(self, view: Report) -> PrivacyClaim:
-        """Return the claim about the device's reports, which in each query have fresh randomness."""
-        return self.report_claim(view.queries, view.adjacency)
-
-    def claim_shuffled(self, view: Shuffled) -> PrivacyClaim:
-        """Return the claim of the reports in random order, hidden by the other devices' reports."""
-        local = self.report_claim(view.queries, view.adjacency)
-        return mixed_reports_claim(view, local=local, single=self.report_claim(1))
-
     def claim_counts(self, view: ReleasedCounts) -> PrivacyClaim:
         """Return the claim of published counts, a function of the shuffled reports of all devices counted.
 
         Where their number is not given, what the device's own report reveals bounds them.
         """
         if view.counted is None:
-            return released_reports_claim(self.report_claim(view.queries, view.adjacency))
+            return released_reports_claim(self.own_reports(view))
         shuffled = Shuffled(1, view.counted, view.queries, adjacency=view.adjacency)
         return released_shuffled_claim(self.claim_shuffled(shuffled))
 
@@ -166,8 +143,11 @@ class FrequencyOracle(BudgetedProtocol):
         counts: Counts = drawn.astype(np.int64, copy=False)
         return counts[np.newaxis]
 
-    def report_claim(self, queries: int, adjacency: Adjacency = "move") -> PrivacyClaim:  # noqa: ARG002 - outside is a symbol like any other
-        """Return the exact claim: of all reports, only those that support one of two symbols distinguish them."""
+    def claim_report(self, view: Report) -> PrivacyClaim:
+        """Return the exact claim: of all reports, only those that support one of two symbols distinguish them.
+
+        It is the same for both adjacencies: outside is a symbol like any other.
+        """
         return mirror_claim(
-            distinguishing=self.distinguishing, epsilon=self.epsilon, queries=queries, source=self.source
+            distinguishing=self.distinguishing, epsilon=self.epsilon, queries=view.queries, source=self.source
         )

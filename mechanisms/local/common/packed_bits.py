@@ -1,13 +1,13 @@
 """Packed bits: one row of bits per device for answers and coins about every cell, 64 bits per word."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.compiled import compiled
+from mechanisms.local.mechanism import DeviceRows
 from mechanisms.parameter import ParameterError, check_integer
 
 WORD = 64
@@ -22,7 +22,7 @@ def words_of(cells: int) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class PackedReports:
+class PackedReports(DeviceRows):
     """Packed rows of a batch, one per device, which may be selected like an array; read-only.
 
     Parameters
@@ -35,23 +35,6 @@ class PackedReports:
 
     bits: NDArray[np.uint64]
     cells: int
-
-    @property
-    def nbytes(self) -> int:
-        """Number of bytes of the packed rows."""
-        return self.bits.nbytes
-
-    def __len__(self) -> int:
-        return len(self.bits)
-
-    def __getitem__(self, index: Any) -> Self:
-        """Return the answers of some devices: a slice, a boolean mask or an array of indices."""
-        return type(self)(self.bits[index], self.cells)
-
-    @classmethod
-    def joined(cls, parts: Sequence[Self]) -> Self:
-        """Return the answers of several groups of devices as those of one."""
-        return cls(np.concatenate([part.bits for part in parts]), parts[0].cells)
 
     def _protect(self) -> None:
         """Make the rows read-only."""

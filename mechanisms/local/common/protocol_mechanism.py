@@ -11,18 +11,17 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.declared import Declared
-from mechanisms.local.common.base import BaseMechanism
+from mechanisms.local.common.base import DeclaredMechanism
 from mechanisms.local.common.estimators import estimate_proportion
 from mechanisms.local.common.intervals import QuadraticVariance, invert_tails
 from mechanisms.local.common.packed_bits import AnswerReports, batch_of_rows, set_answers, toss_rows, words_of
 from mechanisms.local.common.response_counts import ResponseCounts, check_where, estimate_between, estimate_nothing
-from mechanisms.local.mechanism import Counts, Estimate, NoMemory, NotEstimableError, Truth, Vectors, Where
+from mechanisms.local.mechanism import Counts, DeviceRows, Estimate, NoMemory, NotEstimableError, Truth, Vectors, Where
 from mechanisms.parameter import ParameterError, check_true_counts
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.published_sums import answer_sums_claim
-from mechanisms.privacy.report_claims import mixed_reports_claim, per_cell_claim
-from mechanisms.privacy.view import LinkedReports, ReleasedCounts, Report, Shuffled
+from mechanisms.privacy.report_claims import per_cell_claim
+from mechanisms.privacy.view import LinkedReports, ReleasedCounts, Report
 from mechanisms.protocols.estimator import Estimator, NotEstimable, combined_estimator
 from mechanisms.protocols.protocol import ASKED, BinaryQuery, Protocol, Tallies, label_of
 from mechanisms.protocols.published import ProtocolTable
@@ -131,7 +130,7 @@ class LinearEstimator:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class BinaryQueryCoins:
+class BinaryQueryCoins(DeviceRows):
     """Answers drawn for every device, about every cell it is not in and about the cell it may be in.
 
     Parameters
@@ -145,16 +144,13 @@ class BinaryQueryCoins:
     no: NDArray[np.uint64]
     yes: NDArray[np.uint8]
 
-    def __len__(self) -> int:
-        return len(self.yes)
-
 
 # Weights beyond this come from distributions of the answers that differ by rounding errors only: by 1e-12 or less.
 LARGEST_WEIGHT = 9.99e11
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProtocolMechanism(BaseMechanism):
+class ProtocolMechanism(DeclaredMechanism):
     """A table asked about every cell, answered with one of a few outputs; one set of coins serves all rounds.
 
     A device is a Yes-holder of the question about its own cell and a No-holder of all others. A device outside
@@ -171,13 +167,12 @@ class ProtocolMechanism(BaseMechanism):
     """
 
     cells: int
-    declared: ClassVar[Declared] = Declared()
     source: ClassVar[str]
     table: ClassVar[ProtocolTable[...]]
 
     def __post_init__(self) -> None:
         """Check the parameters, also by computing the table."""
-        self.declared.check(self)
+        super().__post_init__()
         _ = self.protocol
 
     @cached_property
@@ -316,25 +311,19 @@ class ProtocolMechanism(BaseMechanism):
     def claim_report(self, view: Report) -> PrivacyClaim:
         """Return the claim of one round's answers, computed exactly from those that change when a device moves."""
         if self.rounds == 1:
-            return self.claim_linked(LinkedReports(view.queries, adjacency=view.adjacency))
+            return self.own_reports(view)
         yes, no = self.binary_query.in_round(view.round)
-        cells, source = self._changed(view), f"{self.source}, round {view.round} alone"
+        cells, source = self.changed(view), f"{self.source}, round {view.round} alone"
         return per_cell_claim(yes, no, cells=cells, queries=view.queries, source=source)
 
     def claim_linked(self, view: LinkedReports) -> PrivacyClaim:
         """Return the claim of all rounds' answers; its basis names an answer that reveals the truth with certainty."""
-        yes, no, cells = self.binary_query.yes, self.binary_query.no, self._changed(view)
+        yes, no, cells = self.binary_query.yes, self.binary_query.no, self.changed(view)
         return per_cell_claim(yes, no, cells=cells, queries=view.queries, source=self._whole_source)
-
-    def claim_shuffled(self, view: Shuffled) -> PrivacyClaim:
-        """Return the claim of one round's answers in random order."""
-        local, single = Report(view.round, view.queries, adjacency=view.adjacency), Report(view.round)
-        # The reports that hide the device's come from any cells, so they differ from it as much as after a move.
-        return mixed_reports_claim(view, local=self.claim_report(local), single=self.claim_report(single))
 
     def claim_counts(self, view: ReleasedCounts) -> PrivacyClaim:
         """Return the claim of published counts of the answers about each cell."""
-        linked = self.claim_linked(LinkedReports(view.queries, adjacency=view.adjacency))
+        linked = self.own_reports(view)
         yes, no = np.array(self.binary_query.yes), np.array(self.binary_query.no)
         return answer_sums_claim(view, yes=yes, no=no, linked=linked, source=self._whole_source)
 
@@ -348,7 +337,3 @@ class ProtocolMechanism(BaseMechanism):
             if answers
         ]
         return f"{self.source}; {', '.join(certain)}" if certain else self.source
-
-    def _changed(self, view: Report | LinkedReports) -> int:
-        """Return V for a move, which changes two answers; 1 where only one changes."""
-        return self.cells if view.adjacency == "move" else 1

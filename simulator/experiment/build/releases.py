@@ -23,7 +23,7 @@ from mechanisms.local import ParameterError
 from scenarios.kinds import is_capable
 from scenarios.plug_ins import is_own_kind
 from scenarios.release import ReleaseRules
-from simulator.aggregation.publication import Publication, PublishedCounts, PublishedDifferences, SampledCounts
+from simulator.aggregation.publication import Publication, SampledCounts
 from simulator.experiment.build.constructors import build_own_kind, constructor_of
 from simulator.experiment.study_area import City
 from simulator.files.messages import QUESTION, Note, notes_of
@@ -68,12 +68,11 @@ def _of_counts(released: ReleaseRules, mechanisms: Mapping[str, Any], city: City
         name, themselves = str(published["name"]), is_capable("mechanism", published["kind"], "sampled")
         sampling = mechanisms[name].sampling if themselves else released.release.get("sampling") or 1.0
         made = build(released.release, sampling=sampling, city=city, themselves=themselves)
-        if themselves:
-            publications[name] = PublishedDifferences(made)
-        elif isinstance(made, SampledCounts):
-            publications[name] = PublishedCounts(made.release_at(1.0), None if whole else made)
+        if isinstance(made, SampledCounts):
+            divided = made if themselves or not whole else None
+            publications[name] = Publication(made.release_at(1.0), divided, differences=themselves)
         else:
-            publications[name] = PublishedCounts(made)
+            publications[name] = Publication(made)
     where = f"campaigns.{released.campaign['name']}"
     uncovered = (
         f"{where}: {mechanism['name']} publishes its own estimates, not through "
@@ -122,8 +121,8 @@ def build_laplace(
 def build_generalise(given: Mapping[str, Any], *, sampling: float, city: City, themselves: bool) -> SampledCounts:
     """Build the release over coarser cells; `themselves` if devices sample themselves and no server has all counts."""
     levels = [city.cells.coarsened(level) for level in range(given["levels"] + 1)]
-    whole = Generalised(levels=levels, k=given["k"], sampling=sampling, epsilon=given["epsilon"])
-    release = GeneralisedSample(whole) if themselves else whole
+    kind = GeneralisedSample if themselves else Generalised
+    release = kind(levels=levels, k=given["k"], sampling=sampling, epsilon=given["epsilon"])
     return SampledCounts(sampling, lambda share: release)  # noqa: ARG005 - the release is the same for any share
 
 
