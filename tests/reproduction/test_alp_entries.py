@@ -159,7 +159,7 @@ BROKEN = {
 def test_invalid_input_file_is_named_in_the_skip_reason(folder, case):
     folder.write_bytes(BROKEN[case](folder.read_bytes()))
     done = reproduce("alp-accuracy")
-    assert done.rows == ()
+    assert done.rows == []
     assert str(folder) in done.skipped
 
 
