@@ -46,7 +46,7 @@ def test_entry(entry):
             assert all(end is None or math.isfinite(end) for end in ends)
             if chart.y.log:
                 assert all(end is None or end > 0 for end in ends)
-    json.dumps(entry.to_dict(done), allow_nan=False)
+    json.dumps(done.to_dict(), allow_nan=False)
 
 
 @pytest.mark.parametrize("name", ["hdk-fig10", "hdk-fig12"])

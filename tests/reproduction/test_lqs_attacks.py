@@ -50,7 +50,7 @@ def test_attack_entries_run(name):
     assert disagreeing(done.rows) <= UNTRUE
     assert all(row.note for row in done.rows if row.agrees is not True)
     assert done.findings
-    assert entry.to_dict(done)["rows"]
+    assert done.to_dict()["rows"]
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -73,7 +73,7 @@ BROKEN = {
 def test_invalid_check_in_file_is_named_in_the_skip_reason(folder, case):
     folder.write_bytes(BROKEN[case](folder.read_bytes()))
     done = ENTRY.reproduce(seed=1)
-    assert done.rows == ()
+    assert done.rows == []
     assert str(folder) in done.skipped
     page = write_page([done], folder.with_name("page.html"), seed=1).read_text(encoding="utf-8")
     assert GOWALLA in page

@@ -158,13 +158,6 @@ def test_a_point_is_finished_only_where_all_tables_hold_it(tmp_path, whole):
     assert_same(Study.load(tmp_path / "study"), whole)
 
 
-def test_a_study_without_one_of_its_tables_is_run_again(tmp_path, whole):
-    do(sweep(tmp_path / "study"))
-    (tmp_path / "study" / "claims.parquet").unlink()
-    assert len(do(sweep(tmp_path / "study"))) == len(whole.points)
-    assert_same(Study.load(tmp_path / "study"), whole)
-
-
 def test_a_kill_while_the_facts_are_written_first_does_not_block_the_directory(tmp_path):
     staging = tmp_path / "study" / f".study.json.partial-{'0' * 12}-{'0' * 16}"  # of another host, so not removed
     staging.mkdir(parents=True)
