@@ -17,7 +17,7 @@ from mechanisms.local.longitudinal_unary import LongitudinalUnary
 from mechanisms.local.subset_selection import SubsetSelection
 from mechanisms.local.unary_encoding import OptimisedUnary, SymmetricUnary, ThresholdHistogram
 
-REPEATS = 800
+REPEATS = 600
 
 
 def true_counts_of(mechanism):

@@ -142,7 +142,7 @@ def targets(draw):
     )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(targets())
 def test_plan_of_any_target_meets_it(target):
     planning = plan(target, QUICK)
