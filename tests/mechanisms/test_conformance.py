@@ -33,7 +33,7 @@ from mechanisms.local import LocalMechanism, NoPrivacy, ParameterError, Randomiz
 examine = partial(check_mechanism, raise_failures=False)
 
 
-@pytest.mark.parametrize("name", [*GOOD][:4])
+@pytest.mark.parametrize("name", [*GOOD][:3])
 def test_mechanisms_pass_a_quick_check(name):
     assert isinstance(GOOD[name], LocalMechanism)
     check_mechanism(GOOD[name], quick=True)
@@ -86,7 +86,7 @@ def test_each_fault_is_found_by_its_intended_check(mechanism, intended):
 @pytest.mark.parametrize(
     ("mechanism", "intended"),
     [
-        pytest.param(mechanism, intended, id=type(mechanism).__name__, marks=pytest.mark.thorough if row > 1 else ())
+        pytest.param(mechanism, intended, id=type(mechanism).__name__, marks=pytest.mark.thorough if row else ())
         for row, (mechanism, intended) in enumerate(SMALL_FAULTS)
     ],
 )
@@ -369,7 +369,7 @@ class WrongShape(Right):
         return super().logs(vectors)[:, 1:]
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_right_likelihood_passes(seed):
     report = examine_likelihood(Right(cells=3), seed=seed)
     assert report["likelihood"].status == "passed", str(report)
@@ -378,8 +378,7 @@ def test_a_right_likelihood_passes(seed):
 
 @pytest.mark.parametrize("wrong", [TooSure, RulesOut, WrongShape])
 def test_a_wrong_likelihood_is_found(wrong):
-    for seed in range(3):
-        assert not examine_likelihood(wrong(cells=3), seed=seed)["likelihood"].passed
+    assert not examine_likelihood(wrong(cells=3))["likelihood"].passed
 
 
 def test_a_mechanism_without_a_likelihood_is_not_said_to_be_safe():

@@ -36,8 +36,12 @@ CHECKS = (
 every = pytest.mark.parametrize("mechanism", ALL.values(), ids=ALL.keys())
 
 
-@every
-def test_deterministic_checks_of_the_kit_find_no_fault(mechanism):
+FEW_OF_MANY_CELLS = ("OUE, 130 cells", "k-ary, 130 cells", "anonymized, best, many cells")
+
+
+@pytest.mark.parametrize("name", [name for name in ALL if ALL[name].cells <= 5 or name in FEW_OF_MANY_CELLS])
+def test_deterministic_checks_of_the_kit_find_no_fault(name):
+    mechanism = ALL[name]
     trial = Harness(mechanism, 0, 1e-6, 2_000, 1)
     for check in CHECKS:
         findings = Findings()

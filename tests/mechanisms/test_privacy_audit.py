@@ -175,7 +175,7 @@ def test_no_epsilon_of_reports_without_information():
     ],
 )
 def test_reports_of_any_type_are_categories(wrap):
-    reports = k_ary(1.0, 3)
+    reports = k_ary(1.0, 3, trials=4_000)
     plain = epsilon_from_below(reports, alpha=ALPHA)
     assert epsilon_from_below([[wrap(one) for one in row] for row in reports], alpha=ALPHA) == plain
     assert plain.outcomes == VALUES
@@ -200,9 +200,7 @@ def test_real_numbers_are_binned_on_the_first_half():
     assert epsilon_from_below(apart, alpha=ALPHA).epsilon > 4.0
 
 
-@pytest.mark.parametrize(
-    "odd", [math.nan, math.inf, -math.inf, None, -1, "lost", np.float64("nan"), np.array(math.nan)]
-)
+@pytest.mark.parametrize("odd", [math.nan, -math.inf, None, -1, "lost", np.array(math.nan)])
 @pytest.mark.parametrize("of", [(0, 1), (1,)])
 def test_an_odd_answer_among_real_numbers_hides_nothing(odd, of):
     """One answer in 1,000 is no number, of both values or of one; noise of scale ⅓ has ε = 3."""

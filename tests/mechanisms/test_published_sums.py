@@ -68,9 +68,9 @@ def test_sum_of_a_thousand_million_bits():
 
 
 def test_certified_maximum_against_brute_force():
-    """150 random p, q, N up to 13, limits and ε: never below the greatest δ, at most .1 % above."""
+    """400 random p, q, N up to 13, limits and ε: never below the greatest δ, at most .1 % above."""
     rng, tried = np.random.default_rng(1), 0
-    for _ in range(150):
+    for _ in range(400):
         q, p = (
             np.sort(rng.random(2)) if rng.random() < 0.7 else np.sort(rng.choice([0, 1e-6, 0.5, 1], 2, replace=False))
         )
@@ -102,7 +102,7 @@ def test_certified_maximum_against_brute_force():
         tried += 1
         found = SumsDelta(float(p), float(q), devices, least, numbers[-1], moves).maximum(epsilon)
         assert max(exact) - 1e-12 <= found <= max(exact) * 1.001 + 1e-12
-    assert tried > 70
+    assert tried > 200
 
 
 # Error at 100 devices in a cell, in vehicles, and its tolerance.
