@@ -29,6 +29,7 @@ def text_of(cell, kind="text/plain"):
     return "".join(output.get("text", "") or output.get("data", {}).get(kind, "") for output in cell.outputs)
 
 
+@pytest.mark.slow
 def test_it_runs(stored, tmp_path, monkeypatch):
     # The kernel imports this source tree, and writes nothing outside the temporary folder.
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])))

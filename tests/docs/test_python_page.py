@@ -29,6 +29,7 @@ def test_examples_of_python_run(tmp_path, monkeypatch, capsys):
     assert "the truth of the runs differs in" in printed
 
 
+@pytest.mark.slow
 def test_examples_of_figures_run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")

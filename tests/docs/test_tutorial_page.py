@@ -21,6 +21,7 @@ def save_files(folder):
             (folder / file[1]).write_text(code, encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_programs_print_what_the_page_shows(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)

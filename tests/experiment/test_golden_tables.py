@@ -9,12 +9,17 @@ import pandas as pd
 import pytest
 
 FAST = {"helsinki-osm", "manhattan", "refined", "releases", "template", "tiny"}
+LONGEST = {"server-noise"}
 IMPLAUSIBLE = re.compile("gridlock|free-flow speed|straight distance|shape of|capacit|outside the area")
 
 
-@pytest.mark.parametrize(
-    "name", [name if name in FAST else pytest.param(name, marks=pytest.mark.slow) for name in golden_tables.names()]
-)
+def _marks(name):
+    if name in FAST:
+        return []
+    return [pytest.mark.slow, pytest.mark.thorough] if name in LONGEST else [pytest.mark.slow]
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=_marks(name)) for name in golden_tables.names()])
 def test_tables_are_those_recorded(name, shipped_run):
     directory = shipped_run(name)
     assert golden_tables.differences(golden_tables.read(name), golden_tables.summary(directory)) == []

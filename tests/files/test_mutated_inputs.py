@@ -88,6 +88,8 @@ def outcome(file: Path, *, runs: bool = False) -> tuple[str, str]:
                 run_scenario(scenario)
     except ScenarioError as error:
         lines = str(error).splitlines()
+        if "pydantic" in str(error).lower():
+            return "crashed", f"a message of a library: {error}"
         long = [line for line in lines if len(line) > 2_500]
         return ("crashed", f"a line of {len(long[0])}: {long[0][:300]}") if long else ("refused", str(error))
     except BaseException:  # noqa: BLE001 - any other exception is what the test searches for

@@ -4,8 +4,6 @@ import gzip
 from xml.etree import ElementTree as ET
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from simulator.files.errors import InputError
 from simulator.files.xml_elements import MOST_DEPTH, Element, elements_of, root_of
@@ -95,16 +93,3 @@ def test_elements_before_a_fault_are_returned_first(file):
     file.write_text("no XML")
     assert root_of(file) is None
     assert root_of(file.parent / "none.xml") is None
-
-
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data())
-def test_damaged_xml_raises_only_input_errors(file, data):
-    content = bytearray(WHOLE.encode())
-    for _ in range(data.draw(st.integers(1, 4))):
-        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
-    file.write_bytes(content[: data.draw(st.integers(0, len(content)))])
-    try:
-        assert read(file)[0].name
-    except InputError as error:
-        assert len(error.faults) == 1  # noqa: PT017 - either elements or an InputError

@@ -72,7 +72,7 @@ def shown(directory):
         "releases",
         *(
             pytest.param(name, marks=pytest.mark.slow)
-            for name in ("collusion", "longitudinal", "lossy", "refined", "speeds", "sioux-falls", "server-noise")
+            for name in ("collusion", "longitudinal", "lossy", "refined", "speeds", "sioux-falls")
         ),
     ],
 )

@@ -51,7 +51,7 @@ def assert_same(roads, report, theirs):
     assert roads.total_length_m == pytest.approx(total, rel=1e-6)
 
 
-@pytest.mark.parametrize("name", ["West-Oakland.osm.bz2", "Helsinki.osm.pbf"])
+@pytest.mark.parametrize("name", ["West-Oakland.osm.bz2", pytest.param("Helsinki.osm.pbf", marks=pytest.mark.slow)])
 def test_streets_equal_the_network_of_osmnx(name, tmp_path):
     """OSMnx reads XML only, and none that lacks nodes: ways are cut there before."""
     path = real(name)
