@@ -268,3 +268,17 @@ def test_invalid_parameters_name_field_rule_and_value(mechanism, change, message
         del good["stay"]
     with pytest.raises(ParameterError, match=rf"^{message}"):
         type(mechanism)(**{**good, **change})
+
+
+@pytest.mark.parametrize("mechanism", [FIRST, CANCELLING, DENYING], ids=lambda m: type(m).__name__)
+def test_the_estimator_in_floats_is_the_exact_one(mechanism):
+    exact, floats = mechanism.linear_estimator, mechanism.float_estimator
+    np.testing.assert_allclose(floats.weights, exact.weights, rtol=1e-12, atol=1e-12)
+    assert floats.offset == pytest.approx(exact.offset, rel=1e-12)
+
+
+def test_the_estimator_in_floats_is_refused_where_the_exact_one_is():
+    mechanism = AnonymizedFirstAttempt(cells=2, base=0.5, shift_yes=0.3, shift_no=0.3)
+    for name in ("linear_estimator", "float_estimator"):
+        with pytest.raises(NotEstimableError, match="Yes terms cancel"):
+            getattr(mechanism, name)
