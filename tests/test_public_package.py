@@ -17,7 +17,7 @@ from rich.console import Console
 
 import crowdveil as cv
 from simulator.reporting import print_summary
-from simulator.reporting.terminal_summary import LEAST_WIDTH
+from simulator.results.formatting import LEAST_WIDTH
 
 TABLES = ("cells", "estimates", "rounds", "servers", "scores", "claims", "attacks")
 

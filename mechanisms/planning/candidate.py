@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from mechanisms.local.common.base import BaseMechanism
+from mechanisms.local.common.protocol_mechanism import ProtocolMechanism
 from mechanisms.local.common.response_counts import ResponseCounts
 from mechanisms.local.mechanism import Counts, NotEstimableError
 from mechanisms.local.sampling_privacy import SamplingPrivacy
@@ -330,7 +331,11 @@ class Candidate:
             received = ResponseCounts.from_truth(
                 population, None, None, rounds=mechanism.rounds, truth_round=mechanism.truth_round
             )
-            one_cell = mechanism.estimator(1) if isinstance(mechanism, SamplingPrivacy) else mechanism
+            one_cell: Any = mechanism
+            if isinstance(mechanism, SamplingPrivacy):
+                one_cell = mechanism.estimator(1)
+            elif self.rough and isinstance(mechanism, ProtocolMechanism):
+                one_cell = mechanism.float_estimator
             variance = one_cell.variance(received)
             return float(variance.std_error([occupancy])[0])
         except NotEstimableError:
@@ -401,10 +406,7 @@ class Candidate:
             high = LARGEST_EPSILON
             if not self.holds(high):
                 return math.inf
-        while high - low > 1e-6 * high:
-            middle = (low + high) / 2.0
-            low, high = (low, middle) if self.holds(middle) else (middle, high)
-        return high
+        return float(brentq(self._margin, low, high, xtol=1e-9, rtol=1e-7))
 
     @property
     def score(self) -> float:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -35,12 +36,20 @@ def _candidate(kind: Callable[..., PlannableMechanism], target: Target, **parame
     return Candidate(kind(cells=target.cells, **parameters), target, parameters)
 
 
-def _second(shape: Shape) -> float:
+def _maker(kind: Callable[..., PlannableMechanism], dial: str, **others: Callable[[Target, Shape], Any]) -> Make:
+    """Return a maker of a kind of mechanism whose dial is a parameter; the others depend on target and shape."""
+
+    def make(target: Target, shape: Shape, value: float) -> Candidate:
+        return _candidate(kind, target, **{dial: value}, **{name: of(target, shape) for name, of in others.items()})
+
+    return make
+
+
+def _second(_: Target, shape: Shape) -> float:
     return float(expit(LEAST_LOG_ODDS + shape[0] * (GREATEST_LOG_ODDS - LEAST_LOG_ODDS)))
 
 
-def _coins(target: Target, shape: Shape, first: float) -> Candidate:
-    return _candidate(RandomizedResponse, target, first_coin=first, second_coin=_second(shape))
+_coins = _maker(RandomizedResponse, "first_coin", second_coin=_second)
 
 
 def _coin_shapes(_: Target) -> tuple[Shape, ...]:
@@ -107,28 +116,16 @@ BUDGET = Dial(1e-6, 50.0)
 EPSILON = "the budget ε"
 
 
-def _by_epsilon(kind: Any) -> Make:
-    def make(target: Target, _: Shape, epsilon: float) -> Candidate:
-        return _candidate(kind, target, epsilon=epsilon)
-
-    return make
-
-
 def _between(least: int, most: int, share: float) -> int:
     """Return an integer between `least` and `most`, at a share of their distance on a logarithmic scale."""
     return min(most, max(least, round(float(least * (most / least) ** share))))
 
 
-def _thresholded(target: Target, shape: Shape, epsilon: float) -> Candidate:
-    return _candidate(ThresholdHistogram, target, epsilon=epsilon, threshold=round(shape[0], 6))
-
-
-def _hashing(target: Target, shape: Shape, epsilon: float) -> Candidate:
-    return _candidate(LocalHashing, target, epsilon=epsilon, buckets=_between(2, MOST_BUCKETS, shape[0]))
-
-
-def _subset(target: Target, shape: Shape, epsilon: float) -> Candidate:
-    return _candidate(SubsetSelection, target, epsilon=epsilon, size=_between(1, target.cells, shape[0]))
+_by_epsilon = partial(_maker, dial="epsilon")
+_thresholded = _by_epsilon(ThresholdHistogram, threshold=lambda _, shape: round(shape[0], 6))
+_hashing = _by_epsilon(LocalHashing, buckets=lambda _, shape: _between(2, MOST_BUCKETS, shape[0]))
+_subset = _by_epsilon(SubsetSelection, size=lambda target, shape: _between(1, target.cells, shape[0]))
+_laplace = _by_epsilon(DistributedLaplace, devices=lambda target, _: target.counted)
 
 
 def _ends(_: Target) -> list[Shape]:
@@ -146,10 +143,6 @@ def _longitudinal(permanent: PermanentStep) -> Make:
 def _permanent_shapes(target: Target) -> list[Shape]:
     """Return shapes to start from, which set how far ε∞ is above ε₁; for one query only ε₁ matters."""
     return [(2 / 3,)] if target.queries == 1 else [(0.0,), (1.0,)]
-
-
-def _laplace(target: Target, _: Shape, epsilon: float) -> Candidate:
-    return _candidate(DistributedLaplace, target, epsilon=epsilon, devices=target.counted)
 
 
 def _own_vector(target: Target) -> str | None:
@@ -328,11 +321,8 @@ def own_family(kind: str, make: Callable[..., Any]) -> Family:
         raise ParameterError("mechanism", f"must have a default for {', '.join(others)} to be planned", kind)
     low, high = (COIN.low, COIN.high) if dial.least is None or dial.most is None else (dial.least, dial.most)
 
-    def candidate(target: Target, _: Shape, value: float) -> Candidate:
-        return _candidate(make, target, **{dial.name: value})
-
-    searched = Dial(low, high, dial.dial)
-    return Family(kind.rpartition(":")[2], searched, f"the parameter {dial.name}", (candidate,), kind=kind)
+    searched, makes = Dial(low, high, dial.dial), (_maker(make, dial.name),)
+    return Family(kind.rpartition(":")[2], searched, f"the parameter {dial.name}", makes, kind=kind)
 
 
 def family_names() -> tuple[str, ...]:

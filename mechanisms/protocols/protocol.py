@@ -53,7 +53,10 @@ def exact_probability(field: str, value: object, *, above_zero: bool = False) ->
 
 
 Answers: TypeAlias = tuple[str, ...]
+Real: TypeAlias = float | Fraction
 Law: TypeAlias = Mapping[Answers, Fraction]
+ROUNDING = 1e-9
+"""Greatest rounding error of a sum of probabilities that were computed in floats: a claim must not depend on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,32 +88,35 @@ class Protocol:
     name : str
     outputs : tuple of tuple of str
         The outputs of each round, in the order of the tallies.
-    laws : mapping of kind to {answers: Fraction}
-        Only answers of positive probability; the probabilities sum to exactly 1.
-    floats : mapping of kind to {answers: float}, optional
-        What the laws were made of, if that was floats.
+    given : mapping of kind to {answers: Fraction or float}
+        Only answers of positive probability. Fractions sum to exactly 1, floats up to rounding errors.
     """
 
     name: str
     outputs: tuple[tuple[str, ...], ...]
-    laws: Mapping[str, Law]
-    floats: Mapping[str, Mapping[Answers, float]] | None = None
+    given: Mapping[str, Mapping[Answers, Real]]
 
     def __post_init__(self) -> None:
         """Check that the answers of every kind have a probability distribution over the outputs."""
-        if not self.laws:
-            raise ParameterError("laws", "must hold at least one kind of device", self.laws)
+        if not self.given:
+            raise ParameterError("laws", "must hold at least one kind of device", self.given)
         if not self.outputs:
             raise ParameterError("outputs", "must hold at least one round", self.outputs)
-        for kind, law in self.laws.items():
+        for kind, law in self.given.items():
+            rounding = 0.0 if _is_exact(law) else ROUNDING
             for answers, probability in law.items():
                 if len(answers) != self.rounds or any(a not in o for a, o in zip(answers, self.outputs, strict=True)):
                     raise ParameterError(f"laws[{kind!r}]", f"must answer with outputs of {self.outputs}", answers)
-                if not 0 < probability <= 1:
+                if not 0 < probability <= 1 + rounding:
                     raise ParameterError(f"laws[{kind!r}]", "must hold positive probabilities", probability)
-            if (total := sum(law.values())) != 1:
+            if not 1 - rounding <= total(*law.values()) <= 1 + rounding:
                 rule = "must sum to exactly 1 (write a third as '1/3')"
-                raise ParameterError(f"laws[{kind!r}]", rule, str(total))
+                raise ParameterError(f"laws[{kind!r}]", rule, str(sum(Fraction(p) for p in law.values())))
+
+    @cached_property
+    def laws(self) -> Mapping[str, Law]:
+        """The joint distribution of each kind's answers, exact; floats are divided by their sum, so that it is 1."""
+        return {kind: _exact_law(law) for kind, law in self.given.items()}
 
     @classmethod
     def from_faces(
@@ -177,7 +183,7 @@ class Protocol:
     @property
     def kinds(self) -> tuple[str, ...]:
         """The kinds of devices."""
-        return tuple(self.laws)
+        return tuple(self.given)
 
     @property
     def rounds(self) -> int:
@@ -187,7 +193,7 @@ class Protocol:
     @property
     def answers(self) -> tuple[Answers, ...]:
         """All answers over all rounds that a device of some kind can give."""
-        return tuple(dict.fromkeys(answers for law in self.laws.values() for answers in law))
+        return tuple(dict.fromkeys(answers for law in self.given.values() for answers in law))
 
     def law(self, kind: str) -> Law:
         """Return the joint distribution of a kind's answers over all rounds."""
@@ -195,8 +201,7 @@ class Protocol:
 
     def mass(self, kind: str, answers: Answers) -> float:
         """Return the probability of these answers from a device of a kind, as it was given if that was in floats."""
-        laws: Mapping[str, Mapping[Answers, float | Fraction]] = self.floats or self.laws
-        return float(laws[kind].get(answers, 0))
+        return float(self.given[kind].get(answers, 0))
 
     def round_law(self, kind: str, round: int) -> dict[str, Fraction]:  # noqa: A002 - the paper's word
         """Return the distribution of a kind's answer in one round, from 1, with every output, also of probability 0."""
@@ -212,15 +217,33 @@ class Protocol:
 
     def check_kind(self, field: str, kind: str) -> str:
         """Return the kind; raise `ParameterError` if the protocol does not have it."""
-        if kind not in self.laws:
-            raise ParameterError(field, f"must be one of {list(self.laws)}", kind)
+        if kind not in self.given:
+            raise ParameterError(field, f"must be one of {list(self.given)}", kind)
         return kind
 
     def check_population(self, population: Mapping[str, int]) -> dict[str, int]:
         """Return the number of devices of every kind, 0 for a kind that is not given."""
         for kind in population:
             self.check_kind("population", kind)
-        return {kind: check_integer(f"population[{kind!r}]", population.get(kind, 0), at_least=0) for kind in self.laws}
+        return {
+            kind: check_integer(f"population[{kind!r}]", population.get(kind, 0), at_least=0) for kind in self.given
+        }
+
+
+def total(*shares: Real) -> Real:
+    """Return the sum of the shares, exact or correctly rounded."""
+    return sum(shares) if all(isinstance(share, Fraction) for share in shares) else math.fsum(shares)
+
+
+def _is_exact(law: Mapping[Answers, Real]) -> bool:
+    return all(isinstance(probability, Fraction) for probability in law.values())
+
+
+def _exact_law(law: Mapping[Answers, Real]) -> Law:
+    """Return a distribution in fractions, as it is if it has fractions only."""
+    parts = {answers: Fraction(probability) for answers, probability in law.items()}
+    whole = Fraction(1) if _is_exact(law) else sum(parts.values(), Fraction(0))
+    return {answers: part / whole for answers, part in parts.items()}
 
 
 def _answers(given: str | Sequence[str]) -> Answers:

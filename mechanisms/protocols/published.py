@@ -5,22 +5,18 @@ the parameters. A table is exact: it takes a float as the decimal that it was wr
 `in_floats` computes with floats, as the mechanisms do.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import update_wrapper
 from typing import Generic, Literal, ParamSpec, TypeAlias, get_args
 
 from mechanisms.parameter import ParameterError, check_chance, check_choice, check_integer
-from mechanisms.protocols.protocol import Face, Number, Protocol, exact, exact_probability
+from mechanisms.protocols.protocol import ROUNDING, Face, Number, Protocol, Real, exact, exact_probability, total
 
 NO, YES = "no", "yes"
 TWICE = ("0", "1")
 SILENT = ("0", "1", "⊥")
 TWO, THREE = ("⊥1", "⊥2"), ("⊥1", "⊥2", "⊥3")
-# Greatest rounding error of a sum of probabilities that were computed in floats: a claim must not depend on it.
-ROUNDING = 1e-9
-Real: TypeAlias = float | Fraction
 Law: TypeAlias = Mapping[str, Real]
 Reading = Literal["noise", "value"]
 P = ParamSpec("P")
@@ -57,11 +53,6 @@ def chance(field: str, value: Number, *, above_zero: bool = False) -> Real:
     if isinstance(value, str | Fraction) or type(value) is int:
         return exact_probability(field, value, above_zero=above_zero)
     return check_chance(field, value, above_zero=above_zero)
-
-
-def total(*shares: Real) -> Real:
-    """Return the sum of the shares, exact or correctly rounded."""
-    return sum(shares) if all(isinstance(share, Fraction) for share in shares) else math.fsum(shares)
 
 
 def remainder(field: str, value: Number, *shares: Real) -> Real:
@@ -107,14 +98,14 @@ def _table(name: str, outputs: tuple[str, ...], *, no: Law, yes: Law) -> Protoco
         kind: {tuple(spelled[letter] for letter in answers): p for answers, p in law.items() if p}
         for kind, law in ((NO, no), (YES, yes))
     }
-    laws = {kind: {answers: Fraction(p) for answers, p in law.items()} for kind, law in given.items()}
-    for kind, law in laws.items():
-        whole = sum(law.values(), Fraction(0))
-        if abs(whole - 1) <= ROUNDING:
-            laws[kind] = {answers: p / whole for answers, p in law.items()}
-    exact_ones = all(isinstance(p, Fraction) for law in given.values() for p in law.values())
-    floats = {kind: {answers: float(p) for answers, p in law.items()} for kind, law in given.items()}
-    return Protocol(name, (outputs,) * len(next(iter(no))), laws, None if exact_ones else floats)
+    if all(isinstance(p, Fraction) for law in given.values() for p in law.values()):
+        for kind, law in given.items():
+            whole = total(*law.values())
+            if 1 - ROUNDING <= whole <= 1 + ROUNDING:
+                given[kind] = {answers: p / whole for answers, p in law.items()}
+    else:
+        given = {kind: {answers: float(p) for answers, p in law.items()} for kind, law in given.items()}
+    return Protocol(name, (outputs,) * len(next(iter(no))), given)
 
 
 @ProtocolTable

@@ -10,6 +10,7 @@ from mechanisms.privacy.audit import Bias, PairBound, epsilon_from_below, estima
 from scenarios.suggestions import suggestion
 from simulator.cli.check import OwnKindError, import_own
 from simulator.cli.common import print_json, wrapped
+from simulator.cli.options import command
 from simulator.plug_in_checks.audit_adapters import ADAPTERS, Randomiser, of_function
 
 T = TypeVar("T")
@@ -17,6 +18,7 @@ T = TypeVar("T")
 NO_PROOF = "An ε from below proves no privacy: it only shows that no smaller ε holds."
 
 
+@command
 def audit(
     randomiser: Annotated[
         str,
@@ -26,27 +28,37 @@ def audit(
         ),
     ],
     *,
-    values: Annotated[int, typer.Option(help="Number of values, 0…k − 1.", min=2, max=1000)] = 4,
-    trials: Annotated[int, typer.Option(metavar="REPORTS", help="Reports of each value.", min=100)] = 20_000,
-    seed: Annotated[int, typer.Option(help="Seed of the global random numbers around the calls.", min=0)] = 0,
-    epsilon: Annotated[
-        float | None, typer.Option(help="The ε claimed; of another package also the ε it is asked for.", min=0)
-    ] = None,
-    delta: Annotated[float, typer.Option(help="The δ claimed.", min=0, max=1)] = 0.0,
-    confidence: Annotated[
-        float, typer.Option(help="Confidence of the ε, over all pairs of values, and of the bias, over all values.")
-    ] = 0.95,
-    estimator: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PACKAGE.MODULE:CALLABLE",
-            help="A function of a list of reports that returns the estimated number of devices of each value; "
-            "'report' if each report is an estimate of its value.",
-        ),
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    values: Annotated[int, typer.Option(min=2, max=1000)] = 4,
+    trials: Annotated[int, typer.Option(min=100)] = 20_000,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    epsilon: Annotated[float | None, typer.Option(min=0)] = None,
+    delta: Annotated[float, typer.Option(min=0, max=1)] = 0.0,
+    confidence: float = 0.95,
+    estimator: str | None = None,
+    json: bool = False,
 ) -> None:
-    """Estimate an ε from below and the bias of a randomiser; exit code 1 if the ε is above the one claimed."""
+    """Estimate an ε from below and the bias of a randomiser; exit code 1 if the ε is above the one claimed.
+
+    Parameters
+    ----------
+    values
+        Number of values, 0…k − 1.
+    trials : REPORTS
+        Reports of each value.
+    seed
+        Seed of the global random numbers around the calls.
+    epsilon
+        The ε claimed; of another package also the ε it is asked for.
+    delta
+        The δ claimed.
+    confidence
+        Confidence of the ε, over all pairs of values, and of the bias, over all values.
+    estimator : PACKAGE.MODULE:CALLABLE
+        A function of a list of reports that returns the estimated number of devices of each value; 'report' if each
+        report is an estimate of its value.
+    json
+        Print the figures as JSON.
+    """
     if not 0.5 <= confidence < 1.0:
         raise typer.BadParameter("must be at least 0.5 and below 1", param_hint="--confidence")
     subject, alpha = _subject(randomiser, values, epsilon, estimator, seed), 1.0 - confidence

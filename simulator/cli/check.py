@@ -11,8 +11,8 @@ import typer
 from scenarios.kinds import mechanism_classes
 from scenarios.overrides import apply_overrides
 from scenarios.suggestions import suggestion
-from simulator.cli import completions
-from simulator.cli.common import Role, find_own_modules, print_json, wrapped
+from simulator.cli.common import find_own_modules, print_json, wrapped
+from simulator.cli.options import Role, command, mechanism_class_names
 
 if TYPE_CHECKING:
     from mechanisms.conformance import ConformanceReport
@@ -36,42 +36,39 @@ class OwnKindError(ValueError):
     """A class that cannot be checked: it does not exist, is of no role, or does not accept the parameters."""
 
 
+@command
 def check(
-    kind: Annotated[
-        str,
-        typer.Argument(
-            metavar="PACKAGE.MODULE:CLASS",
-            help="Any class; for one of mechanisms.local its name suffices.",
-            autocompletion=completions.mechanism_classes,
-        ),
-    ],
+    kind: Annotated[str, typer.Argument(autocompletion=mechanism_class_names)],
     *,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A parameter: sampling=0.3")
-    ] = None,
-    role: Annotated[Role | None, typer.Option(help="Its role. Default: by the methods of the class.")] = None,
-    cells: Annotated[
-        int | None,
-        typer.Option(
-            help="Of mechanisms: cells of the instance that is checked, by default 3; another has 10, or 3 if these "
-            "are more.",
-            min=1,
-            max=16,
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of all random draws.", min=0)] = 0,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Of mechanisms: fewer devices, one query, one number of cells.")
-    ] = False,
-    thorough: Annotated[
-        bool,
-        typer.Option(
-            "--thorough", help="Of mechanisms: 50 times the devices, large crowds: finds smaller faults, in minutes."
-        ),
-    ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+    set_: list[str] | None = None,
+    role: Role | None = None,
+    cells: Annotated[int | None, typer.Option(min=1, max=16)] = None,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    quick: bool = False,
+    thorough: bool = False,
+    json: bool = False,
 ) -> None:
-    """Check a class of your own against the contract of its role; exit code 1 if it fails."""
+    """Check a class of your own against the contract of its role; exit code 1 if it fails.
+
+    Parameters
+    ----------
+    kind : PACKAGE.MODULE:CLASS
+        Any class; for one of mechanisms.local its name suffices.
+    set_ : KEY=VALUE
+        A parameter: sampling=0.3
+    role
+        Its role. Default: by the methods of the class.
+    cells
+        Of mechanisms: cells of the instance that is checked, by default 3; another has 10, or 3 if these are more.
+    seed
+        Seed of all random draws.
+    quick
+        Of mechanisms: fewer devices, one query, one number of cells.
+    thorough
+        Of mechanisms: 50 times the devices, large crowds: finds smaller faults, in minutes.
+    json
+        Print the report as JSON.
+    """
     if quick and thorough:
         raise typer.BadParameter("--quick and --thorough cannot be given together")
     subject, parameters = import_own(kind), _parameters(set_ or [])

@@ -38,7 +38,9 @@ COMMANDS = {
     "roads": "Roads of a scenario: show, export.",
 }
 """The first line of each command's own help."""
-PLACES = {"report": "run:report", "open": "open:open_report"}
+PLACES = {name: f"finished_runs:{name}" for name in ("report", "figures", "export")} | {
+    "open": "finished_runs:open_report"
+}
 """Module and function of a command in this package, if they have not the command's name."""
 
 

@@ -3,14 +3,14 @@
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from simulator.cli import completions
 from simulator.cli.commands import Group
-from simulator.cli.common import Json, meter, print_json, print_rows
-from simulator.datasets.check import FileCheck, check_data_set, check_file
+from simulator.cli.common import meter, print_json, print_rows
+from simulator.cli.options import Json, command, data_set_names
+from simulator.datasets.check import FileCheck, check_data_set, check_file, describe_data_set
 from simulator.datasets.fetch import UnreachableError, fetch_file, server_of
 from simulator.datasets.manifest import DataFile, DataSet, data_root, folder_of, read_manifest
 from simulator.files.errors import InputError
@@ -37,21 +37,20 @@ def list_data(*, as_json: Json = False) -> None:
 
 
 @app.command("check")
+@command
 def check_data(
-    folders: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[FOLDER]…",
-            help="Data sets; by default all that are present.",
-            autocompletion=completions.data_set_names,
-        ),
-    ] = None,
+    folders: Annotated[list[str] | None, typer.Argument(autocompletion=data_set_names)] = None,
     *,
     as_json: Json = False,
 ) -> None:
     """Compare what is there with the manifest's checksums.
 
     Exit code 0 if every listed file that is there is right, 2 if one differs, or nothing of a data set named is there.
+
+    Parameters
+    ----------
+    folders : [FOLDER]…
+        Data sets; by default all that are present.
     """
     manifest = read_manifest()
     asked = [manifest.data_set(folder) for folder in dict.fromkeys(folders or ())]
@@ -79,23 +78,26 @@ def check_data(
 
 
 @app.command("fetch")
+@command
 def fetch_data(
-    folders: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="FOLDER…", help="Data sets, or one file: FOLDER/FILE.", autocompletion=completions.data_set_names
-        ),
-    ],
+    folders: Annotated[list[str], typer.Argument(autocompletion=data_set_names)],
     *,
-    to: Annotated[
-        Path | None, typer.Option(help="The folder of data sets; the one that CROWDVEIL_DATA names if not given.")
-    ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that differ.")] = False,
+    to: Path | None = None,
+    overwrite: bool = False,
 ) -> None:
     """Get data sets from their owners, and check them; explain how to get files without an address.
 
     A file that is present and correct is kept, one that differs too unless --overwrite is given. Exit code 0 if in the
     end every file requested is present and correct, 2 if not.
+
+    Parameters
+    ----------
+    folders : FOLDER…
+        Data sets, or one file: FOLDER/FILE.
+    to
+        The folder of data sets; the one that CROWDVEIL_DATA names if not given.
+    overwrite
+        Replace files that differ.
     """
     manifest = read_manifest()
     asked: dict[str, tuple[DataSet, list[DataFile]]] = {}
@@ -141,31 +143,6 @@ def _fetch(data_set: DataSet, files: Sequence[DataFile], root: Path, *, overwrit
         what = "; ".join(by_hand) or f"{data_set.folder}: its files cannot be checked, since no checksums are known"
         faults.append(f"{what}. To get it: {data_set.how_to_obtain} (owner: {data_set.owner_page})")
     return faults
-
-
-def describe_data_set(data_set: DataSet) -> dict[str, Any]:
-    """Describe a data set and what of it is there, for `data list` and `doctor`."""
-    try:
-        root: Path | None = data_root()
-    except InputError:
-        root = None
-    checks = check_data_set(data_set, root) if root is not None or data_set.folder == "samples" else []
-    states = {file.name: "missing" for file in data_set.files} | {check.name: check.state for check in checks}
-    count, files, fetchable = Counter(states.values()), len(data_set.files), len(data_set.fetchable)
-    share = {files: "yes", 0: "no"}.get(fetchable, f"{fetchable} of {files}")
-    return {
-        "folder": data_set.folder,
-        "title": data_set.title,
-        "licence": data_set.licence,
-        "owner_page": data_set.owner_page,
-        "root": None if root is None else str(root),
-        "files": files,
-        "present": count["ok"],
-        "changed": count["differs"],
-        "absent": count["missing"],
-        "fetchable": "shipped" if data_set.folder == "samples" else share,
-        "states": {file.name: states[file.name] for file in data_set.files},
-    }
 
 
 def _any_present(checks: Sequence[FileCheck]) -> bool:

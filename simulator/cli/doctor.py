@@ -17,7 +17,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from crowdveil import obstacle
-from simulator.cli.common import Json, print_json, print_rows
+from simulator.cli.common import print_json, print_rows
+from simulator.cli.options import Json
 from simulator.files.extras import own_version
 
 NEEDED = ""
@@ -123,8 +124,8 @@ def _check_packages(its: Sequence[Requirement], modules: Mapping[str, list[str]]
 def _places() -> Iterator[tuple[str, Any, str]]:
     """Yield name, value and text of where compiled code, data sets and caches are, and of what the machine has."""
     from mechanisms.compiled import cache_folder  # noqa: PLC0415 - may not be installed
-    from simulator.cli.data import describe_data_set  # noqa: PLC0415 - as above
-    from simulator.cli.open import browser_name  # noqa: PLC0415 - as above
+    from simulator.cli.finished_runs import browser_name  # noqa: PLC0415 - as above
+    from simulator.datasets.check import describe_data_set  # noqa: PLC0415 - as above
     from simulator.datasets.manifest import VARIABLE, read_manifest  # noqa: PLC0415 - as above
     from simulator.experiment import build_cache  # noqa: PLC0415 - as above
     from simulator.files.available_memory import available_nbytes, in_words  # noqa: PLC0415 - as above

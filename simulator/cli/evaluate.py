@@ -1,17 +1,16 @@
 """`crowdveil evaluate`: mechanisms over data sets, each set for one target, in one table."""
 
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-import typer
 from rich.table import Column, Table
 from rich.text import Text
 
-from simulator.cli.common import StudyOptions, study_options, target_options
+from simulator.cli.options import StudyOptions, command, options_of, target_options
 from simulator.cli.sweep import run_with_progress
-from simulator.reporting.terminal_summary import wide_console
-from simulator.results.formatting import claimed, listed, number
+from simulator.results.formatting import claimed, listed, number, wide_console
 
 if TYPE_CHECKING:
     from simulator.studies.evaluate import Evaluation
@@ -20,24 +19,31 @@ WIDE = 120
 """Columns of a terminal from which on the table has every column."""
 
 
-@target_options("view", "epsilon", "delta", "error", "adjacency", "queries", "k")
-@study_options
+TARGET = ("view", "epsilon", "delta", "error", "adjacency", "queries", "k")
+
+
+@partial(command, before=target_options(*TARGET), after=options_of(StudyOptions))
 def evaluate(
     *,
-    mechanisms: Annotated[
-        str | None,
-        typer.Option(
-            metavar="A,B,…", help="Families of crowdveil plan, files with [[mechanisms]], package.module:Class."
-        ),
-    ] = None,
-    data: Annotated[str | None, typer.Option(metavar="A,B,…", help="Shipped scenarios, or files.")] = None,
-    replicates: Annotated[int, typer.Option(help="Runs of each data set, with seeds one apart.")] = 5,
-    out: Annotated[Path, typer.Option(help="Directory of the evaluation; one begun there goes on.")] = Path(
-        "studies/evaluation"
-    ),
+    mechanisms: str | None = None,
+    data: str | None = None,
+    replicates: int = 5,
+    out: Path = Path("studies/evaluation"),
     **given: Any,
 ) -> None:
-    """Evaluate mechanisms over data sets: error, leak and cost of each, set for one target; one table."""
+    """Evaluate mechanisms over data sets: error, leak and cost of each, set for one target; one table.
+
+    Parameters
+    ----------
+    mechanisms : A,B,…
+        Families of crowdveil plan, files with [[mechanisms]], package.module:Class.
+    data : A,B,…
+        Shipped scenarios, or files.
+    replicates
+        Runs of each data set, with seeds one apart.
+    out
+        Directory of the evaluation; one begun there goes on.
+    """
     from simulator.studies.evaluate import DATA, MECHANISMS, Evaluation  # noqa: PLC0415 - imported only when needed
     from simulator.studies.evaluation_tables import Goal  # noqa: PLC0415 - imported only when needed
 

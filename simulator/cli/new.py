@@ -10,7 +10,7 @@ from typing import Annotated, get_args
 
 import typer
 
-from simulator.cli.common import Role
+from simulator.cli.options import Role, command
 
 TEMPLATES = Path(__file__).parent / "templates"
 """One folder for each role, with the files of `FILES`, in which ``$name`` and ``$class`` stand for the names."""
@@ -22,11 +22,18 @@ FILES = {
 """Files of a role's templates, and what they are written to."""
 
 
+@command
 def new(
     role: Annotated[Role, typer.Argument(metavar="ROLE", help=f"{', '.join(get_args(Role))}.")],
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the module, without .py.")],
+    name: str,
 ) -> None:
-    """Write a class of your own to start from, with a test and a scenario."""
+    """Write a class of your own to start from, with a test and a scenario.
+
+    Parameters
+    ----------
+    name : NAME
+        Name of the module, without .py.
+    """
     templates, class_ = TEMPLATES / role, _class_of(name)
     files = {Path(target.format(name)): templates / source for source, target in FILES.items()}
     for file in files:

@@ -3,50 +3,46 @@
 import math
 import textwrap
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Literal, TypeVar
+from functools import partial
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.table import Column, Table
 from rich.text import Text
 
 from mechanisms.planning import RELEASED, LeastNumber, Plan, PlannedClaim, Planning, Target, TrustCost
-from scenarios.field_types import number as exact
-from simulator.cli import completions
-from simulator.cli.check import import_own
-from simulator.cli.common import meter, print_json, target_options
-from simulator.reporting.terminal_summary import wide_console
-from simulator.results.formatting import claimed, counted, listed, number, related, whole
+from simulator.cli.common import meter, print_json
+from simulator.cli.options import command, family_names, target_options
+from simulator.results.formatting import claimed, counted, listed, number, related, whole, wide_console
 
-_Found = TypeVar("_Found")
+exact = "{:.12g}".format
+"""The shortest form of a number."""
 WIDEST = 34
 """Columns of a parameter in a table, so that the table fits into 80."""
 
 
-@target_options()
+@partial(command, before=target_options())
 def plan(
     *,
-    mechanism: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="Only these mechanisms, also classes of your own as package.module:Class; all if not given.",
-            autocompletion=completions.family_names,
-        ),
-    ] = None,
-    trusts: Annotated[
-        bool,
-        typer.Option("--trusts", help="Print what the target costs under each trust, from a trusted server to none."),
-    ] = False,
-    find: Annotated[
-        Literal["batch", "crowd", "honest"] | None,
-        typer.Option(
-            help="With --epsilon and --error: the least batch, crowd in the cell or number of honest servers for both."
-        ),
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the plans as JSON.")] = False,
+    mechanism: Annotated[list[str] | None, typer.Option(autocompletion=family_names)] = None,
+    trusts: bool = False,
+    find: Literal["batch", "crowd", "honest"] | None = None,
+    json: bool = False,
     **given: Any,
 ) -> None:
-    """Find each mechanism's parameters that meet a privacy or an error target, or state why none do."""
+    """Find each mechanism's parameters that meet a privacy or an error target, or state why none do.
+
+    Parameters
+    ----------
+    mechanism : NAME
+        Only these mechanisms, also classes of your own as package.module:Class; all if not given.
+    trusts
+        Print what the target costs under each trust, from a trusted server to none.
+    find
+        With --epsilon and --error: the least batch, crowd in the cell or number of honest servers for both.
+    json
+        Print the plans as JSON.
+    """
     from mechanisms import planning  # noqa: PLC0415 - `--help` needs no mechanism
     from mechanisms.parameter import ParameterError  # noqa: PLC0415 - the same
 
@@ -55,64 +51,52 @@ def plan(
         raise ParameterError("find", "needs both --epsilon and --error", find)
     if find and trusts:
         raise ParameterError("find", "cannot be combined with --trusts", find)
-    target = planning.Target(**given | ({"error": None} if find else {}))
+    target, named = planning.Target(**given | ({"error": None} if find else {})), mechanism or []
+    if trusts and named:
+        raise ParameterError("mechanism", "cannot be combined with --trusts", listed(named))
+    own = {name: _imported(name) for name in named if ":" in name}
+    search: Callable[..., Any]
+    show: Callable[..., None]
     if trusts:
-        if mechanism:
-            raise ParameterError("mechanism", "cannot be combined with --trusts", listed(mechanism))
-        costs = _found("trusts", [target], lambda progress: planning.compare_trusts(target, progress=progress))
-        if json:
-            print_json([cost.to_dict() for cost in costs], allow_nan=False)
-        else:
-            print_trusts(target, costs)
-        return
-    if find and allowed is not None:
-        numbers = _found(
-            "least",
-            [target, allowed, find, mechanism],
-            lambda progress: planning.find_least(
-                target, error=allowed, number=find, mechanisms=mechanism or (), progress=progress
-            ),
-        )
-        if json:
-            print_json([result.to_dict() for result in numbers], allow_nan=False)
-        else:
-            print_least(target, find, allowed, numbers)
-        return
-    named = [name for name in mechanism or () if ":" not in name]
-    own = {name: import_own(name) for name in mechanism or () if ":" in name}
-    plans = _found(
-        "plan",
-        None if own else [target, named],
-        lambda progress: planning.plan(target, named, own=own, progress=progress),
-    )
-    if json:
-        print_json(plans.to_dict(), allow_nan=False)
+        search, show = partial(planning.compare_trusts, target), partial(print_trusts, target)
+    elif find and allowed is not None:
+        search = partial(planning.find_least, target, error=allowed, number=find, mechanisms=named)
+        show = partial(print_least, target, find, allowed)
     else:
-        print_planning(plans)
+        search = partial(planning.plan, target, [name for name in named if name not in own], own=own)
+        show = print_planning
+    found = _found(None if own else [target, trusts, find, allowed, named], search)
+    if json:
+        print_json([each.to_dict() for each in found] if isinstance(found, list) else found.to_dict(), allow_nan=False)
+    else:
+        show(found)
 
 
-def _found(what: str, content: object, search: Callable[[Callable[[float], object]], _Found]) -> _Found:
+def _imported(reference: str) -> Any:
+    """Import a class of the user's."""
+    from simulator.cli.check import import_own  # noqa: PLC0415 - it imports scenarios, which no other plan needs
+
+    return import_own(reference)
+
+
+def _found(content: object, search: Callable[..., Any]) -> Any:
     """Return what a search finds, with its progress on the terminal, or take it from the cache of this user.
 
     Parameters
     ----------
-    what
-        What is searched, in a word.
     content
         What the result depends on; None if it is not kept, as for a user's own classes.
     search
-        Searches, given a function that is called with shares of the work.
+        Searches, given a function `progress` that is called with shares of the work.
     """
     from simulator.experiment.build_cache import cached, using_cache  # noqa: PLC0415 - `--help` needs no cache
 
-    def searched() -> _Found:
+    def searched() -> Any:
         with meter("planning", 1.0) as progress:
-            return search(progress)
+            return search(progress=progress)
 
-    if content is None:
-        return searched()
     with using_cache():
-        return cached(what, content, searched)
+        return searched() if content is None else cached("plan", content, searched)
 
 
 def print_planning(planning: Planning) -> None:

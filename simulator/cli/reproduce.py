@@ -8,32 +8,39 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from simulator.cli import completions
 from simulator.cli.common import print_json, print_rows
+from simulator.cli.options import command, entry_names
 from simulator.files.errors import InputError
-from simulator.reporting.terminal_summary import wide_console
 from simulator.reproduction.published_results import ALL, CITATIONS, ENTRIES, Entry, Reproduction, find_entries
+from simulator.results.formatting import wide_console
 
 STYLES = {True: "green", False: "bold yellow", None: "dim"}
 
 
+@command
 def reproduce(
-    name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[NAME|all]",
-            help="An entry, or all; without it, the list.",
-            show_default=False,
-            autocompletion=completions.entry_names,
-        ),
-    ] = None,
+    name: Annotated[str | None, typer.Argument(show_default=False, autocompletion=entry_names)] = None,
     *,
-    list_: Annotated[bool, typer.Option("--list", help="List names, papers and titles; compute nothing.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON alone; no page unless --out is given.")] = False,
-    seed: Annotated[int, typer.Option(help="Seed of all random draws.", min=0)] = 1,
-    out: Annotated[Path | None, typer.Option(help="The HTML page; runs/reproduce-NAME.html if not given.")] = None,
+    list_: bool = False,
+    json: bool = False,
+    seed: Annotated[int, typer.Option(min=0)] = 1,
+    out: Path | None = None,
 ) -> None:
-    """Compute the papers' tables and figures and compare them; exit code 0 even if published values differ."""
+    """Compute the papers' tables and figures and compare them; exit code 0 even if published values differ.
+
+    Parameters
+    ----------
+    name : [NAME|all]
+        An entry, or all; without it, the list.
+    list_
+        List names, papers and titles; compute nothing.
+    json
+        Print JSON alone; no page unless --out is given.
+    seed
+        Seed of all random draws.
+    out
+        The HTML page; runs/reproduce-NAME.html if not given.
+    """
     if name is None or list_:
         _list_entries(as_json=json)
         if not list_:

@@ -1,13 +1,14 @@
 """`crowdveil roads`: shows a scenario's roads, or writes them in another format."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
 import typer
 
 from scenarios.kinds import import_dotted
 from simulator.cli.commands import Group
-from simulator.cli.common import AllowPlugins, Overrides, Overwrite, Reference, load_scenario, print_rows
+from simulator.cli.common import load_scenario, print_notes, print_rows
+from simulator.cli.options import AllowPlugins, Overrides, Overwrite, Reference, command
 
 if TYPE_CHECKING:
     from scenarios import Scenario
@@ -56,22 +57,30 @@ def show_roads(scenario: Reference, *, set_: Overrides = None, allow_plugins: Al
 
 
 @app.command("export")
+@command
 def export_roads(
     scenario: Reference,
-    path: Annotated[Path, typer.Argument(metavar="PATH", help="A file for geopackage; a folder for the others.")],
+    path: Path,
     *,
-    format_: Annotated[Format, typer.Option("--format", help="What to write.")],
+    format_: Format,
     set_: Overrides = None,
     overwrite: Overwrite = False,
     allow_plugins: AllowPlugins = False,
 ) -> None:
-    """Write a scenario's roads: all files, or none."""
+    """Write a scenario's roads: all files, or none.
+
+    Parameters
+    ----------
+    path : PATH
+        A file for geopackage; a folder for the others.
+    format_
+        What to write.
+    """
     roads, notes = _build(load_scenario(scenario, set_, allow_plugins=allow_plugins))
-    for note in notes:
-        typer.echo(f"note: {note}", err=True)
+    print_notes(notes)
     import_dotted(f"simulator.formats.roads.{_WRITERS[format_]}")(roads, path, overwrite=overwrite)
     if format_ == "geoparquet" and len(roads.movements):
-        typer.echo("note: GeoParquet has no tables without geometry: movements and signals were left out", err=True)
+        print_notes(["GeoParquet has no tables without geometry: movements and signals were left out"])
     typer.echo(f"{path}: {len(roads.node_names):,} nodes and {len(roads.links):,} links written as {format_}")
 
 

@@ -1,41 +1,35 @@
-"""`crowdveil run` and `crowdveil report`: simulate a scenario, and write the report of a run."""
+"""`crowdveil run`: simulate a scenario, and write its run directory."""
 
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from simulator.cli.commands import notice
-from simulator.cli.common import (
-    AllowPlugins,
-    FinishedRun,
-    Overrides,
-    Quiet,
-    Reference,
-    Seed,
-    Untrusted,
-    Yes,
-    load_scenario,
-    print_files_outside,
-)
+from simulator.cli.common import load_scenario, print_files_outside
+from simulator.cli.options import AllowPlugins, Overrides, Quiet, Reference, Seed, Untrusted, Yes, command
 
 
+@command
 def run(
     scenario: Reference,
     *,
     set_: Overrides = None,
     seed: Seed = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Run directory; if not given, runs/NAME-SEED, else runs/NAME-SEED-2, …")
-    ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run in that directory.")] = False,
+    out: Path | None = None,
+    overwrite: bool = False,
     quiet: Quiet = False,
     allow_plugins: AllowPlugins = False,
     untrusted: Untrusted = False,
     yes: Yes = False,
 ) -> None:
-    """Simulate a scenario and write its run directory, report included."""
+    """Simulate a scenario and write its run directory, report included.
+
+    Parameters
+    ----------
+    out
+        Run directory; if not given, runs/NAME-SEED, else runs/NAME-SEED-2, …
+    overwrite
+        Replace an earlier run in that directory.
+    """
     checked = load_scenario(scenario, set_, seed=seed, allow_plugins=allow_plugins, untrusted=untrusted)
     # Imported only here: a scenario with a fault is refused before, and the user sees that something happens.
     with nullcontext() if quiet else notice("loading the simulator"):
@@ -58,10 +52,3 @@ def run(
     print_files_outside(sorted(named_by_files))
     if not quiet:
         print_summary(saved)
-
-
-def report(directory: FinishedRun) -> None:
-    """Write report.html of a finished run again."""
-    from simulator.reporting import write_report  # noqa: PLC0415 - imported only when needed
-
-    typer.echo(write_report(directory))

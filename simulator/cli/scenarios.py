@@ -2,25 +2,14 @@
 
 import shlex
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 import scenarios
 from scenarios.references import PLUGIN_REFUSAL
 from simulator.cli.commands import Group
-from simulator.cli.common import (
-    AllowPlugins,
-    Json,
-    Overrides,
-    Reference,
-    Seed,
-    Untrusted,
-    Yes,
-    load_scenario,
-    print_json,
-    print_rows,
-)
+from simulator.cli.common import load_scenario, print_json, print_notes, print_rows
+from simulator.cli.options import AllowPlugins, Json, Overrides, Reference, Seed, Untrusted, Yes, command
 
 app = typer.Typer(cls=Group, help="Scenario files: list, show, new, check, schema.", add_completion=False)
 
@@ -36,16 +25,15 @@ def list_scenarios(*, as_json: Json = False) -> None:
 
 
 @app.command("show")
-def show_scenario(
-    scenario: Reference,
-    *,
-    set_: Overrides = None,
-    seed: Seed = None,
-    resolved: Annotated[
-        bool, typer.Option("--resolved", help="As the simulator reads it, defaults filled in.")
-    ] = False,
-) -> None:
-    """Print a scenario: the file with its comments, or as resolved."""
+@command
+def show_scenario(scenario: Reference, *, set_: Overrides = None, seed: Seed = None, resolved: bool = False) -> None:
+    """Print a scenario: the file with its comments, or as resolved.
+
+    Parameters
+    ----------
+    resolved
+        As the simulator reads it, defaults filled in.
+    """
     if resolved or set_ or seed is not None:
         checked = scenarios.load(scenario, overrides=tuple(set_ or ()), seed=seed)
         typer.echo(scenarios.dump(checked), nl=False)
@@ -74,9 +62,8 @@ def check_scenario(
 
     given = load_scenario(scenario, set_, seed=seed, allow_plugins=allow_plugins, untrusted=untrusted)
     checked, left_out = given.without_unpermitted()
-    for name in left_out:
-        what = f"mechanisms.{name} was not checked, nor was anything that depends on it"
-        typer.echo(f"note: {what}: {PLUGIN_REFUSAL}", err=True)
+    unchecked = "was not checked, nor was anything that depends on it"
+    print_notes(f"mechanisms.{name} {unchecked}: {PLUGIN_REFUSAL}" for name in left_out)
     streams = Streams(checked.seed)
     with permitting(yes), faults_of_own_kinds(checked):
         parts = RunComponents.build(checked)
@@ -87,8 +74,7 @@ def check_scenario(
     notes += notes_of("demand", planned.notes if planned else ())
     # Warnings are among the notes too; each is printed once, and names files as a run's report does.
     texts = texts_of(dict.fromkeys(notes))
-    for text in without_paths({"notes": texts}, checked)["notes"]:
-        typer.echo(f"note: {text}", err=True)
+    print_notes(without_paths({"notes": texts}, checked)["notes"])
     announced = len(planned.trips) if planned else getattr(checked.traffic, "vehicles", None)
     vehicles = f"engine {checked.traffic.engine}" if announced is None else f"{announced:,} vehicles"
     typer.echo(
@@ -98,10 +84,15 @@ def check_scenario(
 
 
 @app.command("new")
-def new_scenario(
-    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="Written; there must be no such file yet.")],
-) -> None:
-    """Write a commented scenario of your own to start from."""
+@command
+def new_scenario(file: Path) -> None:
+    """Write a commented scenario of your own to start from.
+
+    Parameters
+    ----------
+    file : FILE.toml
+        Written; there must be no such file yet.
+    """
     scenarios.write_template(file)
     name = shlex.quote(str(file))
     typer.echo(f"{file} is written: crowdveil scenarios check {name} checks it, crowdveil run {name} runs it")

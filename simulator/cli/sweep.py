@@ -2,13 +2,13 @@
 
 import os
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from simulator.cli import completions
-from simulator.cli.common import Overrides, StudyOptions, study_options
+from simulator.cli.options import Overrides, StudyOptions, command, options_of, scenario_names
 from simulator.files.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,39 +18,38 @@ if TYPE_CHECKING:
 _INDEX_VARIABLES = ("SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX")
 
 
-@study_options
+@partial(command, after=options_of(StudyOptions))
 def sweep(
-    references: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="SCENARIO|DESIGN.toml",
-            help="A scenario, or the file of a design; with --merge, directories.",
-            autocompletion=completions.scenario_names,
-        ),
-    ],
+    references: Annotated[list[str], typer.Argument(autocompletion=scenario_names)],
     *,
-    vary: Annotated[
-        list[str] | None,
-        typer.Option(metavar="A.B=V1,V2", help="Values of a key; several options: every combination."),
-    ] = None,
-    replicates: Annotated[
-        int | None, typer.Option(help="Runs of each setting, with seeds one apart; 1 if not given.")
-    ] = None,
+    vary: list[str] | None = None,
+    replicates: int | None = None,
     set_: Overrides = None,
-    keep: Annotated[
-        Literal["scores", "estimates", "all"], typer.Option(help="Tables kept of each run, besides claims and attacks.")
-    ] = "scores",
-    shard: Annotated[
-        str | None,
-        typer.Option(metavar="I/N", help="Only the I-th of N parts of the points, for jobs that share no disk."),
-    ] = None,
-    merge: Annotated[bool, typer.Option("--merge", help="Join the shards in the directories given, in --out.")] = False,
-    out: Annotated[
-        Path | None, typer.Option(help="Directory of the study; if not given, studies/NAME. A study there goes on.")
-    ] = None,
+    keep: Literal["scores", "estimates", "all"] = "scores",
+    shard: str | None = None,
+    merge: bool = False,
+    out: Path | None = None,
     **given: Any,
 ) -> None:
-    """Run a scenario with varied values, and go on where an earlier command stopped; exit code 1 if points failed."""
+    """Run a scenario with varied values, and go on where an earlier command stopped; exit code 1 if points failed.
+
+    Parameters
+    ----------
+    references : SCENARIO|DESIGN.toml
+        A scenario, or the file of a design; with --merge, directories.
+    vary : A.B=V1,V2
+        Values of a key; several options: every combination.
+    replicates
+        Runs of each setting, with seeds one apart; 1 if not given.
+    keep
+        Tables kept of each run, besides claims and attacks.
+    shard : I/N
+        Only the I-th of N parts of the points, for jobs that share no disk.
+    merge
+        Join the shards in the directories given, in --out.
+    out
+        Directory of the study; if not given, studies/NAME. A study there goes on.
+    """
     from simulator.studies.design import design_of, parse_vary  # noqa: PLC0415 - imported only when needed
     from simulator.studies.store import StudyDirectory  # noqa: PLC0415 - imported only when needed
     from simulator.studies.sweep import Sweep  # noqa: PLC0415 - imported only when needed

@@ -3,11 +3,13 @@
 import gzip
 import hashlib
 import zlib
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Literal, cast
+from typing import Any, BinaryIO, Literal, cast
 
-from simulator.datasets.manifest import DataFile, DataSet, folder_of
+from simulator.datasets.manifest import DataFile, DataSet, data_root, folder_of
+from simulator.files.errors import InputError
 
 State = Literal["ok", "missing", "differs", "unlisted"]
 _CHUNK_BYTES = 1 << 20
@@ -135,3 +137,28 @@ def digest(path: Path, *, compressed: bool, at_most: int) -> tuple[str, int]:
             checksum.update(chunk)
             length += len(chunk)
     return checksum.hexdigest(), length
+
+
+def describe_data_set(data_set: DataSet) -> dict[str, Any]:
+    """Describe a data set and what of it is there, for `data list` and `doctor`."""
+    try:
+        root: Path | None = data_root()
+    except InputError:
+        root = None
+    checks = check_data_set(data_set, root) if root is not None or data_set.folder == "samples" else []
+    states = {file.name: "missing" for file in data_set.files} | {check.name: check.state for check in checks}
+    count, files, fetchable = Counter(states.values()), len(data_set.files), len(data_set.fetchable)
+    share = {files: "yes", 0: "no"}.get(fetchable, f"{fetchable} of {files}")
+    return {
+        "folder": data_set.folder,
+        "title": data_set.title,
+        "licence": data_set.licence,
+        "owner_page": data_set.owner_page,
+        "root": None if root is None else str(root),
+        "files": files,
+        "present": count["ok"],
+        "changed": count["differs"],
+        "absent": count["missing"],
+        "fetchable": "shipped" if data_set.folder == "samples" else share,
+        "states": {file.name: states[file.name] for file in data_set.files},
+    }

@@ -25,7 +25,7 @@ import simpy
 from mechanisms.conformance.findings import ConformanceReport, Findings, SkippedCheckError, checks_of
 from simulator.arrays import FloatArray
 from simulator.experiment.build.constructors import accepted
-from simulator.plug_in_checks.kit import expect_no_global_draws, report_of, small_city
+from simulator.plug_in_checks.kit import check_randomness, report_of, small_city
 from simulator.roads import RoadNetwork
 from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import State, VehicleStates
@@ -48,6 +48,10 @@ class EngineTrial:
     times_s: Sequence[float]
     states: list[VehicleStates]
     speeds: list[FloatArray]
+
+    def again(self, looks: slice = slice(None)) -> list[VehicleStates]:
+        """Return the states of another engine with an equal generator, asked at some of the times."""
+        return _watch(self.make(), self.times_s[looks])[0]
 
     def places(self, states: VehicleStates) -> FloatArray:
         """Return the coordinates of vehicles, metres, (vehicles, 2)."""
@@ -143,7 +147,7 @@ def check_looks(trial: EngineTrial, findings: Findings) -> None:
 def _expect_equal(trial: EngineTrial, findings: Findings, looks: slice, fault: str) -> None:
     """Expect that another engine, asked at some of the times, has the same states."""
     times_s, close = trial.times_s[looks], partial(np.allclose, equal_nan=True)
-    for time_s, seen, again in zip(times_s, trial.states[looks], _watch(trial.make(), times_s)[0], strict=True):
+    for time_s, seen, again in zip(times_s, trial.states[looks], trial.again(looks), strict=True):
         equal = np.array_equal(seen.state, again.state) and np.array_equal(seen.link, again.link)
         same_xy = seen.xy is again.xy if seen.xy is None or again.xy is None else equal and close(seen.xy, again.xy)
         if not (equal and close(seen.fraction, again.fraction) and same_xy):
@@ -176,12 +180,7 @@ def check_speeds(trial: EngineTrial, findings: Findings) -> None:
     findings.expect(most <= _FACTOR * least + _SLACK_M * steps, fault)
 
 
-def check_randomness(trial: EngineTrial, findings: Findings) -> None:
-    """Check that numpy's and Python's global generators are as before."""
-    expect_no_global_draws(findings, lambda: _watch(trial.make(), trial.times_s))
-
-
-CHECKS = checks_of(globals())
+CHECKS = {**checks_of(globals()), "randomness": check_randomness}
 
 
 def check_engine(make: Callable[..., Any], *, seed: int = 0) -> ConformanceReport:

@@ -55,10 +55,10 @@ def require_methods(role: str, instance: Any) -> None:
         raise InputError([f"must have {', '.join(missing)}"])
 
 
-def expect_no_global_draws(findings: Findings, call: Callable[[], object]) -> None:
-    """Expect that a call draws no global random numbers of NumPy or Python."""
+def check_randomness(trial: Any, findings: Findings) -> None:
+    """Check that numpy's and Python's global generators are as before, after the trial is done again."""
     before = global_random_states()
-    call()
+    trial.again()
     findings.expect(global_random_states() == before, "uses global random numbers: use the given rng")
 
 

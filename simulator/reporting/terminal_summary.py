@@ -20,23 +20,10 @@ from scenarios.run_clock import RunClock
 from simulator.reporting.attacks_section import attack_lines
 from simulator.reporting.findings_section import participation_lines, reveals
 from simulator.reporting.report import FILE_NAME, page_faults
-from simulator.results.formatting import counted, duration, listed, number, percent, whole
+from simulator.results.formatting import LEAST_WIDTH, counted, duration, listed, number, percent, whole, wide_console
 from simulator.results.run import RunResult, opened
 from simulator.results.statements import say
 from simulator.results.tables import records
-
-LEAST_WIDTH = 160
-
-
-def wide_console() -> Console:
-    """Return the console of standard output, as wide as the terminal or ``COLUMNS``.
-
-    A pipe without ``COLUMNS`` has no width: its tables are wide, since narrow ones are hard to read, and its texts are
-    not wrapped.
-    """
-    console = Console()
-    wide = console.is_terminal or os.environ.get("COLUMNS", "").isdigit()
-    return console if wide else Console(width=LEAST_WIDTH, soft_wrap=True)
 
 
 def print_summary(run: RunResult | str | os.PathLike[str], console: Console | None = None) -> None:

@@ -1,12 +1,16 @@
-"""Formatting of numbers for display."""
+"""Formatting of numbers for display, and the console on which tables of them are printed."""
 
 import math
+import os
 from collections.abc import Iterable, Sequence
-from typing import SupportsFloat
+from typing import TYPE_CHECKING, SupportsFloat
 
 import numpy as np
 
 from mechanisms.privacy.rounding import NEGLIGIBLE, round_up, rounded_up
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 MISSING = "–"
@@ -14,6 +18,8 @@ LARGE = 1e12
 """Numbers of at least this size are written with a power of ten, whatever they count."""
 LEAST_CHANCE = 1e-9
 """Probabilities below this are only said to be less."""
+LEAST_WIDTH = 160
+"""Columns of a console that is no terminal."""
 _NUMBERS = (int, float, np.number, np.bool_)
 """Types of numbers in a frame; to ask whether a value supports `float` takes fifty times as long."""
 
@@ -335,3 +341,16 @@ def finite(values: Iterable[SupportsFloat | None]) -> list[float | None]:
         The same values, with None for each that is not finite.
     """
     return [float(value) if value is not None and math.isfinite(value) else None for value in values]
+
+
+def wide_console() -> "Console":
+    """Return the console of standard output, as wide as the terminal or ``COLUMNS``.
+
+    A pipe without ``COLUMNS`` has no width: its tables are wide, since narrow ones are hard to read, and its texts are
+    not wrapped.
+    """
+    from rich.console import Console  # noqa: PLC0415 - for commands only
+
+    console = Console()
+    wide = console.is_terminal or os.environ.get("COLUMNS", "").isdigit()
+    return console if wide else Console(width=LEAST_WIDTH, soft_wrap=True)

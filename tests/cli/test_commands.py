@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from simulator.cli.commands import COMMANDS, load_command
-from simulator.cli.common import StudyOptions
+from simulator.cli.options import StudyOptions
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -33,3 +33,10 @@ def test_sweep_and_evaluate_have_the_same_options_of_studies():
     for name in StudyOptions._fields:
         one, other = (command[name] for command in commands)
         assert (one.opts, one.help, one.default) == (other.opts, other.help, other.default)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_argument_and_option_has_a_text(name):
+    command = load_command(name)
+    for each in getattr(command, "commands", {name: command}).values():
+        assert all(parameter.help for parameter in each.params), each.name

@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 import scenarios
 from simulator.cli import doctor
 from simulator.cli.commands import COMMANDS, load_command
-from simulator.cli.open import newest
+from simulator.cli.finished_runs import newest
 
 DISPLAYS = ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")
 

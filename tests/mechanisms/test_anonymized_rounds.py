@@ -197,3 +197,17 @@ def test_undetermined_yes_count_is_not_estimated():
     even = dataclasses.replace(DENYING, no_third=0.3, onward=0.4, onward_yes=0.4)
     with pytest.raises(NotEstimableError):
         even.std_error(np.array([1, 1]))
+
+
+@pytest.mark.parametrize("mechanism", [FIRST, CANCELLING, DENYING], ids=lambda m: type(m).__name__)
+def test_the_estimator_in_floats_is_the_exact_one(mechanism):
+    exact, floats = mechanism.linear_estimator, mechanism.float_estimator
+    np.testing.assert_allclose(floats.weights, exact.weights, rtol=1e-12, atol=1e-12)
+    assert floats.offset == pytest.approx(exact.offset, rel=1e-12)
+
+
+def test_the_estimator_in_floats_is_refused_where_the_exact_one_is():
+    mechanism = AnonymizedFirstAttempt(cells=2, base=0.5, shift_yes=0.3, shift_no=0.3)
+    for name in ("linear_estimator", "float_estimator"):
+        with pytest.raises(NotEstimableError, match="Yes terms cancel"):
+            getattr(mechanism, name)

@@ -214,6 +214,32 @@ class ProtocolMechanism(DeclaredMechanism):
             raise NotEstimableError(type(self).__name__, self.undetermined)
         return LinearEstimator.of(found)
 
+    @cached_property
+    def float_estimator(self) -> LinearEstimator:
+        """The linear estimator solved in floats, ten times as fast, for a search.
+
+        It is `linear_estimator` up to rounding errors, if there are two statistics; else that itself.
+
+        Raises
+        ------
+        NotEstimableError
+            If there is none.
+        """
+        if len(self.statistics) != 2:
+            return self.linear_estimator
+        query = self.binary_query
+        labels = [[label_of(r, output) for output in outputs] for r, outputs in enumerate(self.protocol.outputs, 1)]
+        weights = np.array([[[each.get(label, 0) for label in row] for row in labels] for each in self.statistics])
+        offsets = np.array([each.get(ASKED, 0) for each in self.statistics])
+        # What an answer adds to each statistic, (statistics, answers), and its means for both kinds of holder.
+        added = np.tensordot(weights, query.given, axes=([1, 2], [1, 2])) + offsets[:, np.newaxis]
+        (yes_one, yes_two), (no_one, no_two) = added @ np.array(query.yes), added @ np.array(query.no)
+        size = yes_one * no_two - yes_two * no_one
+        share = np.array([no_two, -no_one]) / size if size else np.full(2, np.inf)
+        if np.abs(share).max() >= LARGEST_WEIGHT:
+            raise NotEstimableError(type(self).__name__, self.undetermined)
+        return LinearEstimator(query, np.tensordot(share, weights, axes=1), float(share @ offsets))
+
     def estimate_from(self, counts: Counts, received: ResponseCounts) -> Estimate:
         """Return the linear estimate, with each round's counts divided by its response rate.
 

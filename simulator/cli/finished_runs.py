@@ -1,0 +1,147 @@
+"""`crowdveil report`, `figures`, `export` and `open`: what is made of a finished run, and its page in the browser."""
+
+import os
+import sys
+import webbrowser
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from simulator.cli.common import print_notes
+from simulator.cli.options import FinishedRun, Overwrite, command
+from simulator.files.errors import InputError
+
+EXPORTED = {"geopackage": "run.gpkg", "kepler": "kepler.geojson", "simwrapper": "simwrapper"}
+"""What an export writes into the run directory if no path is given."""
+POSITIONS = "the true positions of vehicles are in it: no mechanism protects them"
+FOLDERS = ("runs", "studies")
+"""Where commands write runs and studies if no other directory is given."""
+PAGE = "report.html"
+
+
+@command
+def report(directory: FinishedRun) -> None:
+    """Write report.html of a finished run again."""
+    from simulator.reporting import write_report  # noqa: PLC0415 - slow to import
+
+    typer.echo(write_report(directory))
+
+
+@command
+def figures(
+    directory: FinishedRun,
+    *,
+    out: Path | None = None,
+    width: str = "single",
+    format_: str = "svg,pdf",
+    every: Annotated[bool, typer.Option("--all")] = False,
+    overwrite: Overwrite = False,
+) -> None:
+    """Write the figures of a finished run as SVG and PDF, at the width of a paper's column.
+
+    Parameters
+    ----------
+    out
+        Folder of the figures; DIR/figures if not given.
+    width : single|double|MM
+        A column of 3.5 in, two of 7.16 in, or millimetres.
+    format_ : svg,pdf,png
+        Formats, with commas.
+    every
+        Maps of every campaign, not of the first only.
+    """
+    from simulator.plots.files import formats_of, width_in_inches, write_figures  # noqa: PLC0415 - slow to import
+    from simulator.results.run import RunResult  # noqa: PLC0415 - slow to import
+
+    folder = directory / "figures" if out is None else out
+    width_in, formats = width_in_inches(width), formats_of(format_)
+    names, notes = write_figures(
+        RunResult.load(directory), folder, width_in=width_in, formats=formats, overwrite=overwrite, every=every
+    )
+    print_notes(notes)
+    typer.echo(f"{folder}: {len(names)} figures, each as {', '.join(formats)}")
+
+
+@command
+def export(
+    directory: FinishedRun,
+    *,
+    to: Literal["geopackage", "kepler", "simwrapper"],
+    out: Path | None = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Write a finished run for QGIS, kepler.gl or SimWrapper.
+
+    Parameters
+    ----------
+    to
+        A file for QGIS, trips for kepler.gl, or a folder for SimWrapper.
+    out
+        What to write; DIR/run.gpkg, DIR/kepler.geojson or DIR/simwrapper if not given.
+    """
+    from simulator.exports.geopackage import write_geopackage  # noqa: PLC0415 - slow to import
+    from simulator.exports.positions import HOW_TO_KEEP, write_trips  # noqa: PLC0415 - slow to import
+    from simulator.exports.simwrapper import write_folder  # noqa: PLC0415 - slow to import
+    from simulator.results.run import RunResult  # noqa: PLC0415 - slow to import
+
+    data, path = RunResult.load(directory), directory / EXPORTED[to] if out is None else out
+    notes = [f"wherever this is shown, state the source of the data: {credit}" for credit in data.attributions]
+    if to == "geopackage":
+        write_geopackage(data, path, overwrite=overwrite)
+    elif to == "kepler":
+        write_trips(data, directory, path, overwrite=overwrite)
+        notes.append(POSITIONS)
+    else:
+        moving = write_folder(data, directory, path, overwrite=overwrite)
+        notes.append(POSITIONS if moving else f"no vehicles are in it, since the run kept no positions; {HOW_TO_KEEP}")
+    print_notes(notes)
+    typer.echo(f"{path}: written for {to}")
+
+
+@command
+def open_report(directory: Path | None = None) -> None:
+    """Open a report in the browser, by default that of the newest run or study, and print its path.
+
+    Parameters
+    ----------
+    directory : [DIR]
+        A finished run or study, or a page of its own.
+    """
+    directory = newest() if directory is None else directory
+    page = directory if directory.is_file() else directory / PAGE
+    if not page.is_file():
+        how = f"there is no {PAGE} in it; crowdveil report {directory} writes that of a finished run"
+        if not directory.is_dir():
+            how = "there is no such folder"
+        raise InputError([f"DIR must be a run or a study: {how}; got {directory}"])
+    typer.echo(page)
+    if browser_name() is not None:
+        webbrowser.open(page.resolve().as_uri())
+
+
+def newest() -> Path:
+    """Return the report that was written last of those in `FOLDERS`.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    pages = [page for folder in FOLDERS for page in Path(folder).glob(f"*/{PAGE}") if not page.parent.is_symlink()]
+    if not pages:
+        where = " or ".join(FOLDERS)
+        raise InputError(
+            [f"DIR must be a run or a study: there is no {PAGE} in {where}; crowdveil run SCENARIO makes one"]
+        )
+    return max(pages, key=lambda page: page.stat().st_mtime_ns)
+
+
+def browser_name() -> str | None:
+    """Return the name of the browser that pages are opened in; None if there is none, or no display for it."""
+    # Without a display, Python would find text browsers, which take over the terminal.
+    shown = sys.platform in {"darwin", "win32"} or {"BROWSER", "DISPLAY", "WAYLAND_DISPLAY"} & os.environ.keys()
+    try:
+        return str(getattr(webbrowser.get(), "name", "the system's")) if shown else None
+    except webbrowser.Error:
+        return None
