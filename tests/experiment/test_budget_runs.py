@@ -116,7 +116,7 @@ def test_messages_equal_batches(aggregation):
     assert claims.dropna(subset="campaign")["epsilon"].max() == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("answers", ["counts", "reports"])
+@pytest.mark.parametrize("answers", ["counts", pytest.param("reports", marks=pytest.mark.slow)])
 def test_errors_are_those_of_theory(answers):
     """Each campaign's first query: a new estimate, whose error in many cells is normal; 5 standard errors."""
     campaigns = [{**budget(kind), "queries": 3} for kind in KINDS]

@@ -30,6 +30,7 @@ def test_run_is_near_but_not_at_the_equilibrium(result):
     assert 0.001 < check["run"]["gap"] < (2.0 if congested else 0.4)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(golden_tables.missing_data("sioux-falls") != [], reason="CROWDVEIL_DATA names no folder with tntp")
 def test_sioux_falls_needs_reactive_drivers(tmp_path):
     """On the routes that are shortest on empty roads the volumes hardly resemble the published ones."""
