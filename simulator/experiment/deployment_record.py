@@ -132,7 +132,8 @@ class CountedReports:
         if not (self.fewest[view.round - 1] if isinstance(view, Shuffled) else any(self.fewest)):
             return PrivacyClaim.exact(0.0, ConstantDelta(0.0), "No report was counted, so none can be observed.")
         if isinstance(view, ReleasedCounts) and self.matched:
-            view = replace(view, counted=self.fewest[0])
+            # The first query of a budget over time asks one of its two questions only.
+            view = replace(view, counted=min(filter(None, self.fewest)))
         claim = mechanism.claim(view)
         if (why := self.reason(view)) is not None and claim.curve is not None:
             return _bounded_by_linked(mechanism.claim(LinkedReports(queries=view.queries)), say(why))

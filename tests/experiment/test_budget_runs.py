@@ -73,6 +73,16 @@ def test_rows_for_the_window_are_added():
     assert set(claims["campaign"]) == {"absorption"}
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_campaign_of_one_query_only_publishes_and_its_claims_are_those_of_one_query(kind):
+    campaign = {**budget(kind), "queries": 1, "every_s": None}
+    claims = pure(run(town(**{"claims.queries": [1], "campaigns": [campaign]})))
+    released = claims.query("view == 'released_counts' and queries == 1").dropna(subset="campaign")
+    most = released.groupby("mechanism")["epsilon"].max()
+    share = dict(zip(KINDS, (1, 2, 3), strict=True))[kind] / 3
+    assert most.to_dict() == pytest.approx({"kary": share, "olh": 2 * share})
+
+
 def test_a_budget_changes_no_other_campaign(by_batches):
     alone = run(town(campaigns=[{**TIMES, "name": "fresh"}]))
     for table in ("estimates", "rounds", "scores"):
