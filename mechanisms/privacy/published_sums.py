@@ -293,7 +293,9 @@ def sums_claim(
         alone = max(view.counted or 1, least + 1)
         leaving = replace(curve, counted=alone, most=min(view.most or alone, alone) - 1, moves=False)
         if view.counted is not None and view.counted < counted:
-            curve = leaving  # too few devices for two such cells
+            # Too few devices for two such cells: only moves to outside are possible, which may reveal less.
+            curve = leaving
+            report = PrivacyClaim.bound(report.epsilon, report.curve or ConstantDelta(1.0), report.basis)
         elif view.counted is None or least < most:
             curve = replace(curve, leaving=leaving)
     basis = (

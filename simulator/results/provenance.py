@@ -33,8 +33,13 @@ def package_versions(extras: Iterable[str] = ()) -> dict[str, str]:
         Version of Python, then of crowdveil's requirements, of the extras and of their requirements in turn, by
         normalised name; "unknown" for modules that were not installed as a package.
     """
+    return dict(_versions_with(frozenset(extras)))
+
+
+@cache
+def _versions_with(extras: frozenset[str]) -> dict[str, str]:
     versions: dict[str, str] = {}
-    names = ["crowdveil", *extras]
+    names = ["crowdveil", *sorted(extras)]
     while names:
         name = canonicalize_name(names.pop())
         if name in versions:

@@ -231,3 +231,15 @@ def test_epsilon_at_a_delta_is_the_least_one_proved():
     assert certain.epsilon_at(0.1) == math.inf
     assert certain.epsilon_at(0.2) == 0.0
     assert PrivacyClaim.unknown("A test.").epsilon_at(0.5) == math.inf
+
+
+@pytest.mark.parametrize(("counted", "kind"), [(2, "bound"), (3, "exact")])
+def test_epsilon_of_a_move_is_exact_only_if_there_are_devices_for_both_cells(counted, kind):
+    """With one other device in each of two cells there are three; of two, the device can only leave its cell."""
+    mechanism = SymmetricUnary(cells=2, epsilon=1.0)
+    claim = mechanism.claim(ReleasedCounts(crowd=2, counted=counted, adjacency="move"))
+    leaving = mechanism.claim(ReleasedCounts(crowd=2, counted=counted, adjacency="enter_leave"))
+    assert (claim.kind, claim.epsilon, leaving.epsilon) == (kind, 1.0, 0.5)
+    assert (
+        claim.delta(0.2) == pytest.approx(leaving.delta(0.2)) if counted == 2 else claim.delta(0.2) > leaving.delta(0.2)
+    )

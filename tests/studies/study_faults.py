@@ -16,7 +16,6 @@ import tempfile
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import nullcontext
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -247,7 +246,6 @@ def inject(faults, cases=CASES):
     rows = {}
     atomic_write._host()  # cached, so that every process takes the same steps
     store._MOST_PARTS, sweep._FLUSH_S = 2, -1.0  # every point is a part, and parts are joined
-    sweep.package_versions = cache(sweep.package_versions)  # which takes longer than all else
     with tempfile.TemporaryDirectory() as folder:
         prepared, base = Path(folder) / "prepared", Path(folder) / "base"
         done, of = 0, sum(case.parts for case in cases)
