@@ -82,7 +82,10 @@ def test_json_lists_all_plans_with_valid_sections(plan, target, tmp_path):
             assert (claim["epsilon"] is None) == (
                 claim["kind"] in {"infinite", "unknown"} and claim["delta"] in {0, None}
             )
-        scenario = tiny_with(made["scenario"], tmp_path)
+        # Only the user knows when her campaign asks.
+        timed = "[[campaigns]]\nstart_s = 60\nevery_s = 30\nround_gap_s = 10\ndeadline_s = 10"
+        scenario = tiny_with(made["scenario"].replace("[[campaigns]]", timed), tmp_path)
+        assert (made["budget"] is None) == all(campaign.budget is None for campaign in scenario.campaigns)
         [section] = scenario.mechanisms
         assert section.kind == made["kind"]
         build_mechanisms(scenario, 4)
