@@ -17,7 +17,7 @@ from mechanisms.local.mechanism import Counts
 from mechanisms.local.subset_selection import SubsetSelection
 from mechanisms.planning.candidate import Candidate
 from mechanisms.planning.error_distribution import excess_kurtosis
-from mechanisms.planning.search import Dial, Family, Shape
+from mechanisms.planning.search import BUDGET, Family, Shape
 from mechanisms.planning.target import Target
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.view import View
@@ -85,7 +85,7 @@ def _nothing_to_divide(target: Target) -> str | None:
 
 DIVIDED = Family(
     "population_absorption",
-    Dial(1e-6, 50.0),
+    BUDGET,
     "the budget ε of all queries",
     (_divided,),
     refusal=_nothing_to_divide,

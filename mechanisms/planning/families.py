@@ -22,7 +22,7 @@ from mechanisms.parameter import ParameterError
 from mechanisms.planning.budget_families import DIVIDED
 from mechanisms.planning.candidate import Candidate, PlannableMechanism
 from mechanisms.planning.sampling_families import RELEASES, SAMPLING, suppressed_elsewhere
-from mechanisms.planning.search import Dial, Family, Make, Shape, find_best
+from mechanisms.planning.search import BUDGET, Dial, Family, Make, Shape, find_best
 from mechanisms.planning.target import Target
 
 COIN = Dial(1e-12, 1.0, "logit")
@@ -112,7 +112,6 @@ BINARY_RANDOMIZERS = (
     Family("anonymized_local", COIN, "the difference of the coins π_1 − π_3", (_anonymized,), guess=best_first_coin),
 )
 
-BUDGET = Dial(1e-6, 50.0)
 EPSILON = "the budget ε"
 
 

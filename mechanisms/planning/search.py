@@ -87,6 +87,10 @@ class Dial:
         return min(max(near, self.low), self.high)
 
 
+BUDGET = Dial(1e-6, 50.0)
+"""The dial of mechanisms with a budget ε."""
+
+
 def set_dial(
     make: Make,
     dial: Dial,

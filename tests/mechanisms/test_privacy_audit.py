@@ -189,7 +189,7 @@ def test_reports_without_categories_are_refused():
 
 
 def test_real_numbers_are_binned_on_the_first_half():
-    """Laplace noise of scale 1 on 0 or 1 has ε = 1; without noise the values are told apart."""
+    """Laplace noise of scale 1 on 0 or 1 has ε = 1; without noise the report is the value."""
     rng = np.random.default_rng(8)
     bounds = [
         epsilon_from_below([rng.laplace(v, 1.0, TRIALS).tolist() for v in (0, 1)], alpha=1e-3).epsilon for _ in range(8)
