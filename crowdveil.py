@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from simulator.attacks.observation import Observation, link_rounds_of, read_round
     from simulator.exports.geopackage import write_geopackage
     from simulator.plots import COLUMN_IN, paper_style
+    from simulator.plots.film import write_film
     from simulator.plug_in_checks.aggregators import check_aggregator
     from simulator.plug_in_checks.attacks import check_attack
     from simulator.plug_in_checks.cells import check_cells
@@ -85,6 +86,7 @@ _MODULES = {
     "simulator.results.store": ("UnfinishedRunError",),
     "simulator.exports.geopackage": ("write_geopackage",),
     "simulator.plots": ("COLUMN_IN", "paper_style"),
+    "simulator.plots.film": ("write_film",),
     "simulator.roads": ("RoadNetwork",),
     "simulator.roads.movements": ("movement_table", "signal_table"),
     "simulator.roads.raw_network": ("RawNetwork",),

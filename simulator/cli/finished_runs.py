@@ -34,28 +34,37 @@ def figures(
     *,
     out: Path | None = None,
     width: str = "single",
-    format_: str = "svg,pdf",
+    format_: str | None = None,
     every: Annotated[bool, typer.Option("--all")] = False,
+    film: bool = False,
     overwrite: Overwrite = False,
 ) -> None:
-    """Write the figures of a finished run as SVG and PDF, at the width of a paper's column.
+    """Write the figures of a finished run as SVG and PDF, at the width of a paper's column, or a film of its map.
 
     Parameters
     ----------
     out
-        Folder of the figures; DIR/figures if not given.
+        Folder of the figures, DIR/figures if not given; or the film, DIR/film.gif if not given.
     width : single|double|MM
         A column of 3.5 in, two of 7.16 in, or millimetres.
     format_ : svg,pdf,png
-        Formats, with commas.
+        Formats, with commas; svg,pdf if not given. Of a film gif or mp4; gif if not given.
     every
         Maps of every campaign, not of the first only.
+    film
+        Write a film of the vehicles and of the estimates instead of the figures.
     """
     from simulator.plots.files import formats_of, width_in_inches, write_figures  # noqa: PLC0415 - slow to import
+    from simulator.plots.film import write_film  # noqa: PLC0415 - slow to import
     from simulator.results.run import RunResult  # noqa: PLC0415 - slow to import
 
-    folder = directory / "figures" if out is None else out
-    width_in, formats = width_in_inches(width), formats_of(format_)
+    width_in = width_in_inches(width)
+    if film:
+        file = directory / f"film.{format_ or 'gif'}" if out is None else out
+        print_notes(write_film(RunResult.load(directory), file, width_in=width_in, overwrite=overwrite))
+        typer.echo(file)
+        return
+    folder, formats = directory / "figures" if out is None else out, formats_of(format_ or "svg,pdf")
     names, notes = write_figures(
         RunResult.load(directory), folder, width_in=width_in, formats=formats, overwrite=overwrite, every=every
     )
