@@ -12,6 +12,7 @@ from scenarios.release import broken_release, released_by
 from scenarios.rules import Each, bounded, must, unlike
 from scenarios.run_clock import clock_of
 from scenarios.section import BrokenRules, ValidFields, broken_names
+from scenarios.suggestions import suggestion
 
 MOST_TICKS = 2**31 - 1
 """Maximum number of steps of a run: steps are numbered in 32 bits."""
@@ -28,11 +29,12 @@ def _steps(scenario: ValidFields) -> Iterator[RuleViolation]:
 
 def _coordinates(scenario: ValidFields) -> Iterator[RuleViolation]:
     """Yield a fault for a network without coordinates, unless cells are its links and vehicles are simulated."""
-    roads, cells, traffic = (scenario.section(name) for name in ("roads", "cells", "traffic"))
+    roads, traffic = scenario.section("roads"), scenario.section("traffic")
+    links = all(cells.get("kind") == "roads" for cells in scenario.sections("cells"))
     if roads.get("source") != "tntp" or "nodes" not in roads or roads["nodes"] is not None:
         return
     recorded = traffic.get("engine") in names_of("engine", "recorded")
-    if cells.get("kind") != "roads" or recorded:
+    if not links or recorded:
         rule = (
             "is required: the file of node coordinates, TNTP text (node x y) or GeoJSON points; without one, as many "
             'published networks come, set cells.kind = "roads", whose cells are links, and let vehicles drive'
@@ -105,14 +107,27 @@ def _refined(refinement: ValidFields) -> Iterator[RuleViolation]:
         yield refinement.violation("window", "there must be a campaign of counts with several queries")
 
 
+_NAMED = {"cells": "partition", "campaigns": "name", "mechanisms": "name", "refinements": "name", "attacks": "name"}
+"""The key of the name of an item, by list."""
+
+
 def _names(scenario: ValidFields) -> Iterator[RuleViolation]:
     """Yield a fault for each name that an earlier item of the same list has."""
-    for section in ("campaigns", "mechanisms", "refinements", "attacks"):
+    for section, key in _NAMED.items():
         items = enumerate(scenario.sections(section))
         for (earlier, first), (later, second) in itertools.combinations(items, 2):
-            if first.has("name") and first["name"] == second.get("name"):
+            if first.has(key) and first[key] == second.get(key):
                 rule = f"names must differ, and {section}[{earlier}] has this one too"
-                yield RuleViolation((section, later, "name"), rule, second["name"])
+                yield RuleViolation((section, later, key), rule, second[key])
+
+
+def _partition(campaign: ValidFields) -> Iterator[RuleViolation]:
+    """Yield a fault for a campaign about a partition that does not exist."""
+    names = [cells["partition"] for cells in campaign.outer.sections("cells") if cells.has("partition")]
+    wanted = campaign.get("cells")
+    if wanted is not None and names and wanted not in names:
+        hint = suggestion(wanted, names) or f"; there are {', '.join(names)}"
+        yield campaign.violation("cells", f"there is no such partition{hint}")
 
 
 def _releases(scenario: ValidFields) -> Iterator[RuleViolation]:
@@ -142,7 +157,7 @@ BETWEEN_SECTIONS: tuple[BrokenRules, ...] = (
     Each("traffic.departures", (bounded("to_s", "at most", "scenario.duration_s"),)),
     _coordinates,
     _link_intervals,
-    Each("campaigns", (_times,)),
+    Each("campaigns", (_times, _partition)),
     _releases,
     Each("campaigns", (_budget,)),
     Each("refinements", (_TOTAL, _refined)),

@@ -72,6 +72,8 @@ class CampaignSection(Section):
     up."""
     min_vehicles: Count | None = Field(default=None, json_schema_extra=without_default)
     """For speeds: cells in which fewer vehicles report a speed have no row. Default: 2."""
+    cells: Name | None = None
+    """Partition whose cells it asks about, by its name. Default: the first of `[[cells]]`."""
     release: Release | None = None
     """Release of this campaign, in place of the scenario's release."""
     budget: Budget | None = None

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
 
 from scenarios.errors import RuleViolation
-from scenarios.field_types import Count, Positive, rule
+from scenarios.field_types import Count, Name, Positive, rule
 from scenarios.references import FileReference
 from scenarios.roads import CRS_OF_X_Y, LON_LAT_OR_X_Y, ColumnNames, MetricCrs, TextTables
 from scenarios.rules import GIVEN, LEFT_OUT, must, needs
@@ -19,6 +19,8 @@ class Levels(Section):
     """Fields that all kinds of cells have in common."""
 
     kind: str
+    partition: Name = "cells"
+    """Name of this partition of the city; where `[[cells]]` lists several, `campaigns.cells` refers to it."""
     level: Annotated[int, Field(ge=0, le=HIGHEST)] = 0
     """How many times the cells are merged before devices are counted, each time into blocks of about twice the side."""
 
@@ -226,4 +228,16 @@ class OwnCellsSection(Levels, OwnParameters):
     kind: OwnKind
 
 
-Cells = Annotated[Levels, ByKind("cells", plug_in="scenarios.cells:OwnCellsSection")]
+_OneOfCells = Annotated[Levels, ByKind("cells", plug_in="scenarios.cells:OwnCellsSection")]
+
+
+def _listed(value: Any) -> str:
+    return "<list>" if isinstance(value, list | tuple) else "<table>"
+
+
+Cells = Annotated[
+    Annotated[_OneOfCells, Tag("<table>")]
+    | Annotated[tuple[_OneOfCells, ...], Field(strict=False, min_length=1), Tag("<list>")],
+    Discriminator(_listed),
+]
+"""One partition, or several of the same city, each with its name."""

@@ -128,7 +128,7 @@ def write_path(at: Sequence[str | int], raw: Any) -> str:
 
 
 def _own_name(items: list[Any], index: int) -> str | None:
-    names = [item.get("name") if isinstance(item, dict) else None for item in items]
+    names = [item.get("partition", item.get("name")) if isinstance(item, dict) else None for item in items]
     name = names[index]
     return name if isinstance(name, str) and name and names.count(name) == 1 else None
 
@@ -141,7 +141,7 @@ def item_names(items: list[Any], section: str) -> list[str | None]:
 def _name(item: Any, section: str) -> str | None:
     if not isinstance(item, dict):
         return None
-    name = item.get("name")
+    name = item.get("partition" if section == "cells" else "name")
     if name is None and section in {"mechanisms", "refinements", "attacks"}:
         name = str(item.get("kind")).rpartition(":")[2]
     if name is None and section == "campaigns":

@@ -40,7 +40,7 @@ def keys_page() -> str:
     """Return docs/keys.md: every section with its keys, their values, defaults and meanings."""
     definitions = schema()
     models: dict[str, dict[str, Any]] = definitions["$defs"]
-    refs = {name: list(_refs(section)) for name, section in definitions["properties"].items()}
+    refs = {name: [*dict.fromkeys(_refs(section))] for name, section in definitions["properties"].items()}
     anchors = {model: name for name, its in refs.items() for model in its}
     inner = {name: name.lower() for name in models if name not in anchors}
     anchors |= inner

@@ -14,7 +14,7 @@ from pydantic import Field, PrivateAttr, ValidationError
 from scenarios.attacks import Attack
 from scenarios.between_sections import BETWEEN_SECTIONS
 from scenarios.campaigns import CampaignSection
-from scenarios.cells import Cells
+from scenarios.cells import Cells, Levels
 from scenarios.channel import Aggregation, ChannelSection, Servers
 from scenarios.errors import Fault, RuleViolation, ScenarioError, write_path
 from scenarios.field_types import number
@@ -54,7 +54,7 @@ class Scenario(Section):
     roads: Roads
     """The road network."""
     cells: Cells
-    """The division of the city into cells."""
+    """The division of the city into cells: `[cells]`, or several as `[[cells]]`."""
     traffic: Traffic
     """The vehicles and the engine that moves them."""
     population: Population = Population()
@@ -182,6 +182,13 @@ class Scenario(Section):
         return given
 
     @property
+    def partitions(self) -> list[tuple[str, Levels]]:
+        """The key path and the section of each partition of the city; campaigns ask about the first by default."""
+        if isinstance(self.cells, Levels):
+            return [("cells", self.cells)]
+        return [(f"cells.{section.partition}", section) for section in self.cells]
+
+    @property
     def clock(self) -> RunClock:
         """The clock of the run, as far as the scenario states it."""
         return RunClock.starting(self.scenario.start, self.scenario.time_zone)
@@ -242,7 +249,8 @@ class Scenario(Section):
     def own_kinds(self) -> Iterator[tuple[str, str, str]]:
         """Yield the key path, the role and the name of each kind that is a user's own."""
         latency = self.channel.latency_s
-        places = [("roads.source", "roads", self.roads.source), ("cells.kind", "cells", self.cells.kind)]
+        places = [("roads.source", "roads", self.roads.source)]
+        places += [(f"{at}.kind", "cells", section.kind) for at, section in self.partitions]
         places.append(("traffic.engine", "engine", self.traffic.engine))
         places.append(("traffic.demand", "demand", getattr(self.traffic, "demand", "uniform")))
         places.append(("channel.latency_s.kind", "latency", latency.kind))

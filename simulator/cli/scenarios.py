@@ -77,8 +77,9 @@ def check_scenario(
     print_notes(without_paths({"notes": texts}, checked)["notes"])
     announced = len(planned.trips) if planned else getattr(checked.traffic, "vehicles", None)
     vehicles = f"engine {checked.traffic.engine}" if announced is None else f"{announced:,} vehicles"
+    cells = " and ".join(f"{one.count:,} cells" for one in city.partitions.values())
     typer.echo(
-        f"{checked.name}: {city.roads if city.has_roads else 'no roads'}, {city.cells.count:,} cells, {vehicles}, "
+        f"{checked.name}: {city.roads if city.has_roads else 'no roads'}, {cells}, {vehicles}, "
         f"{len(checked.campaigns)} campaign(s), mechanisms {', '.join(parts.mechanisms) or 'none'}"
     )
 

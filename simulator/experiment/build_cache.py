@@ -16,6 +16,7 @@ import platformdirs
 
 from scenarios import Scenario
 from scenarios.kinds import is_capable
+from scenarios.overrides import plain
 from simulator.files.atomic_write import write_file
 from simulator.files.extras import record_extra, recorded_extras
 from simulator.results.provenance import data_checksums, package_versions, source_sha256
@@ -135,7 +136,7 @@ def _cached(
 ) -> Built:
     if any(at.partition(".")[0] in sections for at, _, _ in scenario.own_kinds()):
         return build()  # a user's own class may hold a state, or read what no key here describes
-    tables = [getattr(scenario, name).model_dump(by_alias=True) for name in sections]
+    tables = [plain(getattr(scenario, name)) for name in sections]
     return cached(what, [tables, more, data_checksums(scenario, sections)], build)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import geopandas as gpd
 import numpy as np
+import pandas as pd
 
 import scenarios
 from scenarios import Scenario, plug_ins
@@ -111,11 +112,13 @@ def collect(
         elif samplers["motion"] is not None:
             motion = motion_of_places(samplers["motion"], population.takes_part)
     queries, refined = refine_queries(refinements, campaigns, closed)
-    polygons = city.cells.polygons()
-    middles = polygons.geometry.centroid
+    polygons = {name: cells.polygons() for name, cells in city.partitions.items()}
+    middles = {name: shapes.geometry.centroid for name, shapes in polygons.items()}
+    centroids = {one.name: np.column_stack([middles[one.partition].x, middles[one.partition].y]) for one in campaigns}
+    cells_before = components.cells_before
     participation = components.participation
     rounds, answers = tabulate_rounds(queries), rows_of_answers(queries, participation)
-    scores = score_answers(answers, np.column_stack([middles.x, middles.y]), participation)
+    scores = score_answers(answers, centroids, participation)
     claims = tabulate_claims(scenario.claims, campaigns, queries)
     noticed = [*city.notes, *of_traffic]
     noticed += [] if flow_check is None else notes_of("flows", flow_check.notes, "roads.flows")
@@ -157,7 +160,7 @@ def collect(
             nodes=len(city.roads.node_names) if city.has_roads else 0,
             links=len(city.roads.links) if city.has_roads else 0,
             length_km=city.roads.total_length_m / 1000.0 if city.has_roads else 0.0,
-            cells=city.cells.count,
+            cells=sum(cells.count for cells in city.partitions.values()),
             crs=city.ground.crs_text,
             notes=texts_of(city.notes),
         ),
@@ -183,12 +186,12 @@ def collect(
         warnings=[_warning_text(note, traffic) for note in warnings],
         statements=[NoteRecord(**note._asdict()) for note in dict.fromkeys([*noticed, *warnings])],
     )
-    guesses = attacked.guesses if scenario.shows_vehicles else None
+    guesses = _of_all_cells(attacked.guesses, cells_before) if scenario.shows_vehicles else None
     of_vehicles = {"entries": motion.entries, "places": motion.places, "guesses": guesses}
     named = without_paths(record.model_dump(by_alias=True, exclude_unset=True), scenario)
     tables = {
-        "cells": polygons.to_crs("EPSG:4326"),
-        "estimates": with_times(tabulate_estimates(answers), clock),
+        "cells": _tabulate_cells(polygons),
+        "estimates": with_times(tabulate_estimates(answers, cells_before), clock),
         "rounds": rounds,
         "servers": tabulate_servers(queries),
         "scores": scores,
@@ -202,6 +205,21 @@ def collect(
     }
     samples = None if fcd is None else fcd.samples()
     return RunResult(RunRecord.model_validate(named), tables, scenario=scenario, stopwatch=stopwatch, fcd=samples)
+
+
+def _tabulate_cells(polygons: Mapping[str, gpd.GeoDataFrame]) -> gpd.GeoDataFrame:
+    """Return the cells of all partitions in WGS84, numbered one after another."""
+    shapes = pd.concat([own.to_crs("EPSG:4326").assign(partition=name) for name, own in polygons.items()])
+    cells: gpd.GeoDataFrame = shapes.assign(cell=np.arange(1, len(shapes) + 1, dtype=np.int32)).reset_index(drop=True)
+    return cells[["cell", "name", "partition", "geometry"]]
+
+
+def _of_all_cells(guesses: pd.DataFrame | None, cells_before: Mapping[str, int]) -> pd.DataFrame | None:
+    """Return guesses with the numbers of cells among those of all partitions; 0 stays outside."""
+    if guesses is None:
+        return None
+    before = guesses["campaign"].map(cells_before)
+    return guesses.assign(**{name: guesses[name] + before.where(guesses[name] > 0, 0) for name in ("truth", "guess")})
 
 
 def _tabulate_roads(roads: RoadNetwork, engine: Engine) -> gpd.GeoDataFrame:

@@ -42,7 +42,7 @@ class RunComponents:
     city
         Roads and cells.
     mechanisms
-        By name.
+        By name, for the first partition.
     campaigns
         The campaigns, in the order of the scenario.
     refinements
@@ -79,10 +79,11 @@ class RunComponents:
         check_own_kinds(scenario)  # refuses before any file is read
         city = cached_city(scenario, lambda: build_city(scenario))
         clock = _clock(scenario, city)
-        mechanisms = build_mechanisms(scenario, city.cells.count)
+        every = {name: build_mechanisms(scenario, cells.count) for name, cells in city.partitions.items()}
+        mechanisms = next(iter(every.values()))
         check_memory(scenario, city, mechanisms)
         refinements = plan_refinements(scenario, mechanisms)
-        campaigns = build_campaigns(scenario, mechanisms, city)
+        campaigns = build_campaigns(scenario, every, city)
         attacks = build_attacks(scenario)
         check_attacks(scenario, attacks, campaigns)
         flow_check, notes = build_flow_check(scenario, city.roads if city.has_roads else None)
@@ -97,6 +98,12 @@ class RunComponents:
     def streams(self) -> Streams:
         """The random generators of the run."""
         return Streams(self.scenario.seed)
+
+    @property
+    def cells_before(self) -> dict[str, int]:
+        """By campaign, the number of cells of the partitions before its own: tables number those of all together."""
+        before = self.city.cells_before
+        return {campaign.name: before[campaign.partition] for campaign in self.campaigns}
 
     @property
     def end_s(self) -> float:

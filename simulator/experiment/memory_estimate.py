@@ -97,9 +97,13 @@ def estimate(
         yield Part(
             "fcd.every_s", f"{moments:,.0f} moments", moments * (200 + _SEEN * vehicles * _driving(city, duration_s))
         )
-    cells, queries = city.cells.count, sum(campaign.queries for campaign in scenario.campaigns)
+    cells, queries = (
+        sum(each.count for each in city.partitions.values()),
+        sum(one.queries for one in scenario.campaigns),
+    )
     refined = sum(len(refinement.mechanisms or scenario.mechanisms) for refinement in scenario.refinements)
-    rows = cells * queries * (len(scenario.mechanisms) + refined)
+    answered = sum(city.divided(one.cells).cells.count * one.queries for one in scenario.campaigns)
+    rows = answered * (len(scenario.mechanisms) + refined)
     yield Part("cells", f"{cells:,} cells × {queries:,} queries", cells * _CELL + rows * _ROW)
     outside = scenario.population.outside if scenario.population.answers == "reports" else 0
     reporting = outside + (0 if scenario.population.answers == "counts" else vehicles)

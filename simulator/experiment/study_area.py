@@ -1,6 +1,7 @@
 """Study area: roads or recorded places, the cells over them, and the cells in which its traffic is."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -69,15 +70,33 @@ class City:
     ----------
     ground
         Roads, recorded traffic, and the coordinate system of both.
-    cells
-        The partition in which vehicles are counted.
+    partitions
+        The partitions in which vehicles are counted, by name.
     notes
         What was left out or filled in while it was built, in words.
     """
 
     ground: Ground
-    cells: Partition
+    partitions: Mapping[str, Partition]
     notes: tuple[Note, ...] = ()
+
+    @property
+    def cells(self) -> Partition:
+        """The first partition, about which campaigns ask by default."""
+        return next(iter(self.partitions.values()))
+
+    def divided(self, partition: str | None) -> "City":
+        """Return the city with one of its partitions alone; with the first one for None."""
+        name = next(iter(self.partitions)) if partition is None else partition
+        if len(self.partitions) == 1:
+            return self
+        return replace(self, partitions={name: self.partitions[name]})
+
+    @property
+    def cells_before(self) -> dict[str, int]:
+        """By partition, the number of cells of those before it: tables number the cells of all one after another."""
+        counts = [each.count for each in self.partitions.values()]
+        return dict(zip(self.partitions, np.cumsum([0, *counts[:-1]]).tolist(), strict=True))
 
     @property
     def has_roads(self) -> bool:

@@ -1,7 +1,7 @@
 """Result tables: estimates with ground truth, scores and rounds as data frames."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -144,10 +144,11 @@ def _rows_of(query: Query, answer: Answer, participation: Participation) -> Answ
     return AnswerRows(query, answer, rows, scale_to_all(query.occupancy, participation, rows))
 
 
-def tabulate_estimates(answers: Sequence[AnswerRows]) -> pd.DataFrame:
+def tabulate_estimates(answers: Sequence[AnswerRows], cells_before: Mapping[str, int]) -> pd.DataFrame:
     """Return one row per query, mechanism and cell: the columns of `estimates.parquet`.
 
-    For speeds, in m/s, only the cells in which enough vehicles reported their speed have a row.
+    For speeds, in m/s, only the cells in which enough vehicles reported their speed have a row. `cells_before` has, by
+    campaign, the number of cells of the partitions before its own, as `City.cells_before`.
     """
     rows, scaled = [answer.rows for answer in answers], [answer.scaled for answer in answers]
     cells = [len(answer.rows.cell) for answer in answers]
@@ -155,6 +156,7 @@ def tabulate_estimates(answers: Sequence[AnswerRows]) -> pd.DataFrame:
     def each(values: list[object], dtype: str) -> pd.Series:
         return pd.Series(values, dtype=dtype).repeat(cells).reset_index(drop=True)
 
+    before = np.repeat([cells_before[answer.query.campaign] for answer in answers], cells)
     return pd.DataFrame(
         {
             "campaign": each([answer.query.campaign for answer in answers], "str"),
@@ -162,7 +164,7 @@ def tabulate_estimates(answers: Sequence[AnswerRows]) -> pd.DataFrame:
             "time_s": each([answer.query.time_s for answer in answers], "float64"),
             "mechanism": each([answer.answer.mechanism for answer in answers], "str"),
             **{
-                column: np.concatenate([getattr(row, column) for row in rows])
+                column: np.concatenate([getattr(row, column) for row in rows]) + (before if column == "cell" else 0)
                 for column in ("cell", "truth", "estimate", "std_error", "lower", "upper")
             },
             "vehicles": np.concatenate([row.truth for row in scaled]),
@@ -198,7 +200,9 @@ HOT_SHARE = 0.1
 """Share of cells that are hot cells: the busiest tenth of the cells, at least one."""
 
 
-def score_answers(answers: Sequence[AnswerRows], centroids: FloatArray, participation: Participation) -> pd.DataFrame:
+def score_answers(
+    answers: Sequence[AnswerRows], centroids: Mapping[str, FloatArray], participation: Participation
+) -> pd.DataFrame:
     """Score every mechanism of every campaign over all its queries and cells.
 
     Parameters
@@ -206,7 +210,7 @@ def score_answers(answers: Sequence[AnswerRows], centroids: FloatArray, particip
     answers
         The answers to the closed queries.
     centroids
-        Centroids of the cells in the city's projected coordinate system, (V, 2), in metres.
+        By campaign, centroids of its cells in the city's projected coordinate system, (V, 2), in metres.
     participation
         The share of the vehicles that take part, and that which the operator assumes.
 
@@ -228,7 +232,7 @@ def score_answers(answers: Sequence[AnswerRows], centroids: FloatArray, particip
         groups.setdefault((answer.query.campaign, answer.answer.mechanism), []).append(answer)
     return pd.DataFrame(
         [
-            {**dict(zip(("campaign", "mechanism"), key, strict=True)), **_score(g, centroids, participation)}
+            {**dict(zip(("campaign", "mechanism"), key, strict=True)), **_score(g, centroids[key[0]], participation)}
             for key, g in groups.items()
         ]
     )

@@ -74,7 +74,8 @@ def values_of(
         high = float(np.fmax(1.0, frame["truth"].max()))
         low = 0.0 if statistic is COUNT else float(np.fmin(high, frame["truth"].min()))
     label = "truth" if quantity == "truth" else run.published_label(campaign, mechanism)
-    cells = run.cells.assign(value=run.cells["cell"].map(at[quantity].astype("float64")))
+    of_campaign = run.cells_of(campaign)
+    cells = of_campaign.assign(value=of_campaign["cell"].map(at[quantity].astype("float64")))
     return Values(cells, f"{label}\nquery {query}, {run.record.clock.text(at['time_s'].iloc[0])}", unit, low, high)
 
 

@@ -36,7 +36,12 @@ _MOST_NAMES = 12
 
 
 def city_outlines(
-    cells: Any, roads: pd.DataFrame | None = None, surroundings: pd.DataFrame | None = None, *, districts: bool = False
+    cells: Any,
+    roads: pd.DataFrame | None = None,
+    surroundings: pd.DataFrame | None = None,
+    *,
+    districts: bool = False,
+    extent: Any = None,
 ) -> dict[str, Any]:
     """
     Draw the cells and the roads in local coordinates, north up.
@@ -53,6 +58,8 @@ def city_outlines(
         that are areas are drawn without its water.
     districts
         Whether the cells are areas with names of their own: they are drawn whole, with their names.
+    extent
+        Shapes in the coordinates of the cells that the drawing has room for; by default the cells.
 
     Returns
     -------
@@ -73,7 +80,7 @@ def city_outlines(
     dimension = int(shapely.get_dimensions(geometries).max())
     outlines["kind"] = {0: "point", 1: "line"}.get(dimension, "area")
     geographic = cells.crs is not None and cells.crs.is_geographic
-    points = shapely.get_coordinates([*geometries, *lines])
+    points = shapely.get_coordinates([*(geometries if extent is None else extent), *lines])
     if not len(points):
         return {**outlines, "width": 0, "height": 0, "paths": [], "roads": [], "metres": None}
     middle = float(np.radians(points[:, 1].mean())) if geographic else 0.0
@@ -81,7 +88,10 @@ def city_outlines(
     geometries, lines = (shapely.transform(shapes, lambda points: points * metres) for shapes in (geometries, lines))
     if len(lines) and dimension == 2 and not districts:
         geometries = _near(geometries, lines)
-    points = shapely.get_coordinates([*geometries, *lines])
+    drawn = (
+        geometries if extent is None else shapely.transform(np.asarray(extent, dtype=object), lambda at: at * metres)
+    )
+    points = shapely.get_coordinates([*drawn, *lines])
     (west, south), (east, north) = points.min(axis=0), points.max(axis=0)
     scale = _WIDTH / max(east - west, north - south, 1e-9)
     to_page = np.array([scale, -scale])
@@ -218,12 +228,11 @@ def query_numbers(run: RunResult, *, asked: bool = False) -> list[dict[str, Any]
     Returns
     -------
     campaigns
-        Each with its `queries`, `times`, `asked` (the times of round one), `truths` (lists by query, then cell),
-        `mechanisms`, and the ends of its colour scales, its `unit`, a description of its truth in `words`, and `labels`
-        of the published estimates by mechanism. If a run is too large for one page, `queries` lists only a share of its
-        queries; `all_queries` is the number of all of them.
+        Each with the `partition` of its cells, its `queries`, `times`, `asked` (the times of round one), `truths`
+        (lists by query, then cell), `mechanisms`, and the ends of its colour scales, its `unit`, a description of its
+        truth in `words`, and `labels` of the published estimates by mechanism. If a run is too large for one page,
+        `queries` lists only a share of its queries; `all_queries` is the number of all of them.
     """
-    cells = np.array([int(cell) for cell in run.cells["cell"]])
     asked_s = {(query.campaign, query.query): query.time_s for query in run.record.traffic_at_queries}
     gathered = []
     estimates = run.asked.estimates if asked else run.estimates
@@ -233,9 +242,11 @@ def query_numbers(run: RunResult, *, asked: bool = False) -> list[dict[str, Any]
         kept = queries[::every]
         frame = frame[frame["query"].isin(kept)] if every > 1 else frame  # noqa: PLW2901 - fewer rows of the same frame
         times = frame.groupby("query")["time_s"].first().reindex(kept)
-        statistic = run.statistics[str(campaign)]
+        statistic, of_campaign = run.statistics[str(campaign)], run.cells_of(str(campaign))
+        cells = of_campaign["cell"].to_numpy(dtype=np.int64)
         numbers: dict[str, Any] = {
             "name": str(campaign),
+            "partition": of_campaign["partition"].iloc[0],
             "unit": run.owners.unit(statistic.unit),
             "words": run.owners.replace_in(
                 ALL_VEHICLES if run.partial and statistic is COUNT and not asked else statistic.of_truth
@@ -315,14 +326,23 @@ def map_section(run: RunResult) -> PageSection:
         name = str(run.cells["name"].iloc[0]) or "unnamed"
         return _city({"empty": False, "one_cell": name, "charts": _series(run)})
     campaigns = query_numbers(run)
-    city = city_outlines(run.cells, run.roads, run.surroundings, districts=run.has_districts) | (
-        {} if run.on_earth else {"metres": None}
-    )
+    extent = run.cells.geometry if run.cells["partition"].nunique() > 1 else None
+    outlines = {
+        str(name): city_outlines(own, run.roads, run.surroundings, districts=name in run.districts, extent=extent)
+        | ({} if run.on_earth else {"metres": None})
+        for name, own in run.cells.groupby("partition", sort=False)
+    }
+    city = outlines[campaigns[0]["partition"]]
+    differ = ("cells", "names", "kind", "paths", "water", "labels")
     motion = motion_section(run, city)
     # What the reader may choose to see instead, where fewer than all vehicles take part.
     asked = query_numbers(run, asked=True) if run.partial else None
     data = {
         "city": city,
+        # What is drawn instead where a campaign asks about the cells of another partition.
+        "partitions": {name: {key: one[key] for key in differ} for name, one in outlines.items()}
+        if len(outlines) > 1
+        else {},
         "campaigns": campaigns,
         "asked": asked,
         "motion": None if motion is None else motion["page"],

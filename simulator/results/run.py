@@ -196,6 +196,13 @@ class RunResult:
         """The record as it is written to `run.json`: dicts, lists, strings, numbers and None."""
         return self.record.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
+    def cells_of(self, campaign: str) -> "gpd.GeoDataFrame":
+        """Return the cells of the partition that a campaign asks about."""
+        asked = self.estimates.loc[self.estimates["campaign"] == campaign, "cell"]
+        partition = self.cells["partition"]
+        of_campaign = partition[self.cells["cell"].isin(asked.iloc[:1])].iloc[:1]
+        return self.cells[partition == of_campaign.iloc[0]] if len(of_campaign) else self.cells
+
     def to_geodataframe(self) -> "gpd.GeoDataFrame":
         """Return the estimates with the names and shapes of their cells.
 
@@ -462,9 +469,11 @@ class RunResult:
         return any(one.value for one in made.params if one.name in _ORIGIN)
 
     @property
-    def has_districts(self) -> bool:
-        """Whether its cells are zones of a file, with names of their own."""
-        return bool(tomllib.loads(self.scenario_toml).get("cells", {}).get("kind") == "zones")
+    def districts(self) -> set[str]:
+        """The partitions whose cells are zones of a file, with names of their own."""
+        cells = tomllib.loads(self.scenario_toml).get("cells", {})
+        sections = cells if isinstance(cells, list) else [cells]
+        return {section.get("partition", "cells") for section in sections if section.get("kind") == "zones"}
 
     @cached_property
     def statistics(self) -> dict[str, Statistic]:

@@ -252,14 +252,14 @@ _RELEASED_BY = r"Released by (?P<release>.+?), campaigns? (?P<campaign>[^:]+): "
 """How the basis of a claim about a release begins, which in earlier runs alone names the release and its campaigns."""
 
 
-_OF_EARLIER = {"statistic": "count", "participation": 1.0, "assumed_participation": 1.0}
-"""Values of columns of scores in runs of versions that counted the devices asked, and nothing else."""
+_OF_EARLIER = {"statistic": "count", "participation": 1.0, "assumed_participation": 1.0, "partition": "cells"}
+"""Values of columns in runs of versions that counted the devices asked, in one partition, and nothing else."""
 
 
 def _in_current_form(name: str, table: Any, record: RunRecord) -> Any:
     """Return a table of any version with the columns that it has in this one; those that are not known are null."""
     if name == "cells":
-        return table.to_crs(4326).sort_values("cell").reset_index(drop=True)
+        table = table.to_crs(4326).sort_values("cell").reset_index(drop=True)
     if name == "claims":
         table = _claims(table)
     if "time_s" in table and "time" not in table:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -136,6 +137,8 @@ class Campaign:
         campaign that asks for counts.
     budget
         The budget that covers several queries; None for a fresh ε at each query.
+    partition
+        The partition of the city whose cells it asks about.
     targets
         The number of vehicles per query whose reports are kept for transcripts.
     notes
@@ -151,6 +154,7 @@ class Campaign:
     publications: Mapping[str, Publication] = field(default_factory=dict)
     speeds: SpeedQuestion | None = None
     budget: WindowBudget | None = None
+    partition: str = "cells"
     targets: int = 0
     notes: tuple[Note, ...] = ()
 
@@ -353,6 +357,7 @@ class CampaignProcess:
         outside = context.population.outside if context.population.answers == "reports" else 0
         fleet = len(context.population.takes_part)
         numbers = np.concatenate([vehicles, np.arange(fleet, fleet + outside)])
+        memory = partial(context.memories.of, name, mechanism, partition=campaign.partition)
 
         def make(*server: int, deployment: Deployment, devices: IntArray, **given: Any) -> Survey:
             of_query: tuple[str | int, ...] = (name, campaign.name, number, *question, *server)
@@ -363,7 +368,7 @@ class CampaignProcess:
                 deadline_s=campaign.schedule.deadline_s,
                 deployment=deployment,
                 draws=Draws(*(context.streams.of(part, *of_query) for part in Draws._fields)),
-                remember=lambda batch: context.memories.of(name, mechanism, numbers[devices[batch]]),
+                remember=lambda batch: memory(numbers[devices[batch]]),
                 **given,
             )
 

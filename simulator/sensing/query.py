@@ -124,9 +124,11 @@ class Memories:
 
     def __init__(self, *, devices: int, streams: Streams) -> None:
         self._devices, self._streams = devices, streams
-        self._kept: dict[tuple[str, int], Any] = {}
+        self._kept: dict[tuple[str, int, str], Any] = {}
 
-    def of(self, name: str, mechanism: LocalMechanism, devices: IntArray) -> Any:  # a mechanism's memory is its own
+    def of(  # a mechanism's memory is its own
+        self, name: str, mechanism: LocalMechanism, devices: IntArray, *, partition: str = "cells"
+    ) -> Any:
         """Return the memory of these devices for a mechanism.
 
         Parameters
@@ -136,10 +138,13 @@ class Memories:
         devices
             (n,) int64 device numbers: the vehicle's own number, or, for an outside device, its own number plus the
             number of vehicles.
+        partition
+            The partition whose cells the mechanism reports: answers about other cells need other randomness.
         """
-        key = name, mechanism.cells
+        key = name, mechanism.cells, partition
         if key not in self._kept:
-            self._kept[key] = mechanism.enrol(self._devices, rng=self._streams.of("memory", name))
+            rng = self._streams.of("memory", name, *([] if partition == "cells" else [partition]))
+            self._kept[key] = mechanism.enrol(self._devices, rng=rng)
         kept = self._kept[key]
         return NoMemory(len(devices)) if isinstance(kept, NoMemory) else kept[devices]
 

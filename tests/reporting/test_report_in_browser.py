@@ -428,3 +428,13 @@ def test_lost_reports_and_infinite_epsilon_are_shown(open_page, tmp_path, change
     page = open_page(tmp_path / "run" / "report.html")
     assert page.locator("#finding p").count() >= 1
     assert "NaN" not in page.locator("body").inner_text()
+
+
+def test_the_map_changes_to_the_cells_of_the_campaign(browse, tmp_path):
+    cells = [{"partition": "blocks", "kind": "square", "size_m": 200}, {"partition": "links", "kind": "roads"}]
+    campaigns = [{"name": "by-block", "start_s": 100}, {"name": "by-link", "start_s": 100, "cells": "links"}]
+    result = run("tiny", overrides={"cells": cells, "campaigns": campaigns}, out=tmp_path / "run")
+    pages = [browse(tmp_path / "run" / "report.html", f"#campaign={one['name']}") for one in campaigns]
+    for one, page in zip(campaigns, pages, strict=True):
+        assert f'data-polygons="{len(result.cells_of(one["name"]))}"' in page
+    assert pages[0].count('class="tools"') == pages[1].count('class="tools"')

@@ -30,7 +30,9 @@ from simulator.sensing.query import QueriedPopulation, Schedule
 from simulator.streams import Streams
 
 
-def build_campaigns(scenario: Scenario, mechanisms: Mapping[str, LocalMechanism], city: City) -> list[Campaign]:
+def build_campaigns(
+    scenario: Scenario, mechanisms: Mapping[str, Mapping[str, LocalMechanism]], city: City
+) -> list[Campaign]:
     """Build the campaigns of a scenario, in its order.
 
     Parameters
@@ -38,8 +40,8 @@ def build_campaigns(scenario: Scenario, mechanisms: Mapping[str, LocalMechanism]
     scenario
         The scenario.
     mechanisms
-        By name, with the scenario's parameters. Campaigns without a budget ask them; if answers are drawn as counts,
-        without what devices keep from query to query.
+        By partition, then by name, with the scenario's parameters. Campaigns without a budget ask them; if answers are
+        drawn as counts, without what devices keep from query to query.
     city
         The city whose cells they ask about.
 
@@ -50,7 +52,10 @@ def build_campaigns(scenario: Scenario, mechanisms: Mapping[str, LocalMechanism]
         outage is of a server that does not exist.
     """
     as_counts = scenario.population.answers == "counts"
-    asked = {name: drawn_as_counts(mechanism) for name, mechanism in mechanisms.items()} if as_counts else mechanisms
+    asked = {
+        partition: {name: drawn_as_counts(mechanism) for name, mechanism in own.items()} if as_counts else own
+        for partition, own in mechanisms.items()
+    }
     campaigns: list[Campaign] = []
     faults: list[Fault] = []
     for section, released in zip(scenario.campaigns, scenario.released(), strict=True):
@@ -63,7 +68,7 @@ def build_campaigns(scenario: Scenario, mechanisms: Mapping[str, LocalMechanism]
     if not faults:
         faults += _overlapping(scenario, campaigns)
         for section, campaign in zip(scenario.campaigns, campaigns, strict=True):
-            faults += faults_of_servers(scenario, section, campaign.deployment, mechanisms)
+            faults += faults_of_servers(scenario, section, campaign.deployment, mechanisms[campaign.partition])
         outages = enumerate(scenario.channel.outages)
         faults += faults_of_parties({outage.server: f"channel.outages[{i}].server" for i, outage in outages}, campaigns)
     if faults:
@@ -75,8 +80,8 @@ def _campaign(
     scenario: Scenario,
     section: CampaignSection,
     released: ReleaseRules,
-    mechanisms: Mapping[str, LocalMechanism],
-    city: City,
+    mechanisms_of: Mapping[str, Mapping[str, LocalMechanism]],
+    whole: City,
 ) -> Campaign:
     """Build one campaign.
 
@@ -87,7 +92,9 @@ def _campaign(
     ScenarioError
         If its budget or its servers cannot be built.
     """
-    budget = None
+    city, budget = whole.divided(section.cells), None
+    (partition,) = city.partitions
+    mechanisms = mechanisms_of[partition]
     if section.budget is not None:
         mechanisms, budget = build_budget(scenario, section.name, section.budget, city.cells.count)
     attacks = (attack for attack in scenario.attacks if attack.campaigns is None or section.name in attack.campaigns)
@@ -99,6 +106,7 @@ def _campaign(
         build_deployment(scenario, section, city.cells),
         **build_release(released, mechanisms, city),
         budget=budget,
+        partition=partition,
         targets=max((attack.targets for attack in attacks), default=0),
     )
 

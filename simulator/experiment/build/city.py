@@ -10,6 +10,7 @@ from scenarios.references import Reference
 from scenarios.roads import ColumnNames, GridSection, NoRoads, OwnRoads, RoadSection, SumoRoads, TextTables
 from scenarios.section import Place
 from scenarios.units import in_metres, in_mps, in_seconds
+from simulator.cells import Partition
 from simulator.experiment.build.cells import build_cells
 from simulator.experiment.build.constructors import (
     build_own_kind,
@@ -86,10 +87,13 @@ def build_city(scenario: Scenario) -> City:
         raise ScenarioError(scenario.name, [Fault("roads.source", rule, scenario.roads.source)])
     ground = Ground(roads, recorded)
     try:
-        with faults_of_files(scenario, "cells"):
-            cells, cell_notes = build_cells(scenario.cells, ground)
-            city = City(ground, cells, (*notes, *notes_of("cells", cell_notes, "cells")))
-            refuse_elsewhere(city, given=getattr(scenario.cells, "crs", None))
+        partitions: dict[str, Partition] = {}
+        for at, section in scenario.partitions:
+            with faults_of_files(scenario, at):
+                partitions[section.partition], cell_notes = build_cells(section, ground)
+                notes += notes_of("cells", cell_notes, at)
+                city = City(ground, partitions, tuple(notes))
+                refuse_elsewhere(city.divided(section.partition), given=getattr(section, "crs", None))
         check_memory(scenario, city)
     except ScenarioError as error:
         raise ScenarioError(scenario.name, [*_misplaced(scenario, ground, notes), *error.faults]) from None

@@ -53,7 +53,7 @@
   const cellName = (i) => "Cell " + city.cells[i] + (city.names[i] && city.names[i] !== String(city.cells[i]) ? " (" + city.names[i] + ")" : "");
   const state = { campaign: 0, query: 0, mechanism: "", same: false, asked: false, time: 0 };
   const shapes = {};
-  let current = null;
+  let current = null, partition = page.campaigns[0].partition;
 
   const shape = Charts.node;
   const WIDTHS = { major: 2.2, middle: 1.3, minor: 0.7 };
@@ -80,9 +80,10 @@
     names.setAttribute("fill", ramps().name);
     names.setAttribute("stroke", ramps().edge);
   };
-  const maps = {}, many = city.paths.length > Cells.MANY;
-  let raster = null;
+  const maps = {};
+  let raster = null, many = false;
   const draw = () => {
+    many = city.paths.length > Cells.MANY;
     if (!city.paths.length) {
       byId("panels").hidden = true;
       byId("values-box").open = true;
@@ -95,6 +96,11 @@
     if (many) raster = Cells.raster(city, box);
     for (const panel of panels) {
       const canvas = document.querySelector('[data-panel="' + panel + '"]');
+      if (maps[panel]) { // of another partition
+        canvas.replaceChildren();
+        canvas.nextSibling.remove();
+        canvas.classList.remove("area", "line", "point");
+      }
       canvas.classList.add(city.kind);
       const svg = shape("svg", { viewBox: box.join(" "), role: "img", "font-family": "sans-serif" });
       shapes[panel] = (many ? [""] : city.paths).map((path, i) => {
@@ -278,6 +284,18 @@
   const timeBox = make("input", { type: "range", id: "choose-time", min: "0", step: "1", ariaLabel: "Time" }), timeWords = make("output", { id: "time-words" });
   const speedBox = make("select", { id: "choose-speed", ariaLabel: "Speed" }), roadsBox = make("select", { id: "choose-roads" }), guessBox = make("select", { id: "choose-guess" });
 
+  // The cells over the vehicles, which have no colour and can be pointed at.
+  const pointable = () => {
+    for (const node of shapes.vehicles || []) node.remove();
+    delete shapes.vehicles;
+    if (city.kind !== "area" || many) return;
+    shapes.vehicles = city.paths.map((path, i) => {
+      const node = shape("path", { d: path, class: "cell", fill: "transparent", "vector-effect": "non-scaling-stroke" });
+      node.dataset.i = i;
+      return node;
+    });
+    stage.svg.prepend(...shapes.vehicles);
+  };
   const prepare = async () => {
     if (!page.motion) return;
     stage.canvas = make("canvas", { id: "vehicles", role: "img" });
@@ -290,14 +308,7 @@
     byId("stage").style.maxHeight = "min(85vh, 760px)";
     motion = Motion.shown = await Motion.open(stage.canvas, page.motion, box);
     motion.end = Math.max(motion.end, ...page.campaigns.flatMap((campaign) => campaign.times)); // vehicles may have parked before
-    if (city.kind === "area" && !many) {
-      shapes.vehicles = city.paths.map((path, i) => {
-        const node = shape("path", { d: path, class: "cell", fill: "transparent", "vector-effect": "non-scaling-stroke" });
-        node.dataset.i = i;
-        return node;
-      });
-      stage.svg.append(...shapes.vehicles);
-    }
+    pointable();
     stage.marks = shape("g", { "pointer-events": "none" });
     stage.svg.append(stage.marks, stage.names, ...legend());
     const whole = () => {
@@ -448,6 +459,13 @@
 
   const refresh = () => {
     const campaign = page.campaigns[state.campaign];
+    if (campaign.partition !== partition && page.partitions[campaign.partition]) {
+      point(null);
+      partition = campaign.partition;
+      Object.assign(city, page.partitions[partition]);
+      draw();
+      if (motion) pointable();
+    }
     const names = Object.keys(campaign.mechanisms);
     if (!names.includes(state.mechanism)) {
       state.mechanism = page.mechanisms.map((mechanism) => mechanism.name).find((name) => names.includes(name)) || names[0];
