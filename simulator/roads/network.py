@@ -319,6 +319,11 @@ class RoadNetwork:
         (x_min, y_min), (x_max, y_max) = points.min(axis=0).tolist(), points.max(axis=0).tolist()
         return x_min, y_min, x_max, y_max
 
+    def links_named_by(self, attribute: str) -> dict[str, int]:
+        """Return the link of each value of an attribute of edges, as ``sumo_edge``; empty if no edge has it."""
+        edges = self.graph.edges(data=True)
+        return {data[attribute]: data["link"] for *_, data in edges if attribute in data}
+
     @cached_property
     def total_length_m(self) -> float:
         """Total length of all links in metres, each direction counted."""

@@ -121,8 +121,7 @@ def sumo_link_ids(network: RoadNetwork) -> dict[str, int]:
     InputError
         If no edge of the graph carries ``sumo_edge``: the roads did not come from a SUMO network.
     """
-    edges = network.graph.edges(data=True)
-    link_of = {data["sumo_edge"]: data["link"] for *_, data in edges if "sumo_edge" in data}
+    link_of = network.links_named_by("sumo_edge")
     if not link_of:
         raise InputError(["SUMO routes need roads read from SUMO's network: these links have no SUMO edges"])
     return link_of
