@@ -399,6 +399,25 @@ class RoadNetwork:
             )
         )
 
+    def nearest_links(self, xy: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return the link nearest to each point, (n,) int64, and its distance in metres, (n,) float64.
+
+        Points are metres in the network's coordinate system, shape (n, 2). Of links at one distance, as the two
+        directions of a street, it is the one with the lowest id; of points that are not finite, link 0, infinitely far.
+        """
+        link, far_m = np.zeros(len(xy), dtype=np.int64), np.full(len(xy), np.inf)
+        known = np.flatnonzero(np.isfinite(xy).all(axis=1))
+        (of, near), metres = self._link_tree.query_nearest(
+            shapely.points(xy[known]), return_distance=True, all_matches=True
+        )
+        of, begins = np.unique(of[order := np.lexsort((near, of))], return_index=True)
+        link[known[of]], far_m[known[of]] = near[order][begins], metres[order][begins]
+        return link, far_m
+
+    @cached_property
+    def _link_tree(self) -> shapely.STRtree:
+        return shapely.STRtree(self.shapes.lines())
+
     def to_wgs84(self, xy: ArrayLike) -> NDArray[np.float64]:
         """Convert positions in the network's coordinate system to longitude and latitude.
 

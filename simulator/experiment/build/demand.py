@@ -10,6 +10,7 @@ import scenarios
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.attacks import corrupted_in, parties_of
 from scenarios.kinds import find_kind, import_dotted, is_capable
+from scenarios.roads import MatsimRoads
 from scenarios.simulated_traffic import DrivenTraffic
 from simulator.experiment.build.constructors import (
     build_own_kind,
@@ -28,11 +29,12 @@ from simulator.roads import RoadNetwork
 from simulator.streams import Streams
 from simulator.traffic.assignment import Bpr, OdPairs, PublishedFlows
 from simulator.traffic.clock import Clock
+from simulator.traffic.demand.matsim_plans import read_matsim_plans
 from simulator.traffic.demand.sumo_routes import read_sumo_routes
 from simulator.traffic.demand.synthetic import Demand, Departures, Interval, draw_trips, read_profile, within_run
 from simulator.traffic.demand.trip_sampling import SamplingOptions, draw_table_trips
 from simulator.traffic.demand.trip_table import TripTable, TripZones
-from simulator.traffic.demand.trip_table_readers import is_sumo_routes, read_trip_table, table_of_frame
+from simulator.traffic.demand.trip_table_readers import is_matsim_plans, is_sumo_routes, read_trip_table, table_of_frame
 from simulator.traffic.demand.zone_gravity import ZoneMasses, gravity_table
 from simulator.traffic.paths import ShortestPaths
 
@@ -93,6 +95,12 @@ def read_demand(
             **same_keys(section, "begin_s", "share", "vehicles"),
         )
         return Demand(read.trips, read.routes, tuple(read.notes), read.classes)
+    if len(files) == 1 and is_matsim_plans(files[0]):
+        matsim = same_keys(scenario.roads, "modes", "crs") if isinstance(scenario.roads, MatsimRoads) else {}
+        taken = same_keys(section, "begin_s", "share", "vehicles")
+        return read_matsim_plans(
+            files[0], roads, **matsim, **taken, clock=clock, duration_s=duration_s, paths=paths, rng=rng
+        )
     if len(files) > 1:
         rule = "several files of trips can be combined only if all are SUMO routes"
         raise InputError([f"{rule}, got {', '.join(file.name for file in files)}"])
@@ -211,7 +219,8 @@ def build_flow_check(scenario: Any, roads: RoadNetwork | None) -> tuple[FlowChec
     if kind is None or not kind.flows or section.flows is None or roads is None:
         return None, []
     files = traffic.trip_files if isinstance(traffic, DrivenTraffic) else ()
-    if len(files) != 1 or is_sumo_routes(scenarios.locate(files[0])):
+    located = [scenarios.locate(file) for file in files]
+    if len(files) != 1 or is_sumo_routes(located[0]) or is_matsim_plans(located[0]):
         unused = "roads.flows: not used: published flows can be compared only with a run of their own trips"
         return None, [Note("flows_not_used", unused, where="roads.flows")]
     with faults_of_files(scenario, "roads"):
