@@ -107,6 +107,7 @@ _ROLES: Mapping[str, tuple[Kind, ...]] = {
         _roads("tntp", "TNTP network", "TntpRoads", "tntp:read_tntp")._replace(
             flows="simulator.formats.roads.tntp_files:read_flows"
         ),
+        _roads("matsim", "MATSim network", "MatsimRoads", "matsim:read_matsim"),
         _roads("gmns", "GMNS network", "GmnsRoads", "gmns:read_gmns"),
         _roads("geopackage", "GeoPackage", "GeoPackageRoads", "geo_files:read_geopackage"),
         _roads("geoparquet", "GeoParquet", "GeoParquetRoads", "geo_files:read_geoparquet"),

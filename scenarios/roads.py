@@ -1,4 +1,4 @@
-"""``[roads]``: a generated grid, node and edge tables, OpenStreetMap, SUMO, TNTP, GMNS, or no roads."""
+"""``[roads]``: a generated grid, node and edge tables, OpenStreetMap, SUMO, TNTP, MATSim, GMNS, or no roads."""
 
 import re
 import warnings
@@ -128,6 +128,25 @@ class TntpRoads(RoadSection):
     """Free-flow speed of a link whose free-flow time is 0, as a centroid's connectors may have."""
 
     rules = (needs(("crs", "project_to"), "nodes", "needs nodes, the file of coordinates"),)
+
+
+class MatsimRoads(RoadSection):
+    """A MATSim network, ``network.xml`` or ``network.xml.gz``."""
+
+    source: Literal["matsim"]
+    path: FileReference
+    """File: relative to the scenario's folder, absolute, or ``data:FOLDER/FILE``."""
+    crs: AnyCrs | None = None
+    """Coordinate reference system of the coordinates. Default: that of the file's attribute
+    ``coordinateReferenceSystem``, else a plane in metres."""
+    project_to: MetricCrs | None = None
+    """Coordinate reference system to project to. Default: `crs` if it is projected, else the UTM zone of the network's
+    middle."""
+    modes: Annotated[tuple[str, ...], Field(strict=False, min_length=1)] = ("car",)
+    """Links that are open to one of these modes are kept; also the modes of the legs that are driven, if the file of
+    trips is MATSim's."""
+    keep: Literal["all", "strong"] = "all"
+    """All links, or those of the largest part in which every node can be reached from every other."""
 
 
 class GmnsRoads(RoadSection):

@@ -8,7 +8,7 @@ from pydantic import Discriminator, Field, Tag
 
 from scenarios.errors import RuleViolation
 from scenarios.field_types import NotNegative, Positive, Probability, WholeNumber
-from scenarios.references import FileReference, trusted_only
+from scenarios.references import FileOrFolderReference, FileReference, trusted_only
 from scenarios.roads import ColumnNames, TextTables
 from scenarios.rules import GIVEN, LEFT_OUT, Rule, among, bounded, must, needs, one_of, unlike
 from scenarios.run_clock import Moment, MomentOfDay
@@ -50,12 +50,12 @@ Departures = Annotated[
 ]
 
 Files = Annotated[
-    Annotated[FileReference, Tag("<text>")]
-    | Annotated[tuple[FileReference, ...], Field(strict=False, min_length=1), Tag("<list>")]
+    Annotated[FileOrFolderReference, Tag("<text>")]
+    | Annotated[tuple[FileOrFolderReference, ...], Field(strict=False, min_length=1), Tag("<list>")]
     | Annotated[None, Tag("<none>")],
     _by_type("must be a file, or a list of files"),
 ]
-"""One reference to a file, several, or none."""
+"""One reference to a file or folder, several, or none."""
 
 
 class TripColumns(ColumnNames):
@@ -151,9 +151,12 @@ class DrivenTraffic(TextTables, EnteringTraffic):
     """For ``gravity`` demand from zones: whether both productions and attractions match the table, or only
     productions."""
     trips: Files = None
-    """Trips between nodes or zones, or vehicles with their routes: TNTP, GMNS, CSV, Parquet, SUMO routes."""
+    """Trips between nodes or zones, or vehicles with their routes: TNTP, GMNS, CSV, Parquet, SUMO routes, MATSim
+    plans; or the buses of a GTFS feed, a zip archive or folder."""
     trip_columns: TripColumns = TripColumns()
     """Names of the columns of a CSV or Parquet table of trips."""
+    route_types: Annotated[tuple[WholeNumber, ...], Field(strict=False, min_length=1)] | None = None
+    """For a GTFS feed: types of the routes whose trips are driven. Default: buses, 3 and 700 to 799."""
     share: Positive = 1.0
     """Vehicles per trip of the file or table, such as 0.1 or 2; not together with ``vehicles``."""
     begin_s: MomentOfDay = 0.0

@@ -38,11 +38,12 @@ def elements_of(
     times: float = XML_TIMES,
     texts: Collection[str] = (),
     ends: bool = True,
+    doctype: bool = False,
 ) -> Iterator[Element]:
     """Iterate over an XML file, plain or compressed, with little more than one tag of it in memory.
 
-    Text is skipped except that of the elements in `texts`. Documents that declare a document type are refused: entities
-    are never expanded.
+    Text is skipped except that of the elements in `texts`. Documents that declare a document type are refused, unless
+    `doctype` allows its name: entities are never expanded.
 
     Parameters
     ----------
@@ -57,6 +58,9 @@ def elements_of(
         attribute of that name of an element called `TEXT`.
     ends
         Whether ends of elements are yielded.
+    doctype
+        Whether the file may name a document type, as those of MATSim do. It is not read, and declarations in the file
+        itself are refused.
 
     Yields
     ------
@@ -70,7 +74,7 @@ def elements_of(
         If the file cannot be read, is empty or not well-formed, begins with another element, declares a document type,
         nests more than `MOST_DEPTH` elements, or has more than `LONGEST_BYTES` without a tag.
     """
-    parsing = _Parsing(str(file), root, texts, ends=ends)
+    parsing = _Parsing(str(file), root, texts, ends=ends, doctype=doctype)
     silent = total = 0
     for chunk in chunks_of(Path(file), times=times):
         fault = parsing.parse(chunk)
@@ -95,7 +99,7 @@ def elements_of(
 def root_of(file: Path) -> str | None:
     """Return the name of a document's outermost element, without prefix; None if the file is not XML."""
     try:
-        return next((element.local_name for element in elements_of(file, times=0)), None)
+        return next((element.local_name for element in elements_of(file, times=0, doctype=True)), None)
     except InputError:
         return None
 
@@ -103,14 +107,15 @@ def root_of(file: Path) -> str | None:
 class _Parsing:
     """A file being parsed: the elements of its last chunk are in `found`."""
 
-    def __init__(self, file: str, root: str | None, texts: Collection[str], *, ends: bool) -> None:
+    def __init__(self, file: str, root: str | None, texts: Collection[str], *, ends: bool, doctype: bool) -> None:
         self._file, self._root, self._texts, self._with_ends = file, root, texts, ends
+        self._doctype = doctype
         self._depth = 0
         self._text: list[str] = []
         self.found: list[Element] = []
         self._parser = parser = expat.ParserCreate()
         parser.StartElementHandler, parser.EndElementHandler = self._begins, self._ends
-        parser.StartDoctypeDeclHandler, parser.EntityDeclHandler = self._refuses, self._refuses
+        parser.StartDoctypeDeclHandler, parser.EntityDeclHandler = self._names_type, self._refuses
 
     def fault(self, rule: str) -> InputError:
         """Return an error about the line that was read last."""
@@ -157,6 +162,10 @@ class _Parsing:
             self.found.append(Element(TEXT, {local_name: "".join(self._text)}, self._parser.CurrentLineNumber))
         if self._with_ends:
             self.found.append(Element(name, None, self._parser.CurrentLineNumber))
+
+    def _names_type(self, _name: str, _system: str | None, _public: str | None, has_declarations: bool) -> None:  # noqa: FBT001 - expat calls it
+        if has_declarations or not self._doctype:
+            self._refuses()
 
     def _refuses(self, *_: object) -> None:
         raise self.fault("must not declare a document type or entities (<!DOCTYPE): they are never expanded")

@@ -180,6 +180,9 @@ class Shapes:
         return np.asarray(shapely.linestrings(points, indices=np.repeat(links, sizes)), dtype=object)
 
 
+_SAME_PLACE_M = 1.0
+
+
 @compiled
 def _locate(
     link: NDArray[np.int64],
@@ -319,6 +322,11 @@ class RoadNetwork:
         (x_min, y_min), (x_max, y_max) = points.min(axis=0).tolist(), points.max(axis=0).tolist()
         return x_min, y_min, x_max, y_max
 
+    def links_named_by(self, attribute: str) -> dict[str, int]:
+        """Return the link of each value of an attribute of edges, as ``sumo_edge``; empty if no edge has it."""
+        edges = self.graph.edges(data=True)
+        return {data[attribute]: data["link"] for *_, data in edges if attribute in data}
+
     @cached_property
     def total_length_m(self) -> float:
         """Total length of all links in metres, each direction counted."""
@@ -393,6 +401,46 @@ class RoadNetwork:
                 (shapes.polyline, shapes.first_vertex, shapes.vertices, shapes.milestones),
             )
         )
+
+    def nearest_links(
+        self, xy: NDArray[np.float64], *, along: NDArray[np.float64] | None = None
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return the link nearest to each point, and how far it is.
+
+        Parameters
+        ----------
+        xy
+            Metres in the network's coordinate system, shape (n, 2).
+        along
+            Direction of travel at each point, a vector of any length, shape (n, 2): of links at nearly one distance,
+            within a metre, as the two directions of a street, the one that leads most that way is taken. By default,
+            the one with the lowest id.
+
+        Returns
+        -------
+        link : numpy.ndarray
+            (n,) int64; 0 for a point that is not finite.
+        distance_m : numpy.ndarray
+            (n,) float64; infinite for a point that is not finite.
+        """
+        link, far_m = np.zeros(len(xy), dtype=np.int64), np.full(len(xy), np.inf)
+        known = np.flatnonzero(np.isfinite(xy).all(axis=1))
+        points = shapely.points(xy[known])
+        _, far_m[known] = self._link_tree.query_nearest(points, return_distance=True, all_matches=False)
+        of, near = self._link_tree.query(points, predicate="dwithin", distance=far_m[known] + _SAME_PLACE_M)
+        against = np.zeros(len(of))
+        if along is not None:
+            ahead = self.shapes.end_xy[near] - self.shapes.start_xy[near]
+            length = np.maximum(np.hypot(*ahead.T), _SAME_PLACE_M)
+            against = -(ahead * along[known[of]]).sum(axis=1) / length
+        order = np.lexsort((near, against, of))
+        first = order[np.unique(of[order], return_index=True)[1]]
+        link[known] = near[first]
+        return link, far_m
+
+    @cached_property
+    def _link_tree(self) -> shapely.STRtree:
+        return shapely.STRtree(self.shapes.lines())
 
     def to_wgs84(self, xy: ArrayLike) -> NDArray[np.float64]:
         """Convert positions in the network's coordinate system to longitude and latitude.

@@ -141,7 +141,7 @@ def _some(names: list[str]) -> str:
     return ", ".join(names[:8]) + (" …" if len(names) > 8 else "")
 
 
-NAMES = ("sumo_edge", "gmns_link", "edge", "id", "name")
+NAMES = ("sumo_edge", "matsim_link", "gmns_link", "edge", "id", "name")
 """Attributes of an edge that can be its name; the first one present is used."""
 SHOWN = 8
 

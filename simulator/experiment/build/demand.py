@@ -10,6 +10,7 @@ import scenarios
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.attacks import corrupted_in, parties_of
 from scenarios.kinds import find_kind, import_dotted, is_capable
+from scenarios.roads import MatsimRoads
 from scenarios.simulated_traffic import DrivenTraffic
 from simulator.experiment.build.constructors import (
     build_own_kind,
@@ -28,11 +29,13 @@ from simulator.roads import RoadNetwork
 from simulator.streams import Streams
 from simulator.traffic.assignment import Bpr, OdPairs, PublishedFlows
 from simulator.traffic.clock import Clock
+from simulator.traffic.demand.gtfs import is_gtfs, read_gtfs
+from simulator.traffic.demand.matsim_plans import read_matsim_plans
 from simulator.traffic.demand.sumo_routes import read_sumo_routes
 from simulator.traffic.demand.synthetic import Demand, Departures, Interval, draw_trips, read_profile, within_run
 from simulator.traffic.demand.trip_sampling import SamplingOptions, draw_table_trips
 from simulator.traffic.demand.trip_table import TripTable, TripZones
-from simulator.traffic.demand.trip_table_readers import is_sumo_routes, read_trip_table, table_of_frame
+from simulator.traffic.demand.trip_table_readers import is_matsim_plans, is_sumo_routes, read_trip_table, table_of_frame
 from simulator.traffic.demand.zone_gravity import ZoneMasses, gravity_table
 from simulator.traffic.paths import ShortestPaths
 
@@ -80,19 +83,27 @@ def read_demand(
 ) -> Demand:
     """Read trips or routes from files."""
     section, duration_s = scenario.traffic, scenario.scenario.duration_s
-    files = [scenarios.locate(file) for file in section.trip_files]
+    files = [scenarios.locate(file, "folder", "file") for file in section.trip_files]
+    run = {"clock": clock, "duration_s": duration_s, "paths": paths, "rng": rng}
+    run |= same_keys(section, "begin_s", "share", "vehicles")
+    if len(files) == 1 and is_gtfs(files[0]):
+        if not scenario.clock.dated:
+            raise InputError(
+                [f"{files[0].name}: a GTFS feed needs the date of the run, in scenario.start"], "scenario.start"
+            )
+        types = {} if section.route_types is None else same_keys(section, "route_types")
+        return read_gtfs(files[0], roads, day=scenario.clock.start.date(), **types, **run)
     if all(is_sumo_routes(file) for file in files):
         read = read_sumo_routes(
             files,
             roads,
             **sumo_source(scenario),
-            clock=clock,
-            duration_s=duration_s,
-            paths=paths,
-            rng=rng,
-            **same_keys(section, "begin_s", "share", "vehicles"),
+            **run,
         )
         return Demand(read.trips, read.routes, tuple(read.notes), read.classes)
+    if len(files) == 1 and is_matsim_plans(files[0]):
+        matsim = same_keys(scenario.roads, "modes", "crs") if isinstance(scenario.roads, MatsimRoads) else {}
+        return read_matsim_plans(files[0], roads, **matsim, **run)
     if len(files) > 1:
         rule = "several files of trips can be combined only if all are SUMO routes"
         raise InputError([f"{rule}, got {', '.join(file.name for file in files)}"])
@@ -211,7 +222,8 @@ def build_flow_check(scenario: Any, roads: RoadNetwork | None) -> tuple[FlowChec
     if kind is None or not kind.flows or section.flows is None or roads is None:
         return None, []
     files = traffic.trip_files if isinstance(traffic, DrivenTraffic) else ()
-    if len(files) != 1 or is_sumo_routes(scenarios.locate(files[0])):
+    located = [scenarios.locate(file, "folder", "file") for file in files]
+    if len(files) != 1 or any(states(located[0]) for states in (is_gtfs, is_matsim_plans, is_sumo_routes)):
         unused = "roads.flows: not used: published flows can be compared only with a run of their own trips"
         return None, [Note("flows_not_used", unused, where="roads.flows")]
     with faults_of_files(scenario, "roads"):

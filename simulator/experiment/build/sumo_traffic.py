@@ -19,8 +19,9 @@ from simulator.roads.sumo_frame import NetFrame
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock
+from simulator.traffic.demand.courses import NotDrivableError
 from simulator.traffic.demand.sumo_attributes import classes_in
-from simulator.traffic.demand.sumo_routes import NotDrivableError, read_sumo_routes, sumo_link_ids
+from simulator.traffic.demand.sumo_routes import read_sumo_routes, sumo_link_ids
 from simulator.traffic.demand.trip_table_readers import is_sumo_routes
 from simulator.traffic.engine import Engine
 from simulator.traffic.fleet import Fleet

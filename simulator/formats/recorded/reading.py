@@ -58,6 +58,11 @@ def format_of(file: Path) -> str:
     raise InputError([f"{file}: {rule}"])
 
 
+def is_matsim_events(file: Path) -> bool:
+    """Return whether a file is XML with MATSim's events."""
+    return file.is_file() and unpacked_name(file).lower().endswith(".xml") and root_of(file) == "events"
+
+
 def _first_line(file: Path, *, most_nbytes: int = 1 << 16) -> str:
     """Return the first line of a text file that is not blank, at most 64 KiB.
 

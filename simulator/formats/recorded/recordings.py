@@ -11,7 +11,8 @@ from simulator.arrays import FloatArray, Mask
 from simulator.files.errors import InputError
 from simulator.files.messages import Note, counted, notes_of
 from simulator.formats.recorded.map_matching import Matching, match_trace
-from simulator.formats.recorded.reading import read_trace
+from simulator.formats.recorded.matsim_events import read_matsim_events
+from simulator.formats.recorded.reading import is_matsim_events, read_trace
 from simulator.formats.recorded.times import in_words, moment_of
 from simulator.formats.recorded.trace import Trace
 from simulator.roads import RoadNetwork
@@ -32,11 +33,24 @@ def read_recording(
     match: str,
     match_m: float,
     match_noise_m: float,
+    format: str = "auto",  # noqa: A002 - the usual name of this argument
     **reading: Any,
 ) -> Recording:
-    """Read a trace as a scenario specifies: `reading` is as for `read_trace`, all else as for `recording_of`."""
+    """Read a trace as a scenario specifies: `reading` is as for `read_trace`, all else as for `recording_of`.
+
+    Events of MATSim, which are on links already, are not matched.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read, as these functions raise it.
+    """
+    if format == "matsim" or (format == "auto" and all(map(is_matsim_events, paths))):
+        if match != "none":
+            raise InputError([f'match must be "none": the events of MATSim name their links; got {match!r}'])
+        return read_matsim_events(paths, roads, start=start, hold_s=hold_s)
     matching = None if match == "none" else Matching(match, match_m, match_noise_m)
-    trace = read_trace(paths, time_zone=time_zone, **reading)
+    trace = read_trace(paths, time_zone=time_zone, format=format, **reading)
     return recording_of(trace, roads, gap_s=gap_s, hold_s=hold_s, start=start, time_zone=time_zone, matching=matching)
 
 

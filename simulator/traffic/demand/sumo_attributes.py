@@ -26,6 +26,11 @@ def seconds(text: str, *, as_sumo: bool = True) -> float | None:
     return finite_number(text)
 
 
+def time_of_day(text: str) -> float | None:
+    """Read "HH:MM", "HH:MM:SS" or seconds, at any hour, as in MATSim and GTFS; return None for any other text."""
+    return seconds(f"{text}:00" if text.count(":") == 1 else text)
+
+
 def read_number(attributes: Mapping[str, str], key: str, default: float, where: str, *, whole: bool = False) -> float:
     """Read a number, 0 or more, of an element's attributes; "begin" and "end" may be clock times.
 

@@ -1,0 +1,237 @@
+"""Demand from a GTFS feed: the buses of a date, on the fastest paths through their stops."""
+
+from __future__ import annotations
+
+import tempfile
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import date, timedelta
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from simulator.arrays import FloatArray
+from simulator.files.available_memory import in_words, shortage
+from simulator.files.compressed_io import TABLE_TIMES
+from simulator.files.errors import InputError
+from simulator.files.messages import counted
+from simulator.files.tables import Table
+from simulator.roads.network import RoadNetwork
+from simulator.roads.projection import WGS84, transform
+from simulator.traffic.demand.courses import Departures, course_routes, trips_on_courses
+from simulator.traffic.demand.sumo_attributes import time_of_day
+from simulator.traffic.demand.sumo_file import Course
+from simulator.traffic.demand.synthetic import Demand
+from simulator.traffic.paths import ShortestPaths
+
+BUSES = (3, *range(700, 800))
+"""Route types of buses, with those of the extended list."""
+_FAR_M = 200.0
+_DAY_S = 86_400.0
+_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_REQUIRED = {
+    "stops.txt": ("stop_id", "stop_lat", "stop_lon"),
+    "routes.txt": ("route_id", "route_type"),
+    "trips.txt": ("trip_id", "route_id", "service_id"),
+    "stop_times.txt": ("trip_id", "stop_id", "stop_sequence", "departure_time"),
+}
+_TABLES = {
+    **_REQUIRED,
+    "calendar.txt": ("service_id", "start_date", "end_date", *_DAYS),
+    "calendar_dates.txt": ("service_id", "date", "exception_type"),
+    "frequencies.txt": ("trip_id", "start_time", "end_time", "headway_secs"),
+}
+_SHORT = f"fewer than two of their stops are on links within {_FAR_M:g} m"
+
+
+def is_gtfs(path: Path) -> bool:
+    """Return whether a path is a folder or a zip archive, as only GTFS feeds are among files of trips."""
+    return path.is_dir() or path.name.lower().endswith(".zip")
+
+
+def read_gtfs(
+    path: Path,
+    network: RoadNetwork,
+    *,
+    day: date,
+    route_types: Collection[int] = BUSES,
+    paths: ShortestPaths | None = None,
+    **run: Any,
+) -> Demand:
+    """Read a GTFS feed: a vehicle for each trip that departs within the run, by calendar, exceptions and frequencies.
+
+    A vehicle departs when the trip leaves its first stop on the roads, and takes the free-flow shortest-time path
+    through the links nearest to its stops; of the two directions of a street, in that of the trip. Stops farther than
+    200 m from every link are left out. Times at further stops, stays at stops, and shapes are not used. Times beyond
+    24:00:00 belong to the day of the service.
+
+    The project's own reader of tables is used: partridge and gtfs_kit read feeds into data frames of text as they are,
+    without limits for files that are not trusted, and neither puts trips on roads.
+
+    Parameters
+    ----------
+    path
+        A zip archive, or a folder, with the tables of the feed.
+    network
+        The roads.
+    day
+        Date on which the run starts.
+    route_types
+        Types of routes whose trips are driven.
+    paths
+        Shortest paths of the network, if already available.
+    run
+        As for :func:`~simulator.traffic.demand.courses.trips_on_courses`.
+
+    Returns
+    -------
+    Demand
+        Trips, routes and notes.
+
+    Raises
+    ------
+    InputError
+        If the feed cannot be read, a table is faulty, or no trip departs within the run.
+    """
+    feed = _read_tables(path)
+    rows = _stop_times(feed, route_types)
+    if rows.empty:
+        raise InputError(
+            [f"{path}: no trip of a route whose route_type is among {sorted(route_types)[:4]} … has stops"]
+        )
+    xy = transform(WGS84, network.crs, rows[["stop_lon", "stop_lat"]].to_numpy())
+    place, trip_id = np.arange(len(rows)), rows["trip_id"].to_numpy()
+    follows = np.append(False, trip_id[1:] == trip_id[:-1])
+    link, far_m = network.nearest_links(xy, along=xy[place + np.append(follows[1:], False)] - xy[place - follows])
+    on = far_m <= _FAR_M
+    trips = rows.groupby("trip_id").agg(service=("service_id", "first"), starts_s=("departure_time", "first"))
+    inside = rows.assign(link=link.astype("str"))[on].groupby("trip_id")
+    late_s = (inside["departure_time"].first().reindex(trips.index) - trips["starts_s"]).fillna(0.0)
+    edges = inside["link"].agg(tuple).reindex(trips.index).map(lambda links: links if isinstance(links, tuple) else ())
+    course, passed = pd.factorize(edges)
+    first = trips.index[np.unique(course, return_index=True)[1]]
+    courses = [Course(e, given=False, where=f"{path.name}: trip {t!r}") for e, t in zip(passed, first, strict=True)]
+    names = {str(number): number for number in range(len(network.links))}
+    driven, faults = course_routes(courses, network, names, paths=paths)
+    short = np.array([len(set(links)) < 2 for links in passed])[course]
+    begin_s, end_s = run["begin_s"], run["begin_s"] + run["duration_s"]
+    first_s = _departures(feed, trips["starts_s"])
+    found: list[tuple[int, float]] = []
+    for ahead in range(-1, int(end_s // _DAY_S) + 1):
+        runs = trips["service"].isin(_services(feed, day + timedelta(days=ahead)))
+        for trip in np.flatnonzero(runs).tolist():
+            moments = first_s[trip] + late_s.iloc[trip] + ahead * _DAY_S
+            found += [(trip, moment) for moment in moments[(moments >= begin_s) & (moments < end_s)].tolist()]
+    if not found:
+        raise InputError([f"{path}: none of its trips departs on {day} within the run; see its calendar"])
+    which = np.array([trip for trip, _ in found])
+    kept = which[~short[which]]
+    depart_s = np.array([moment for _, moment in found])[~short[which]]
+    read = Departures(path.name, trips.index[kept].tolist(), depart_s, course[kept].astype(np.int32), courses)
+    unused = Counter({_SHORT: len(which) - len(kept)})
+    made = trips_on_courses(read, driven, faults, network, unused=+unused, **run)
+    outside = rows["stop_id"][~on].nunique()
+    stops = counted(rows["stop_id"].nunique(), "stop")
+    cut = [f"{path.name}: {outside:,} of {stops} are more than {_FAR_M:g} m from every link, and left out"]
+    return Demand(made.trips, made.routes, (*made.notes, *cut[: bool(outside)]))
+
+
+def _read_tables(path: Path) -> dict[str, Table]:
+    """Read the tables of a feed that are needed, and those of the optional ones that have a row."""
+    with _unpacked(path) as folder:
+        read = {}
+        for name, columns in _TABLES.items():
+            file = folder / name
+            if name in _REQUIRED or (file.is_file() and b"\n" in file.read_bytes().strip()):
+                try:
+                    table = Table.from_file(file, columns=columns, text=columns)
+                except InputError as error:
+                    raise InputError([fault.replace(str(folder), str(path)) for fault in error.faults]) from None
+                read[name] = replace(table, file=f"{path}/{name}")
+        return read
+
+
+@contextmanager
+def _unpacked(path: Path) -> Iterator[Path]:
+    """Yield the folder of a feed, for the time of the context if it is an archive."""
+    if path.is_dir():
+        yield path
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            with zipfile.ZipFile(path) as archive:
+                for member in archive.infolist():
+                    name = PurePosixPath(member.filename).name
+                    if name in _TABLES and "__MACOSX" not in member.filename:
+                        if fault := shortage(TABLE_TIMES * member.file_size, to=f"read {in_words(member.file_size)}"):
+                            raise InputError([f"{path}/{name}: {fault}"])
+                        (Path(folder) / name).write_bytes(archive.read(member))
+        except (zipfile.BadZipFile, zlib.error, OSError, RuntimeError) as error:
+            raise InputError([f"{path}: cannot be read as a zip archive: {error}"]) from None
+        yield Path(folder)
+
+
+def _stop_times(feed: Mapping[str, Table], route_types: Collection[int]) -> pd.DataFrame:
+    """Return the stops of the trips that are driven, by trip in driving order, with places and times of departure.
+
+    Trips, routes and stops that are not defined have no rows. Only the first and the last stop of a trip must have a
+    time; those between are interpolated.
+    """
+    stops, routes, trips, times = (feed[name] for name in _REQUIRED)
+    stops.unique_identifiers("stop_id"), routes.unique_identifiers("route_id"), trips.unique_identifiers("trip_id")
+    types = routes.frame.assign(route_type=routes.integers("route_type"))
+    places = stops.frame.assign(
+        **{name: stops.checked_numbers(name, optional=True) for name in ("stop_lon", "stop_lat")}
+    )
+    rows = times.frame.assign(
+        stop_sequence=times.integers("stop_sequence"), departure_time=_times(times, "departure_time")
+    )
+    for table in (stops, routes, trips, times):
+        table.check()
+    driven = trips.frame.merge(types[types["route_type"].isin(route_types)], on="route_id")
+    rows = rows.merge(driven, on="trip_id").merge(places, on="stop_id").sort_values(["trip_id", "stop_sequence"])
+    timed = np.flatnonzero(rows["departure_time"].notna())
+    if len(timed):
+        rows["departure_time"] = np.interp(np.arange(len(rows)), timed, rows["departure_time"].iloc[timed])
+    return rows.reset_index(drop=True)
+
+
+def _times(table: Table, name: str) -> FloatArray:
+    """Return a column of times in seconds, NaN where there is none, and note what is no time."""
+    texts = table.texts(name)
+    known = {text: np.nan if text is None else time_of_day(text) for text in set(texts)}
+    table.refuse(name, np.array([known[text] is None for text in texts]), "a time, HH:MM:SS")
+    return np.array([known[text] for text in texts], dtype=np.float64)
+
+
+def _departures(feed: Mapping[str, Table], starts_s: pd.Series[float]) -> list[FloatArray]:
+    """Return when each trip leaves its first stop, seconds of the service day: once, or as `frequencies.txt` states."""
+    repeated: dict[str, list[FloatArray]] = {}
+    if (table := feed.get("frequencies.txt")) is not None:
+        every_s = table.integers("headway_secs", at_least=1)
+        spans = zip(
+            table.identifiers("trip_id"), _times(table, "start_time"), _times(table, "end_time"), every_s, strict=True
+        )
+        table.check()
+        for trip, from_s, to_s, headway_s in spans:
+            repeated.setdefault(trip, []).append(np.arange(from_s, to_s, headway_s))
+    return [np.concatenate(repeated.get(trip, [[start_s]])) for trip, start_s in starts_s.items()]
+
+
+def _services(feed: Mapping[str, Table], day: date) -> set[str]:
+    """Return the services of a date."""
+    today, running = int(f"{day:%Y%m%d}"), set[str]()
+    if (table := feed.get("calendar.txt")) is not None:
+        on = (table.numbers("start_date") <= today) & (table.numbers("end_date") >= today)
+        running = {*table.frame["service_id"][on & (table.numbers(_DAYS[day.weekday()]) == 1)]}
+    if (table := feed.get("calendar_dates.txt")) is not None:
+        changed = table.frame.assign(kind=np.where(table.numbers("date") == today, table.numbers("exception_type"), 0))
+        running |= {*changed["service_id"][changed["kind"] == 1]}
+        running -= {*changed["service_id"][changed["kind"] == 2]}
+    return running
