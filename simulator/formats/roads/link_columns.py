@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import tomllib
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,49 +28,10 @@ if TYPE_CHECKING:
 
 MPS_PER_UNIT = {"speed_mps": 1.0, "speed_mph": 1609.344 / 3600, "speed_kph": 1000 / 3600}
 METRES_PER_UNIT = {"length_m": 1.0, "length_km": 1000.0, "length_ft": 0.3048, "length_mi": 1609.344}
-NODE_NAMES: Mapping[str, Sequence[str]] = {
-    "node": ("node", "node_id", "osmid", "no", "$node:no", "id", "idx", "nodeno", "node_no", "node_nr", "n"),
-    "lon": ("lon", "longitude", "lng", "long"),
-    "lat": ("lat", "latitude"),
-    "x": ("x", "x_coord", "xcoord", "coord_x", "x_coordinate", "easting", "pos_x", "point_x"),
-    "y": ("y", "y_coord", "ycoord", "coord_y", "y_coordinate", "northing", "pos_y", "point_y"),
-}
-LINK_NAMES: Mapping[str, Sequence[str]] = {
-    "from": (
-        "from", "from_node_id", "from_node", "fromnodeno", "u", "source", "src", "init_node", "a_node", "start_node",
-        "node_a", "from_id", "i_node", "inode", "tail", "origin", "a", "i", "start",
-    ),
-    "to": (
-        "to", "to_node_id", "to_node", "tonodeno", "v", "target", "dst", "term_node", "b_node", "end_node", "node_b",
-        "to_id", "j_node", "jnode", "head", "destination", "b", "j", "end",
-    ),
-    "length_km": ("length_km", "len_km", "km", "distance_km"),
-    "length_mi": ("length_mi", "length_miles", "miles", "len_mi", "distance_mi"),
-    "length_ft": ("length_ft", "length_feet", "len_ft"),
-    "length_m": ("length_m", "length", "len", "len_m", "length_metres", "distance_m", "distance", "dist"),
-    "speed_mph": ("speed_mph", "mph", "maxspeed_mph", "speed_limit_mph", "free_speed_mph", "ffs_mph"),
-    "speed_mps": ("speed_mps", "speed_m_s", "mps", "freespeed", "free_speed_mps"),
-    "speed_kph": (
-        "speed_kph", "speed_kmh", "speed_km_h", "kph", "kmh", "maxspeed", "max_speed", "v0prt", "free_speed",
-        "free_speed_kph", "free_speed_kmh", "speed_limit_kph", "speed_limit_kmh", "maxspeed_kph", "maxspeed_kmh",
-    ),
-    "lanes": ("lanes", "numlanes", "num_lanes", "nlanes", "no_lanes", "lane_count", "number_of_lanes", "permlanes"),
-    "capacity_total_vph": (
-        "capacity_total_vph", "capacity_total", "total_capacity", "link_capacity", "capprt", "capacity_link_vph",
-    ),
-    "capacity_vph": (
-        "capacity_vph", "capacity_per_lane", "lane_capacity", "capacity_lane", "cap_per_lane", "capacity_vphpl",
-        "vphpl", "capacity", "cap",
-    ),
-    "class": (
-        "class", "highway", "facility_type", "road_class", "fclass", "road_type", "link_type", "type", "typeno",
-        "func_class", "functional_class",
-    ),
-    "systems": ("tsysset",),
-    "oneway": ("oneway", "one_way"),
-}  # fmt: skip
-"""Map from our name of a column to its usual names, the most likely first: those of OSMnx, GMNS, TNTP, PTV Visum and
-others. Lengths and speeds are in the unit that ours names. Visum's ``TSYSSET`` lists who may use a link."""
+_NAMES = tomllib.loads(Path(__file__).with_name("usual_columns.toml").read_text(encoding="utf-8"))
+NODE_NAMES: Mapping[str, Sequence[str]] = _NAMES["nodes"]
+LINK_NAMES: Mapping[str, Sequence[str]] = _NAMES["links"]
+"""Map from our name of a column to its usual names, the most likely first."""
 _NO_UNIT = ("speed", "time", "ffs", "fft")
 """Words in the names of columns whose unit nothing states."""
 _QUANTITY = re.compile(r"(\d+(?:[.,]\d+)?)\s*([a-z]+)")
@@ -81,17 +44,13 @@ def find_link_columns(names: Sequence[str], given: Mapping[str, str]) -> dict[st
     that of the whole link. Visum's lengths are kilometres.
     """
     plain, spellings = {*map(comparable_name, names)}, dict(LINK_NAMES)
-    visum = "fromnodeno" in plain
-    if visum:
+    if "fromnodeno" in plain:
         spellings["length_km"] = ("length",)
-    if visum or "initnode" in plain:
+    if not plain.isdisjoint({"fromnodeno", "initnode"}):
         spellings["capacity_total_vph"] = (*spellings["capacity_total_vph"], "capacity")
-    known = {name: name.removeprefix("$LINK:") for name in names}
-    found = find_columns([*known.values()], spellings, given=given)
-    written = {plain_name: name for name, plain_name in known.items()}
     if not {"u", "v", "osmid"} <= plain:
-        found.pop("oneway", None)
-    return {ours: written.get(name, name) for ours, name in found.items()}
+        del spellings["oneway"]
+    return find_columns(names, spellings, given=given)
 
 
 def link_values(
@@ -125,8 +84,8 @@ def link_values(
     links = pd.DataFrame(index=table.number)
     lengths = {name: _quantities(table, name) for name in METRES_PER_UNIT if table.has(name)}
     speeds = {name: _quantities(table, name) for name in MPS_PER_UNIT if table.has(name)}
-    none = np.zeros(len(table), dtype=np.bool_)
-    reasons = {"its speed is negative": np.any([speed < 0 for speed in speeds.values()] or [none], axis=0)}
+    negative = [np.zeros(len(table), dtype=np.bool_), *(speed < 0 for speed in speeds.values())]
+    reasons = {"its speed is negative": np.any(negative, axis=0)}
     if table.has("systems"):
         reasons["its TSYSSET names no transport system"] = np.array([text is None for text in table.texts("systems")])
     for ours, values, units in (("length", lengths, METRES_PER_UNIT), ("speed", speeds, MPS_PER_UNIT)):
@@ -152,22 +111,19 @@ def link_values(
     if "class" not in columns:  # OSMnx lists the classes of streets that it has joined
         classes = [text and _plain(text).partition(";")[0] for text in classes]
     links["class"] = column_of(classes, table.number)
-    of_all = f"of {counted(len(table), table.unit)}"
-    remarks = [found_in_words(table, columns)]
+    remarks = found_in_words(table, columns)
     if guessed.any():
-        remarks.append(
-            f"{table.file}: lanes are guessed in {int(guessed.sum()):,} {of_all}, one for each {lane_vph:g} vehicles/h "
-            f"of capacity_total_vph"
-        )
-    return links, reasons, [*filter(None, remarks)]
+        of_all = f"of {counted(len(table), table.unit)}, one for each {lane_vph:g} vehicles/h of capacity_total_vph"
+        remarks.append(f"{table.file}: lanes are guessed in {int(guessed.sum()):,} {of_all}")
+    return links, reasons, remarks
 
 
-def found_in_words(table: Table, columns: Mapping[str, str]) -> str:
-    """Return a sentence on columns found by their names, and on those not read; empty if the user named all."""
+def found_in_words(table: Table, columns: Mapping[str, str]) -> list[str]:
+    """Return a sentence on columns found by their names, and on those not read; none if the user named all."""
     found = [f"{ours} = {name!r}" for ours, name in table.columns.items() if columns.get(ours) != name]
     unread = [name for name in table.names if name not in table.columns.values()]
     rest = f"; not read: {listed(unread)}" if unread else ""
-    return f"{table.file}: columns found by their names: {', '.join(found)}{rest}" if found else ""
+    return [f"{table.file}: columns found by their names: {', '.join(found)}{rest}"] if found else []
 
 
 def link_warnings(table: Table, links: pd.DataFrame) -> list[Note]:

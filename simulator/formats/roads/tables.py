@@ -112,7 +112,7 @@ def read_tables(
         link_rows=len(edge_table),
         row="row",
         dropped=dropped,
-        remarks=[*filter(None, [found_in_words(node_table, columns)]), *remarks],
+        remarks=[*found_in_words(node_table, columns), *remarks],
         warnings=link_warnings(edge_table, links),
     )
 
@@ -121,21 +121,20 @@ def _columns(
     nodes: str | Path, edges: str | Path, given: Mapping[str, str], text: TextFormat
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Return the columns of both files: those given, and those found by their usual names."""
-    node_columns = {name: given[name] for name in NODE_NAMES if name in given}
+    node_columns, edge_columns = (
+        {name: given[name] for name in names if name in given} for names in (NODE_NAMES, LINK_NAMES)
+    )
     if not {"node", "lat"} <= given.keys() and not {"node", "y"} <= given.keys():
-        placed = {"lon", "lat", "x", "y"} & given.keys()
-        known = {name: names for name, names in NODE_NAMES.items() if name == "node" or not placed}
-        node_columns = find_columns(column_names(Path(nodes), format_=text), known, given=node_columns)
-        if not {"lon", "lat"} <= node_columns.keys() and "x" in node_columns:
-            node_columns = {ours: name for ours, name in node_columns.items() if ours not in ("lon", "lat")}
-        elif not placed:
-            node_columns = {ours: name for ours, name in node_columns.items() if ours not in ("x", "y")}
-            node_columns = {"lon": "lon", "lat": "lat"} | node_columns
-        node_columns.setdefault("node", "node")
-    edge_columns = {name: given[name] for name in LINK_NAMES if name in given}
+        axes = {*NODE_NAMES} - {"node"}
+        known = {name: names for name, names in NODE_NAMES.items() if name == "node" or axes.isdisjoint(given)}
+        found = find_columns(column_names(Path(nodes), format_=text), known, given=node_columns)
+        unused = ("x", "y") if {"lon", "lat"} <= found.keys() or "x" not in found else ("lon", "lat")
+        node_columns = {"node": "node"} | {ours: name for ours, name in found.items() if ours not in unused}
+        if axes.isdisjoint(node_columns):
+            node_columns |= {"lon": "lon", "lat": "lat"}
     if not {"from", "to"} <= given.keys():
-        names = column_names(Path(edges), format_=text)
-        edge_columns = {"from": "from", "to": "to"} | find_link_columns(names, edge_columns)
+        found = find_link_columns(column_names(Path(edges), format_=text), edge_columns)
+        edge_columns = {"from": "from", "to": "to"} | found
     return node_columns, edge_columns
 
 
