@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from scenarios.cells import Bounds, Column, PlaceTable, four_numbers, has_an_area
 from scenarios.field_types import NotNegative, Positive, rule, text_or_number
 from scenarios.references import FileOrFolderReference, FileReference
-from scenarios.roads import CRS_ALONE, CRS_OF_X_Y, X_Y_NEED_CRS, AnyCrs, ColumnNames, MetricCrs, TextTables
+from scenarios.roads import CRS_OF_X_Y, AnyCrs, ColumnNames, MetricCrs, TextTables
 from scenarios.rules import GIVEN, LEFT_OUT, Rule, among, must, needs, one_of, unlike
 from scenarios.run_clock import TimeZone
 from scenarios.simulated_traffic import TrafficSection
@@ -232,8 +232,7 @@ class TraceTraffic(TextTables, TrafficSection):
     """Nouns of the report for one recorded vehicle and for several, as ["ship", "ships"]."""
 
     rules = (
-        X_Y_NEED_CRS,
-        Rule(("crs",), CRS_ALONE, ({"columns": LEFT_OUT}, {"columns.x": GIVEN}, {"columns.lon": LEFT_OUT}), LEFT_OUT),
+        *CRS_OF_X_Y,
         must("crs", LEFT_OUT, "must be left out with net, which states it", net=GIVEN),
         must("time_unit", LEFT_OUT, "is of numbers, and must be left out with time_format", time_format=GIVEN),
         needs("match_m", words="needs match = nearest or hmm", match=("nearest", "hmm")),

@@ -286,17 +286,20 @@ X_Y_NEED_CRS = Rule(
     ({"columns": LEFT_OUT}, {"columns.x": LEFT_OUT}),
 )
 CRS_ALONE = "needs x and y; lon and lat are always WGS84"
-CRS_OF_X_Y = (X_Y_NEED_CRS, Rule(("crs",), CRS_ALONE, ({"columns": LEFT_OUT}, {"columns.x": GIVEN}), LEFT_OUT))
+_NOT_LON_LAT = ({"columns": LEFT_OUT}, {"columns.x": GIVEN}, {"columns.lon": LEFT_OUT})
+CRS_OF_X_Y = (X_Y_NEED_CRS, Rule(("crs",), CRS_ALONE, _NOT_LON_LAT, LEFT_OUT))
 
 
 class Columns(ColumnNames):
     """Columns of the user's tables: name in this schema = the file's name of the column.
 
-    Nodes: `node`, and `lon` with `lat` or `x` with `y`. Edges: the rest. Where several speed columns are
-    named, each row takes the first of `speed_mps`, `speed_mph`, `speed_kph` that holds a positive number.
+    Nodes: `node`, and `lon` with `lat` or `x` with `y`. Edges: the rest. Where several lengths or speeds are named,
+    each row takes the first that holds a positive number, of speeds in the order `speed_mps`, `speed_mph`, `speed_kph`.
+    Columns of a file that are left out are found by their usual names; but where `from` and `to` are named, no other
+    column of the edges is looked for, nor of the nodes where `node` and both coordinates are named.
     """
 
-    node: str
+    node: str | None = None
     """Identifier of a node."""
     lon: str | None = None
     """Longitude, WGS84 degrees."""
@@ -306,12 +309,18 @@ class Columns(ColumnNames):
     """Easting, metres in `crs`."""
     y: str | None = None
     """Northing, metres in `crs`."""
-    from_: str = Field(alias="from")
+    from_: str | None = Field(default=None, alias="from")
     """Node at which an edge starts."""
-    to: str
+    to: str | None = None
     """Node at which an edge ends."""
     length_m: str | None = None
     """Length, metres. Default: the length of the straight line between the nodes."""
+    length_km: str | None = None
+    """Length, kilometres."""
+    length_ft: str | None = None
+    """Length, feet."""
+    length_mi: str | None = None
+    """Length, miles."""
     speed_mps: str | None = None
     """Free-flow speed, metres per second."""
     speed_kph: str | None = None
@@ -322,10 +331,13 @@ class Columns(ColumnNames):
     """Lanes in the direction of the edge."""
     capacity_vph: str | None = None
     """Vehicles per hour and lane that can leave the edge."""
+    capacity_total_vph: str | None = None
+    """Vehicles per hour that can leave the edge on all of its lanes together. Where the lanes are not known, they are
+    guessed: one for each `roads.capacity_vph`."""
     class_: str | None = Field(default=None, alias="class")
     """Class of road, kept unchanged."""
 
-    rules = (LON_LAT_OR_X_Y,)
+    rules = (one_of(("lon", "lat"), ("x", "y"), (), words="must name lon and lat, or x and y"),)
 
 
 class Tables(TextTables, RoadSection):
@@ -336,10 +348,11 @@ class Tables(TextTables, RoadSection):
     """File of nodes: relative to the scenario's folder, absolute, or ``data:FOLDER/FILE``."""
     edges: FileReference
     """File of edges: relative to the scenario's folder, absolute, or ``data:FOLDER/FILE``."""
-    columns: Columns
-    """Columns of both files."""
+    columns: Columns = Columns()
+    """Columns of both files. Default: found by their usual names."""
     crs: MetricCrs | None = None
-    """Coordinate reference system of x and y: projected, in metres."""
+    """Coordinate reference system of x and y: projected, in metres. x and y that are found by their names may also be
+    degrees of WGS84; this is then the system to which they are projected."""
     default_speed_mps: Positive = STREET_SPEED_MPS
     """Free-flow speed of an edge whose row gives none, metres per second."""
     default_lanes: Count = 1

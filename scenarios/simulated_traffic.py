@@ -9,7 +9,7 @@ from pydantic import Discriminator, Field, Tag
 from scenarios.errors import RuleViolation
 from scenarios.field_types import NotNegative, Positive, Probability, WholeNumber
 from scenarios.references import FileOrFolderReference, FileReference, trusted_only
-from scenarios.roads import ColumnNames, TextTables
+from scenarios.roads import AnyCrs, ColumnNames, TextTables
 from scenarios.rules import GIVEN, LEFT_OUT, Rule, among, bounded, must, needs, one_of, unlike
 from scenarios.run_clock import Moment, MomentOfDay
 from scenarios.section import ByKind, OneOf, OwnKind, OwnParameters, Section, ValidFields
@@ -65,6 +65,24 @@ class TripColumns(ColumnNames):
     """Zone or node where trips begin."""
     destination: str | None = None
     """Zone or node where trips end."""
+    origin_lon: str | None = None
+    """Longitude of the origin, WGS84 degrees."""
+    origin_lat: str | None = None
+    """Latitude of the origin."""
+    destination_lon: str | None = None
+    """Longitude of the destination."""
+    destination_lat: str | None = None
+    """Latitude of the destination."""
+    origin_x: str | None = None
+    """Easting of the origin, in `traffic.trips_crs`."""
+    origin_y: str | None = None
+    """Northing of the origin."""
+    destination_x: str | None = None
+    """Easting of the destination."""
+    destination_y: str | None = None
+    """Northing of the destination."""
+    path: str | None = None
+    """JSON list of places [longitude, latitude], from the origin to the destination."""
     trips: str | None = None
     """Number of trips; in a table without this column and without a rate, each row is one trip."""
     rate_vph: str | None = None
@@ -72,7 +90,8 @@ class TripColumns(ColumnNames):
     rate_vps: str | None = None
     """Vehicles per second between `from_s` and `to_s`, instead of trips."""
     departure_s: str | None = None
-    """Departure time of the trips of a row: seconds, HH:MM or HH:MM:SS."""
+    """Departure time of the trips of a row: seconds, HH:MM or HH:MM:SS, or a date and time in ISO 8601, in
+    `scenario.time_zone` if it names none."""
     from_s: str | None = None
     """Start of the interval in which the trips of a row depart; requires `to_s`."""
     to_s: str | None = None
@@ -88,6 +107,17 @@ class TripColumns(ColumnNames):
         one_of(("from_s", "to_s"), (), words="from_s and to_s need each other: give both or none", at=("from_s",)),
         must("departure_s", LEFT_OUT, "give either departure_s, or from_s and to_s", from_s=GIVEN),
     )
+
+
+class ZonePolygons(Section):
+    """Polygons of the zones that a table of trips names; trips begin and end at any node in them."""
+
+    file: FileReference
+    """File of polygons: GeoJSON, GeoPackage, Shapefile or GeoParquet."""
+    name: Annotated[str, Field(min_length=1)]
+    """Attribute with the names of the zones, which are those of the table."""
+    layer: Annotated[str, Field(min_length=1)] | None = None
+    """Layer of a GeoPackage that has several."""
 
 
 class TrafficSection(Section):
@@ -151,10 +181,17 @@ class DrivenTraffic(TextTables, EnteringTraffic):
     """For ``gravity`` demand from zones: whether both productions and attractions match the table, or only
     productions."""
     trips: Files = None
-    """Trips between nodes or zones, or vehicles with their routes: TNTP, GMNS, CSV, Parquet, SUMO routes, MATSim
+    """Trips between nodes, zones or points, or vehicles with their routes: TNTP, GMNS, CSV, Parquet, SUMO routes, MATSim
     plans; or the buses of a GTFS feed, a zip archive or folder."""
     trip_columns: TripColumns = TripColumns()
     """Names of the columns of a CSV or Parquet table of trips."""
+    trip_zones: ZonePolygons | None = None
+    """Polygons of the zones of a table of trips. Default: zones or nodes of the roads."""
+    trips_crs: AnyCrs | None = None
+    """Coordinate reference system of x and y in a table of trips."""
+    snap_m: Positive = 300.0
+    """Maximum distance from a point in a table of trips to the nearest link, metres; trips with other points are left
+    out."""
     route_types: Annotated[tuple[WholeNumber, ...], Field(strict=False, min_length=1)] | None = None
     """For a GTFS feed: types of the routes whose trips are driven. Default: buses, 3 and 700 to 799."""
     share: Positive = 1.0

@@ -8,10 +8,10 @@ import numpy as np
 import pyproj
 
 from simulator.files.errors import InputError
-from simulator.files.messages import Note, warning
+from simulator.files.messages import Note, counted, warning
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     from simulator.files.tables import Table
 
@@ -35,6 +35,11 @@ FAST_SHARE = 0.1
 of the length are."""
 SLOWEST_KPH = 14.0
 """Slower than a bicycle. Speed limits of 15 km/h exist; 50 km/h, given in m/s and read as km/h, is 13.9."""
+
+HIGHEST_LANE_VPH, LOWEST_LANE_VPH = 2600.0, 300.0
+"""Vehicles per hour of a lane. A lane of a motorway has at most 2,400 passenger cars (Highway Capacity Manual), and 300
+is the lowest default of a class of road."""
+_PER_LANE = ("per lane", "capacity_total_vph", "that of whole links")
 
 
 def length_warnings(
@@ -159,6 +164,39 @@ def speed_warnings(speed_mps: NDArray[np.float64], length_m: NDArray[np.float64]
         observation = f"half of the length of links has a free-flow speed of {median:,.3g} km/h or less"
         return [warning("speeds", f"{file}: {observation}, slower than a bicycle: {checks}")]
     return []
+
+
+def capacity_warnings(lane_vph: ArrayLike, *, file: str, total: bool) -> list[Note]:
+    """Check that capacities are plausible for one lane.
+
+    Parameters
+    ----------
+    lane_vph
+        Vehicles per hour and lane of each link, NaN where the file gives none, shape (n,).
+    file
+        The file's name for the sentence.
+    total
+        Whether the file's capacities are those of whole links, divided by lanes.
+
+    Returns
+    -------
+    list of Note
+        One for links above 2,600 vehicles an hour and lane, and one for links below 300; the keys named are those of
+        ``roads.columns``.
+    """
+    values, warnings = np.asarray(lane_vph, dtype=np.float64), []
+    read, key, if_ = ("that of whole links", "capacity_vph", "per lane") if total else _PER_LANE
+    other = f"it is read as {read}: if it is {if_}, name the column as {key} in roads.columns"
+    for wrong, words in (
+        (values > HIGHEST_LANE_VPH, f"above {HIGHEST_LANE_VPH:,.0f}"),
+        ((values > 0) & (values < LOWEST_LANE_VPH), f"below {LOWEST_LANE_VPH:,.0f}"),
+    ):
+        if wrong.any():
+            share = f"{int(wrong.sum()):,} of {counted(len(values), 'link')} ({wrong.mean():.0%})"
+            extreme = f"median of these {np.median(values[wrong]):,.0f}"
+            text = f"{file}: the capacity is {words} vehicles/h per lane in {share}, {extreme}: {other}"
+            warnings.append(warning("capacities", text))
+    return warnings
 
 
 def check_axes(

@@ -178,9 +178,9 @@ def test_unusable_lanes_and_capacity_get_counted_defaults(write):
     table["cap"] = [900.0, -1.0, 0.0, np.nan, 1200.0]
     columns = {"lanes": "lanes", "capacity_vph": "cap", "class": "kind"}
     roads, report = read(write, nodes(), table, columns=columns, default_lanes=4, capacity_vph=1500.0)
-    np.testing.assert_array_equal(roads.links.lanes, [2, 4, 3, 4, 4])
+    np.testing.assert_array_equal(roads.links.lanes, [2, 4, 3, 2, 4])
     np.testing.assert_array_equal(roads.links.capacity_vph, [900.0, 1500.0, 1200.0, 1500.0, 1500.0])
-    assert [(filled.name, filled.total) for filled in report.defaults] == [("lanes", 3), ("capacity_vph", 3)]
+    assert [(filled.name, filled.total) for filled in report.defaults] == [("lanes", 2), ("capacity_vph", 3)]
     assert roads.graph[1][2][0]["class"] == "a"
     assert "class" not in roads.graph[2][3][0]
 

@@ -1,5 +1,6 @@
 """For any failure of SUMO the message is clear and no process is left."""
 
+import gzip
 import os
 import signal
 import subprocess
@@ -123,6 +124,14 @@ def test_unsupported_configuration_is_refused(net):
         with pytest.raises(InputError, match=words) as caught:
             SumoInputs.from_config(config, seed=1, step_s=1.0)
         assert all(str(config) in fault for fault in caught.value.faults)
+
+
+def test_configuration_that_names_an_unpacked_network_is_told_of_the_packed_one(net):
+    (net.parent / "packed.net.xml.gz").write_bytes(gzip.compress(net.read_bytes()))
+    config = net.parent / "packed.sumocfg"
+    config.write_text('<configuration><input><net-file value="packed.net.xml"/></input></configuration>')
+    with pytest.raises(InputError, match=r"packed.net.xml, which does not exist, but packed.net.xml.gz lies there"):
+        SumoInputs.from_config(config, seed=1, step_s=1.0)
 
 
 def test_folder_names_with_blanks_and_commas(net):

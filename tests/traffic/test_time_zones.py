@@ -9,9 +9,9 @@ import pytest
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of, warnings_among
 from simulator.files.tables import FileFormat
+from simulator.files.times import Times, moment_of
 from simulator.formats.recorded import read_trace
 from simulator.formats.recorded.owners import OwnerOptions, read_owners
-from simulator.formats.recorded.times import Times, moment_of
 
 ZONES = {
     "": 0, "Z": 0, "z": 0, "+00": 0, "+01": 60, "+1": 60, "-8": -480, "+5:30": 330,

@@ -12,6 +12,7 @@ from scenarios.attacks import corrupted_in, parties_of
 from scenarios.kinds import find_kind, import_dotted, is_capable
 from scenarios.roads import MatsimRoads
 from scenarios.simulated_traffic import DrivenTraffic
+from simulator.cells.zones import Zones
 from simulator.experiment.build.constructors import (
     build_own_kind,
     constructor_of,
@@ -33,6 +34,7 @@ from simulator.traffic.demand.gtfs import is_gtfs, read_gtfs
 from simulator.traffic.demand.matsim_plans import read_matsim_plans
 from simulator.traffic.demand.sumo_routes import read_sumo_routes
 from simulator.traffic.demand.synthetic import Demand, Departures, Interval, draw_trips, read_profile, within_run
+from simulator.traffic.demand.trip_points import TripPlaces
 from simulator.traffic.demand.trip_sampling import SamplingOptions, draw_table_trips
 from simulator.traffic.demand.trip_table import TripTable, TripZones
 from simulator.traffic.demand.trip_table_readers import is_matsim_plans, is_sumo_routes, read_trip_table, table_of_frame
@@ -107,13 +109,23 @@ def read_demand(
     if len(files) > 1:
         rule = "several files of trips can be combined only if all are SUMO routes"
         raise InputError([f"{rule}, got {', '.join(file.name for file in files)}"])
-    table = _trip_table(files[0], section)
+    table = _trip_table(files[0], scenario, roads)
     return draw_table_trips(table, roads, paths, _taking(section, duration_s), clock=clock, rng=rng)
 
 
-def _trip_table(file: Path, section: DrivenTraffic) -> TripTable:
+def _trip_table(file: Path, scenario: Any, roads: RoadNetwork) -> TripTable:
+    section, clock, zones, midnight_s = scenario.traffic, scenario.clock, None, None
+    if clock.dated:
+        midnight_s = clock.epoch_s - float(clock.start.hour * 3600 + clock.start.minute * 60 + clock.start.second)
+    if section.trip_zones is not None:
+        path = scenarios.locate(section.trip_zones.file)
+        drawn, _ = Zones.read(path, **same_keys(section.trip_zones, "name", "layer"), crs=roads.crs)
+        zones = TripZones.of_nodes([None, *drawn.names][cell] for cell in drawn.cell_of(roads.node_xy).tolist())
+    time_zone = None if clock.zone is None else str(clock.zone)
+    places = TripPlaces(roads, section.snap_m, section.trips_crs, zones, time_zone, midnight_s)
     named = section.trip_columns
-    return read_trip_table(file, columns=named.mapping(), ignored=named.ignored or (), text=text_format(section))
+    columns, ignored = named.mapping(), named.ignored or ()
+    return read_trip_table(file, columns=columns, ignored=ignored, text=text_format(section), places=places)
 
 
 def own_demand(
@@ -231,7 +243,7 @@ def build_flow_check(scenario: Any, roads: RoadNetwork | None) -> tuple[FlowChec
         published = PublishedFlows.matched(import_dotted(kind.flows)(file), roads, file=str(file))
         bpr = Bpr.from_network(roads, hours=section.capacity_hours)
     with faults_of_files(scenario, "traffic"):
-        pairs, lost = _pairs(files[0], traffic, roads)
+        pairs, lost = _pairs(files[0], scenario, roads)
     notes = []
     if published.left_out:
         flows_of = counted(published.left_out, "published flow is of a link", "published flows are of links")
@@ -241,10 +253,10 @@ def build_flow_check(scenario: Any, roads: RoadNetwork | None) -> tuple[FlowChec
     return FlowCheck(section, traffic, roads, bpr, pairs, published, tuple(notes)), []
 
 
-def _pairs(trips: str, traffic: DrivenTraffic, roads: RoadNetwork) -> tuple[OdPairs, float]:
+def _pairs(trips: str, scenario: Any, roads: RoadNetwork) -> tuple[OdPairs, float]:
     """Return the trips of the file between nodes, and the number of further trips that have no path."""
-    table = _trip_table(scenarios.locate(trips), traffic)
-    zones = TripZones.named_by(table.places, roads)
+    table = _trip_table(scenarios.locate(trips), scenario, roads)
+    zones = table.zones or TripZones.named_by(table.places, roads)
     if not zones.of_one_node:
         raise InputError([f"{table.file}: roads.flows needs zones of one node each"])
     number = zones.find(table.places)

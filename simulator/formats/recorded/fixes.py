@@ -12,7 +12,7 @@ import pyproj
 from simulator.files.compressed_io import unpacked_name
 from simulator.files.errors import InputError
 from simulator.files.tables import RECOGNIZED, Table, TextFormat, comparable_name, find_columns, identifiers, listed
-from simulator.formats.recorded.times import timed
+from simulator.files.times import timed
 from simulator.roads.projection import WGS84, coordinates, transform
 
 if TYPE_CHECKING:

@@ -13,13 +13,13 @@ from simulator.arrays import FloatArray, Mask
 from simulator.files.errors import InputError
 from simulator.files.messages import counted, notes_of
 from simulator.files.tables import FileFormat, Table, identifiers
+from simulator.files.times import CALENDAR_FROM_S, NAIVE, Times, moment_of, timed
 from simulator.formats.recorded.owner_rows import (
     owners_of,
     read_rows,
     without_duplicates,
 )
 from simulator.formats.recorded.places import place_rows
-from simulator.formats.recorded.times import CALENDAR_FROM_S, NAIVE, Times, moment_of, timed
 from simulator.roads import RoadNetwork
 from simulator.traffic.recording import Recording
 

@@ -9,11 +9,11 @@ import pandas as pd
 
 from simulator.files.compressed_io import opened, unpacked_name
 from simulator.files.errors import InputError
+from simulator.files.times import Times
 from simulator.files.tntp_text import finite_number
 from simulator.files.xml_elements import root_of
 from simulator.formats.recorded import trace_documents, trace_tables
 from simulator.formats.recorded.fixes import Source, TraceOptions
-from simulator.formats.recorded.times import Times
 from simulator.formats.recorded.trace import Order, Trace
 from simulator.roads.projection import known_crs
 

@@ -10,10 +10,10 @@ import pyproj
 from simulator.arrays import FloatArray, Mask
 from simulator.files.errors import InputError
 from simulator.files.messages import Note, counted, notes_of
+from simulator.files.times import in_words, moment_of
 from simulator.formats.recorded.map_matching import Matching, match_trace
 from simulator.formats.recorded.matsim_events import read_matsim_events
 from simulator.formats.recorded.reading import is_matsim_events, read_trace
-from simulator.formats.recorded.times import in_words, moment_of
 from simulator.formats.recorded.trace import Trace
 from simulator.roads import RoadNetwork
 from simulator.roads.projection import WGS84, transform, utm_about

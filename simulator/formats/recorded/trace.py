@@ -11,8 +11,8 @@ from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
 from simulator.files.errors import InputError
 from simulator.files.messages import Note, counted, warning
 from simulator.files.tables import Table
+from simulator.files.times import LOCAL, NAIVE, in_words
 from simulator.formats.recorded.fixes import Source, TraceOptions, checked_fixes, in_degrees
-from simulator.formats.recorded.times import LOCAL, NAIVE, in_words
 from simulator.roads.projection import known_crs
 
 Order = Literal["auto", "ascending", "any"]

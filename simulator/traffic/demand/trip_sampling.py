@@ -100,8 +100,9 @@ def draw_table_trips(
 ) -> Demand:
     """Draw vehicles from a trip table.
 
-    Names in the table refer to zones (nodes with the attribute ``zone``) if at least one name is a zone of the network,
-    else to nodes. If names refer to zones, the name of a node that is not a zone stands for that node, and this is
+    Names in the table refer to its own zones, if it has any; else to zones of the network (nodes with the attribute
+    ``zone``) if at least one name is one, else to nodes. If names refer to zones of the network, the name of a node
+    that is not a zone stands for that node, and this is
     noted. Trips within one zone are not driven. Entries become whole vehicles by
     :func:`~simulator.traffic.demand.trip_sampling.whole_vehicles`. If a zone has several nodes, each vehicle's pair of
     nodes is drawn evenly from the pairs that a path joins.
@@ -136,6 +137,8 @@ def draw_table_trips(
     inside = np.full(len(table), taking.inside)
     if table.from_s is not None and table.to_s is not None:
         inside = _inside(table.from_s, table.to_s, taking)
+        if table.second_0:
+            notes.append(f"{table.title}: departures are dates; second 0 of their clock is {table.second_0}")
         if taking.departures != "uniform":
             notes.append(f"{table.title}: departures come from the file; traffic.departures is not used")
     lost = float((trips * (1.0 - inside)).sum())
@@ -157,7 +160,7 @@ def _placed(
     table: TripTable, network: RoadNetwork, paths: ShortestPaths, taking: SamplingOptions, notes: list[str]
 ) -> tuple[TripTable, TripZones, Int32Array, Int32Array]:
     """Return the entries that can be driven, the zones, and the zone of each entry's origin and destination."""
-    zones = TripZones.named_by(table.places, network)
+    zones = table.zones or TripZones.named_by(table.places, network)
     number = zones.find(table.places)
     origin, destination = number[table.origin], number[table.destination]
     known = (origin >= 0) & (destination >= 0)
@@ -172,7 +175,7 @@ def _placed(
     joined[drivable] = zones.joined(origin[drivable], destination[drivable], paths)
     apart = drivable & ~joined
     faults = _unknown(table, origin, destination, zones) + _apart(table, apart, zones.kind)
-    if faults and taking.undrivable == "refuse":
+    if faults and taking.undrivable == "refuse" and zones.kind != "place":
         faults[-1] += '; undrivable = "leave_out" leaves such trips out and counts them'
         raise InputError(faults)
     for words, which in (
@@ -241,7 +244,11 @@ def _departing(table: TripTable) -> str:
     if table.from_s is None or table.to_s is None:
         return ""
     first, last = table.from_s.min(), table.to_s.max()
-    return f" of the file's clock (begin_s says where it starts): they depart from second {first:.10g} to {last:.10g}"
+    dates = (
+        f", where second 0 is {table.second_0} (scenario.start states the date of the run)" if table.second_0 else ""
+    )
+    interval = f"they depart from second {first:.10g} to {last:.10g}{dates}"
+    return f" of the file's clock (begin_s says where it starts): {interval}"
 
 
 def _whole(table: TripTable, trips: FloatArray, taking: SamplingOptions, *, rng: np.random.Generator) -> IntArray:

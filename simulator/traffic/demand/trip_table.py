@@ -1,6 +1,6 @@
 """Trip tables: the number of trips between places, and the network nodes that stand for the places."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -41,7 +41,11 @@ class TripTable:
         (entries,) float64: interval in which these trips depart, evenly; equal if all depart at one moment. None if the
         file has no times.
     notes
-        Notes on what was summed.
+        Notes on what was read, left out and summed.
+    zones
+        What `places` refer to; None for zones or nodes of the roads.
+    second_0
+        Date and time of second 0 of `from_s` and `to_s`, if the file has dates.
     """
 
     file: str
@@ -54,6 +58,8 @@ class TripTable:
     from_s: FloatArray | None = None
     to_s: FloatArray | None = None
     notes: list[str] = field(default_factory=list)
+    zones: "TripZones | None" = None
+    second_0: str = ""
 
     def sorted(self) -> "TripTable":
         """Sort entries by origin, destination and time."""
@@ -122,7 +128,7 @@ class TripZones:
     nodes
         Node indices, int32.
     kind
-        "zone" or "node": what the names refer to.
+        "zone", "node" or, of points that lie at nodes, "place": what the names refer to.
     borrowed
         Names that refer to a node although the other names refer to zones.
     """
@@ -136,11 +142,16 @@ class TripZones:
     @classmethod
     def of_zones(cls, network: RoadNetwork) -> "TripZones":
         """Return the zones of a network: nodes with the same attribute ``zone`` form one zone; there may be none."""
-        carried = identifiers(data.get("zone") for _, data in network.graph.nodes(data=True))
-        zone, names = carried.codes, carried.categories
+        return cls.of_nodes(data.get("zone") for _, data in network.graph.nodes(data=True))
+
+    @classmethod
+    def of_nodes(cls, names: Iterable[object]) -> "TripZones":
+        """Return zones by the name of the zone of each node, None for nodes that are in none."""
+        carried = identifiers(names)
+        zone, known = carried.codes, carried.categories
         nodes = np.argsort(zone, kind="stable")[np.count_nonzero(zone < 0) :].astype(np.int32)
-        sizes = np.bincount(zone[zone >= 0], minlength=len(names))
-        return cls(names.tolist(), np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), nodes, "zone")
+        sizes = np.bincount(zone[zone >= 0], minlength=len(known))
+        return cls(known.tolist(), np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), nodes, "zone")
 
     @classmethod
     def named_by(cls, names: Sequence[str], network: RoadNetwork) -> "TripZones":

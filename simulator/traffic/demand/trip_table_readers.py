@@ -23,19 +23,29 @@ from simulator.files.tables import (
     find_columns,
     identifiers,
 )
+from simulator.files.times import CALENDAR_FROM_S, Times, in_words
 from simulator.files.tntp_text import finite_number, lines_of, read_metadata, row_fault, shown
 from simulator.traffic.demand.sumo_attributes import seconds
+from simulator.traffic.demand.trip_points import (
+    POINT_NAMES,
+    TripPlaces,
+    find_points,
+    geometry_columns,
+    read_geometries,
+    with_ends,
+)
 from simulator.traffic.demand.trip_table import SHOWN, TripTable
 
 NAMES: Mapping[str, tuple[str, ...]] = {
     "origin": (
         "origin", "o_zone_id", "origin_zone", "origin_id", "orig_taz", "orig_zone", "from_zone", "from_zone_id",
         "from_node", "from", "orig", "o", "o_zone", "o_id", "o_node", "origin_node", "orig_id", "orig_node", "from_id",
+        "pulocationid",
     ),
     "destination": (
         "destination", "d_zone_id", "destination_zone", "destination_id", "dest_taz", "dest_zone", "to_zone",
         "to_zone_id", "to_node", "to", "dest", "d", "d_zone", "d_id", "d_node", "destination_node", "dest_id",
-        "dest_node", "to_id",
+        "dest_node", "to_id", "dolocationid",
     ),
     "trips": (
         "trips", "volume", "flow", "demand", "total", "vehicles", "count", "ton", "num_trips", "total_trips",
@@ -50,7 +60,11 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         "rate_vps", "q", "vps", "flow_vps", "q_vps", "demand_vps", "veh_s", "flow_veh_s", "q_veh_s", "veh_per_second",
         "vehicles_per_second",
     ),
-    "departure_s": ("departure_s", "depart_s", "departure_time", "depart_time", "departure", "depart"),
+    "departure_s": (
+        "departure_s", "depart_s", "departure_time", "depart_time", "departure", "depart", "pickup_datetime",
+        "tpep_pickup_datetime", "lpep_pickup_datetime", "trip_pickup_datetime", "started_at", "trip_start_timestamp",
+        "departure_datetime", "pickup_time", "starttime", "timestamp",
+    ),
     "from_s": ("from_s", "begin_s", "start_s", "start_t", "t_start", "start_time", "begin_time", "from_time", "begin"),
     "to_s": ("to_s", "end_s", "end_t", "t_end", "end_time", "to_time", "end"),
 }  # fmt: skip
@@ -99,7 +113,9 @@ def columns_of(file: Path, given: Mapping[str, str], *, text: TextFormat = RECOG
 
 _ENDS = ("origin", "destination")
 _HOURS_AND_MINUTES = re.compile(r"\s*\d{1,2}:\d{2}\s*")
-_TIME = "seconds, HH:MM or HH:MM:SS, 0 or more"
+_TIME = "seconds, HH:MM or HH:MM:SS, 0 or more, or a date and time as 2026-03-29T08:00:00"
+_TAXI_ZONE = "pulocationid"
+"""Column of New York's taxi trips, whose numbers are no trips: each row is one."""
 
 
 def read_od_table(
@@ -108,8 +124,9 @@ def read_od_table(
     columns: Mapping[str, str] | None = None,
     ignored: Collection[str] = (),
     text: TextFormat = RECOGNIZED,
+    places: TripPlaces | None = None,
 ) -> TripTable:
-    """Read trips between zones or nodes; GMNS's ``demand.csv`` is such a table.
+    """Read trips between zones, nodes or points; GMNS's ``demand.csv`` is such a table.
 
     Parameters
     ----------
@@ -117,7 +134,10 @@ def read_od_table(
         ``.csv``, ``.csv.gz`` or ``.parquet``. Columns: ``origin`` and ``destination``; ``trips``, or ``rate_vph`` or
         ``rate_vps``, vehicles per hour or second between ``from_s`` and ``to_s``; without any of these, each row is one
         trip; ``departure_s``, the departure time of a row's trips, or ``from_s`` and ``to_s``, between which they
-        depart. Times are seconds, HH:MM or HH:MM:SS. Other common names are recognized: see
+        depart. Times are seconds, HH:MM or HH:MM:SS, or, with `places`, dates and times. With `places`, a file without
+        origin and destination may have ``origin_lon``, ``origin_lat``, ``destination_lon``, ``destination_lat``, the
+        same with ``_x`` and ``_y``, or ``path``, a JSON list of places; or be GeoParquet of lines or of two points.
+        Other common names are recognized: see
         :data:`~simulator.traffic.demand.trip_table_readers.NAMES`.
     columns
         Map from our name of a column to the file's, where the file uses another name.
@@ -125,6 +145,8 @@ def read_od_table(
         Names of columns of numbers that need not be read.
     text
         Separator and decimal sign of a CSV file.
+    places
+        What points, zones and dates refer to; None if the table has none of these.
 
     Returns
     -------
@@ -138,9 +160,10 @@ def read_od_table(
         an invalid or negative number of trips, or an invalid time.
     """
     path, given = Path(file), columns or {}
-    found = columns_of(path, given, text=text)
-    table = Table.from_file(path, columns=found, identifiers=_ENDS, format_=text)
-    if given.keys().isdisjoint(_AMOUNTS):  # otherwise the user has said which number counts
+    table = _opened(path, given, text, points=places is not None)
+    found = table.columns
+    single = not table.has("origin") or comparable_name(found["origin"]) == _TAXI_ZONE
+    if given.keys().isdisjoint(_AMOUNTS) and not single:  # otherwise the user has said which number counts
         times = find_columns(table.unread, {name: NAMES[name] for name in ("departure_s", "from_s", "to_s")})
         rows = "" if not found.keys().isdisjoint(_AMOUNTS) else ", or each row would be one trip"
         remedy = f"name the number of trips in traffic.trip_columns{rows}: as trips, or as rate_vph or rate_vps with "
@@ -150,7 +173,26 @@ def read_od_table(
             f"at most {_MOST_VPS:g} to be vehicles per second; name it in traffic.trip_columns, as rate_vph or rate_vps"
         )
         table.refuse("rate_vps", table.numbers("rate_vps") > _MOST_VPS, rule)
-    return _checked(table, ignored)
+    return _checked(table, ignored, places)
+
+
+def _opened(path: Path, given: Mapping[str, str], text: TextFormat, *, points: bool) -> Table:
+    """Read a table whose places are named, or else, where that is allowed, points: columns, a path, or geometries."""
+    drawn = geometry_columns(path) if points and path.suffix.lower() == ".parquet" else []
+    names = [name for name in column_names(path, format_=text) if name not in drawn]
+    found = columns_of(path, given, text=text)
+    by_name = {*map(found.get, _ENDS)} <= {*names} and given.keys().isdisjoint({*POINT_NAMES, "path"})
+    ends = find_points(names, given)
+    if by_name or not points or not (ends or drawn):
+        return Table.from_file(path, columns=found, identifiers=_ENDS, format_=text)
+    # The start and the end of one trip are no interval of departures, unless they are given as one.
+    departs = {} if "from_s" in given else {"departure_s": (*NAMES["departure_s"], *NAMES["from_s"])}
+    found = find_columns(names, {"trips": NAMES["trips"], **departs}, given=given) | ends
+    if not ends:
+        table = read_geometries(path, drawn)
+        return replace(table, columns=found | {name: name for name in POINT_NAMES if name in table.frame})
+    table = Table.from_file(path, columns=found, text=(), format_=text)
+    return with_ends(table) if "path" in found else table
 
 
 def table_of_frame(frame: pd.DataFrame, *, title: str) -> TripTable:
@@ -180,13 +222,21 @@ def table_of_frame(frame: pd.DataFrame, *, title: str) -> TripTable:
     return _checked(replace(Table.from_frame(frame, title=title), columns=columns, renamed=True))
 
 
-def _checked(table: Table, ignored: Collection[str] = ()) -> TripTable:
-    ends = pd.api.types.union_categoricals([identifiers(table.column(name)) for name in _ENDS])
-    places = ends.categories
-    origin, destination = ends.codes.astype(np.int32).reshape(2, -1)
-    for name, end in zip(_ENDS, (origin, destination), strict=True):
-        table.refuse(name, end < 0, "the identifier of a zone or node")
-    from_s, to_s = _times(table)
+def _checked(table: Table, ignored: Collection[str] = (), setting: TripPlaces | None = None) -> TripTable:
+    zones, notes = None if setting is None else setting.zones, []
+    if setting is not None and not table.has("origin"):
+        table.check()
+        table, ends_nodes, zones, notes = setting.snapped(table)
+        used, codes = np.unique(ends_nodes, return_inverse=True)
+        places = [zones.names[node] for node in used.tolist()]
+        origin, destination = codes.astype(np.int32).reshape(2, -1)
+    else:
+        ends = pd.api.types.union_categoricals([identifiers(table.column(name)) for name in _ENDS])
+        places = ends.categories.tolist()
+        origin, destination = ends.codes.astype(np.int32).reshape(2, -1)
+        for name, end in zip(_ENDS, (origin, destination), strict=True):
+            table.refuse(name, end < 0, "the identifier of a zone or node")
+    from_s, to_s, zero = _times(table, setting)
     amount = next((name for name in _AMOUNTS if table.has(name)), None)
     trips = np.ones(len(table))
     if amount is not None:
@@ -203,7 +253,17 @@ def _checked(table: Table, ignored: Collection[str] = ()) -> TripTable:
             table.broken.append(f"{table.file}: its trips must sum to a finite number")
     table.check()
     trip_table = TripTable(
-        table.file, places.tolist(), origin, destination, trips, table.number, from_s=from_s, to_s=to_s
+        table.file,
+        places,
+        origin,
+        destination,
+        trips,
+        table.number,
+        from_s=from_s,
+        to_s=to_s,
+        zones=zones,
+        notes=notes,
+        second_0=zero,
     )
     driven = trip_table.kept(trips > 0)
     built = driven.sorted() if amount is None else driven.summed()
@@ -215,23 +275,29 @@ def _checked(table: Table, ignored: Collection[str] = ()) -> TripTable:
     return built
 
 
-def _times(table: Table) -> tuple[FloatArray | None, FloatArray | None]:
-    if table.has("departure_s"):
-        leave = _seconds(table, "departure_s")
-        return leave, leave
-    if not table.has("from_s") or not table.has("to_s"):
-        return None, None
-    from_s, to_s = (_seconds(table, name) for name in ("from_s", "to_s"))
-    table.refuse("to_s", to_s <= from_s, "after from_s")
-    return from_s, to_s
+def _times(table: Table, setting: TripPlaces | None) -> tuple[FloatArray | None, FloatArray | None, str]:
+    """Return the interval in which the trips of each row depart, and the date of second 0 if the times are dates."""
+    names = ["departure_s"] if table.has("departure_s") else ["from_s", "to_s"]
+    if not all(map(table.has, names)):
+        return None, None, ""
+    times, zero = [_seconds(table, name, setting) for name in names], ""
+    if setting is not None and np.isfinite(times[0]).any() and np.nanmedian(times[0]) >= CALENDAR_FROM_S:
+        zero_s = setting.midnight(times[0])
+        times, zero = [seconds - zero_s for seconds in times], in_words(zero_s, calendar=True)
+    if len(times) > 1:
+        table.refuse("to_s", times[1] <= times[0], "after from_s")
+    return times[0], times[-1], zero
 
 
-def _seconds(table: Table, name: str) -> FloatArray:
-    """Read a column of times; NaN where there is no time."""
-    read = table.numbers(name)
-    if table.column(name).dtype.kind not in "iuf":
-        written = identifiers(table.column(name))
+def _seconds(table: Table, name: str, setting: TripPlaces | None) -> FloatArray:
+    """Read a column of times, of dates since 1970; NaN where there is no time."""
+    column, read = table.column(name), table.numbers(name)
+    if column.dtype.kind not in "iufM":
+        written = identifiers(column)
         read = np.array([*map(_one_time, written.categories), np.nan])[written.codes]
+    if setting is not None and (not np.isfinite(read).any() or np.nanmedian(read) >= CALENDAR_FROM_S):
+        dates, _ = Times.from_column(column).in_zone(setting.time_zone, np.arange(len(table)))
+        read = dates.seconds
     fine = np.isfinite(read) & (read >= 0)
     table.refuse(name, ~fine, _TIME)
     return np.where(fine, read, np.nan)
@@ -381,7 +447,12 @@ def is_matsim_plans(file: Path) -> bool:
 
 
 def read_trip_table(
-    file: Path, *, columns: Mapping[str, str], ignored: Collection[str] = (), text: TextFormat = RECOGNIZED
+    file: Path,
+    *,
+    columns: Mapping[str, str],
+    ignored: Collection[str] = (),
+    text: TextFormat = RECOGNIZED,
+    places: TripPlaces | None = None,
 ) -> TripTable:
     """Read an origin-destination table in CSV or Parquet (GMNS's too), or a TNTP trip table.
 
@@ -391,7 +462,7 @@ def read_trip_table(
         ``.csv``, ``.csv.gz`` and ``.parquet`` are tables; any other file that begins with ``<`` is TNTP.
     columns
         Map from our name of a table's column to the file's.
-    ignored, text
+    ignored, text, places
         As for `read_od_table`.
 
     Raises
@@ -400,7 +471,7 @@ def read_trip_table(
         If the file has none of these formats, or cannot be used.
     """
     if file.name.lower().endswith(_TABLES):
-        return read_od_table(file, columns=columns, ignored=ignored, text=text)
+        return read_od_table(file, columns=columns, ignored=ignored, text=text, places=places)
     if columns:
         raise InputError([f"{file}: trip_columns apply only to a table in CSV or Parquet"])
     begin = _begin(file)

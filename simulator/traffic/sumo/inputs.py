@@ -149,6 +149,11 @@ class SumoInputs:
         asked_s = options.get("step-length")
         if asked_s is not None and seconds(asked_s) != step_s:
             faults.append(f"{config}: step-length is {asked_s}; set step_s = {asked_s} too, received {step_s:g}")
+        named = [file for name in _FILES for file in options.get(name, "").split(",") if file]
+        for file in named:
+            if not Path(file).is_file() and Path(f"{file}.gz").is_file():
+                beside = f"but {Path(file).name}.gz lies there: name that file, or unpack it"
+                faults.append(f"{config}: names {file}, which does not exist, {beside}")
         if faults:
             raise InputError(faults)
         lists = {name: tuple(map(Path, filter(None, options.pop(name, "").split(",")))) for name in _LISTS}
