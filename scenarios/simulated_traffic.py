@@ -181,8 +181,8 @@ class DrivenTraffic(TextTables, EnteringTraffic):
     """For ``gravity`` demand from zones: whether both productions and attractions match the table, or only
     productions."""
     trips: Files = None
-    """Trips between nodes, zones or points, or vehicles with their routes: TNTP, GMNS, CSV, Parquet, SUMO routes, MATSim
-    plans; or the buses of a GTFS feed, a zip archive or folder."""
+    """Trips between nodes, zones or points, or vehicles with their routes: TNTP, GMNS, CSV, Parquet, SUMO routes,
+    MATSim plans; or the buses of a GTFS feed, a zip archive or folder."""
     trip_columns: TripColumns = TripColumns()
     """Names of the columns of a CSV or Parquet table of trips."""
     trip_zones: ZonePolygons | None = None
