@@ -235,3 +235,22 @@ def _services(feed: Mapping[str, Table], day: date) -> set[str]:
         running |= {*changed["service_id"][changed["kind"] == 1]}
         running -= {*changed["service_id"][changed["kind"] == 2]}
     return running
+
+
+def busiest_day(path: Path) -> date:
+    """Return the date on which most trips of a feed run, the first of several, within a year of its first date.
+
+    Raises
+    ------
+    InputError
+        If the feed cannot be read, or has no date.
+    """
+    feed = _read_tables(path)
+    columns = (("calendar.txt", "start_date"), ("calendar.txt", "end_date"), ("calendar_dates.txt", "date"))
+    numbers = np.concatenate([feed[name].numbers(column) for name, column in columns if name in feed] or [[]])
+    dates = [date.fromisoformat(f"{number:.0f}") for number in numbers if 19000101 <= number <= 99991231]
+    if not dates:
+        raise InputError([f"{path}: it has no calendar.txt or calendar_dates.txt with a date"])
+    trips = Counter(feed["trips.txt"].frame["service_id"])
+    days = [min(dates) + timedelta(days=after) for after in range(min((max(dates) - min(dates)).days, 366) + 1)]
+    return max(days, key=lambda day: sum(trips[service] for service in _services(feed, day)))
