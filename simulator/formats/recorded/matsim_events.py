@@ -81,7 +81,7 @@ def read_matsim_events(
     rank = np.empty(vehicle[-1] + 1, dtype=np.int64)
     rank[shown[np.argsort(time_s[kept[first]], kind="stable")]] = np.arange(len(shown))
     kept = kept[np.argsort(rank[vehicle[kept]], kind="stable")]
-    link, comes_to, lasts_s, leaves_at = (values[kept] for values in (link, comes_to, lasts_s, position))
+    link, (comes_to, lasts_s, leaves_at) = link[kept], (values[kept] for values in (comes_to, lasts_s, position))
     metres = np.maximum(comes_to - leaves_at, 0.0) * roads.links.length_m[link]
     tracks = Tracks(
         np.append(0, np.cumsum(np.bincount(rank[vehicle[kept]]))),

@@ -210,7 +210,7 @@ def trips_on_courses(
         notes.append(f"{named}: {given} a turn that the roads do not allow; the vehicles drive as the file states")
     links = network.links
     trips = Trips(links.from_node[routes.first], links.to_node[routes.last], tick)
-    return CourseTrips(trips, routes, [read.names[place] for place in chosen], notes)
+    return CourseTrips(trips, routes, [read.names[place] for place in chosen.tolist()], notes)
 
 
 def _count_unfit(

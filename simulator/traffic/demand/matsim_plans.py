@@ -189,7 +189,7 @@ def _read_legs(file: Path, modes: Collection[str], unused: Counter[str]) -> Iter
                     after,
                     item.get("route", ""),
                     item.get("route of") == "nodes",
-                    tuple(items[place - 1 : place + 2 : 2]),
+                    (items[place - 1], items[place + 1]),
                 )
                 arrives_s, after = (arrives_s, after) if takes_s >= 0 else (0.0, number)
                 number += 1
