@@ -32,6 +32,7 @@ from simulator.traffic.assignment import Bpr, OdPairs, PublishedFlows
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.gtfs import is_gtfs, read_gtfs
 from simulator.traffic.demand.matsim_plans import read_matsim_plans
+from simulator.traffic.demand.omx_matrices import read_omx
 from simulator.traffic.demand.sumo_routes import read_sumo_routes
 from simulator.traffic.demand.synthetic import Demand, Departures, Interval, draw_trips, read_profile, within_run
 from simulator.traffic.demand.trip_points import TripPlaces
@@ -121,6 +122,8 @@ def _trip_table(file: Path, scenario: Any, roads: RoadNetwork) -> TripTable:
         path = scenarios.locate(section.trip_zones.file)
         drawn, _ = Zones.read(path, **same_keys(section.trip_zones, "name", "layer"), crs=roads.crs)
         zones = TripZones.of_nodes([None, *drawn.names][cell] for cell in drawn.cell_of(roads.node_xy).tolist())
+    if file.name.lower().endswith(".omx"):
+        return replace(read_omx(file, **same_keys(section, "matrix", "mapping")), zones=zones)
     time_zone = None if clock.zone is None else str(clock.zone)
     places = TripPlaces(roads, section.snap_m, section.trips_crs, zones, time_zone, midnight_s)
     named = section.trip_columns
