@@ -1,7 +1,7 @@
 """Scenario files of crowdveil, and the schema that reads them."""
 
 from scenarios.errors import Fault, ScenarioError
-from scenarios.loader import Shipped, dump, load, shipped, source_text, write_template
+from scenarios.loader import Shipped, dump, load, shipped, source_text, template, write_template
 from scenarios.overrides import Overrides
 from scenarios.references import files_of, locate
 from scenarios.scenario import Scenario, schema
@@ -19,5 +19,6 @@ __all__ = [
     "schema",
     "shipped",
     "source_text",
+    "template",
     "write_template",
 ]

@@ -105,6 +105,11 @@ def source_text(reference: str | os.PathLike[str]) -> str:
     return path.read_text(encoding="utf-8-sig")
 
 
+def template() -> dict[str, Any]:
+    """Return the tables of the scenario to start from that `write_template` writes."""
+    return tomllib.loads(_TEMPLATE.read_text(encoding="utf-8"))
+
+
 def write_template(path: Path) -> None:
     """Write a commented scenario to start from, named after its file.
 

@@ -1,121 +1,56 @@
-"""What files are, and the scenario that reads them: recognised by their content, and read by the readers of a run.
+"""The scenario that reads a user's files: the schema and the readers of a run try it, and what they refuse is reported.
 
-A file has roles, the likeliest first. For each role there is a section of a scenario, and alternatives for keys that a
-file does not state, such as units. The schema and the readers try them: the one with the fewest warnings is kept.
+For keys that a file does not state, such as units, there are alternatives; the one with the fewest warnings is kept.
 """
 
 import math
-import os
 import re
-import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import date
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from difflib import SequenceMatcher
 from itertools import product
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 import tomli_w
 
 import scenarios
-from scenarios import Fault, Scenario, ScenarioError
+from scenarios import Scenario, ScenarioError
+from scenarios.references import relative_to
+from simulator.cells.zones import read_features
 from simulator.experiment.build.city import build_city, build_roads
 from simulator.experiment.build.demand import plan_traffic
 from simulator.experiment.build.engine import read_recorded
 from simulator.experiment.study_area import Ground
-from simulator.files.compressed_io import begin_of, unpacked_name
 from simulator.files.errors import InputError
 from simulator.files.messages import Note, counted, notes_of, warnings_among
-from simulator.files.tables import column_names, comparable_name, find_columns
-from simulator.files.xml_elements import root_of
-from simulator.formats.recorded.reading import format_of
+from simulator.files.tables import column_names, comparable_name, find_columns, listed
 from simulator.formats.roads.link_columns import MPS_PER_UNIT, NODE_NAMES, find_link_columns
+from simulator.recognition import PLACES, ROLES, find_files
 from simulator.roads import RoadNetwork
 from simulator.roads.projection import LOCAL, WGS84, transform
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.gtfs import busiest_day
-from simulator.traffic.demand.synthetic import Demand
-from simulator.traffic.demand.trip_points import find_points
-from simulator.traffic.demand.trip_table_readers import NAMES
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.recording import Recording
 
 PLANE = "+proj=tmerc +lat_0=0 +lon_0=0"
-"""System of coordinates in metres of which nothing is known: a plane at longitude 0, latitude 0."""
-MOST_FILES = 500
+"""System of coordinates in metres of which nothing else is known: a plane at longitude 0, latitude 0."""
 MOST_VEHICLES = 20_000
-_CELLS = 100
-_DAY_S, _HOUR_S = 86_400.0, 3600.0
-_ALL_ALTERNATIVES_BYTES = 5_000_000
-"""Size of a file up to which all alternatives are read; of larger ones, none after the first without a warning."""
-
-
-class Role(NamedTuple):
-    """What a file may be: its name, the section and keys of a scenario that read it, and the key of the file."""
-
-    title: str
-    section: str
-    keys: Mapping[str, Any]
-    key: str
-
-
-def _roads(source: str, title: str, key: str = "path") -> Role:
-    return Role(title, "roads", {"source": source}, key)
-
-
-def _trips(title: str) -> Role:
-    return Role(title, "traffic", {"demand": "trips"}, "trips")
-
-
-ROLES = {
-    "osm": _roads("osm", "OpenStreetMap"),
-    "sumo": _roads("sumo", "a SUMO network"),
-    "matsim": _roads("matsim", "a MATSim network"),
-    "gmns": _roads("gmns", "a GMNS network"),
-    "tntp": _roads("tntp", "a TNTP network", "network"),
-    "edges": _roads("tables", "a table of edges", "edges"),
-    "geopackage": _roads("geopackage", "a GeoPackage with nodes and links"),
-    "geoparquet": _roads("geoparquet", "nodes and links in GeoParquet"),
-    "lines": _roads("lines", "roads drawn as lines"),
-    "events": Role("events of a MATSim run", "traffic", {"engine": "trace"}, "trace"),
-    "trace": Role("recorded positions", "traffic", {"engine": "trace"}, "trace"),
-    "routes": _trips("SUMO's vehicles, trips or types"),
-    "plans": _trips("plans of MATSim"),
-    "trips": _trips("a table of trips"),
-    "tntp_trips": _trips("a TNTP table of trips"),
-    "omx": _trips("matrices in OMX"),
-    "gtfs": _trips("a GTFS feed"),
-    "owners": Role("counts or visits at places", "traffic", {"engine": "static"}, "owners"),
-    "zones": Role("polygons of zones", "cells", {"kind": "zones"}, "file"),
-    "nodes": Role("a table of nodes", "", {}, "nodes"),
-    "tntp_nodes": Role("points of nodes", "", {}, "nodes"),
-}
-"""All roles; of several files with a role of one section, the role that is listed first is preferred."""
-_ROOTS = {
-    "osm": "osm", "graphml": "osm", "net": "sumo", "network": "matsim", "events": "events", "routes": "routes",
-    "additional": "routes", "plans": "plans", "population": "plans", "fcd-export": "trace", "gpx": "trace",
-}  # fmt: skip
-"""Outermost elements of XML."""
-_TNTP = {"<number of links>": "tntp", "<total od flow>": "tntp_trips", "origin": "tntp_trips"}
-"""Beginnings of lines of TNTP's files."""
-_GEOMETRY = {"linestring": ("lines", "trace"), "polygon": ("zones",), "point": ("tntp_nodes", "trace")}
-_FOLDERS = {
-    "gmns": ({"node", "link"}, re.compile(r"(\w+)\.(csv|csv\.gz|parquet)")),
-    "geoparquet": ({"nodes", "links"}, re.compile(r"(\w+)\.parquet")),
-    "gtfs": ({"stops", "trips", "stop_times"}, re.compile(r"(\w+)\.txt")),
-}
-"""Names of the files by which a folder is recognised."""
-_PLACES = {
-    "owner": ("user", "user_id", "owner", "device", "person"),
-    "time": ("time", "timestamp", "datetime", "date_time", "utc_time"),
-    "place": ("place", "station", "venue", "venue_id", "location", "detector", "sensor", "site", "name", "id"),
-    "count": ("count", "vehicles", "volume", "flow", "number", "n"),
-    "lon": NODE_NAMES["lon"],
-    "lat": NODE_NAMES["lat"],
-}  # fmt: skip
-_SIDECARS = (".dbf", ".shx", ".prj", ".cpg", ".toml", ".md", ".qpj", ".sbn", ".sbx", ".pdf", ".html", ".png")
+_VEHICLES_PER_KM = 10
+_CELLS, _OUTLYING = 100, 0.01
+_HOUR_S, _DAY_S = 3600, 86_400
+_LARGE = 5_000_000
+"""Bytes of a file of roads above which no alternative is read after the first that fits."""
 _TIME_FORMATS = ("%d/%m/%Y %H:%M:%S", "%m/%d/%Y %H:%M:%S", "%d.%m.%Y %H:%M:%S", "%Y%m%d%H%M%S", "%d/%m/%Y %H:%M")
+_NAMED = re.compile(r"traffic\.(\w+) must name one of (.*?)(?:, got .*)?$")
+NEEDS_ROADS = "trips need roads: name a file of roads too, or put it into the folder"
+_LONG = 60
+_UNTIMED = ("trips", "tntp_trips", "omx")
+"""Roles of files of trips that may have no departures."""
 
 
 class Reading(NamedTuple):
@@ -124,267 +59,427 @@ class Reading(NamedTuple):
     Parameters
     ----------
     role, files, keys
-        What they are, and the keys of the section that reads them.
+        What the files are, and the keys of the section that reads them.
     value
-        The roads, recording, demand or zones; None if there are faults.
-    faults, notes
-        What the schema or the reader refuses, or states.
+        What the reader returns; None if there are faults.
+    notes, faults
+        What the reader states, or what it or the schema refuses.
     also
         Other alternatives that fit without a warning.
+    chosen, instead_of
+        The alternative that was read, and the first fault or warning of the first alternative, if it is another.
     """
 
     role: str
     files: Sequence[Path]
     keys: Mapping[str, Any]
     value: Any = None
-    faults: Sequence[str] = ()
     notes: Sequence[Note] = ()
-    also: Sequence[str] = ()
+    faults: Sequence[str] = ()
+    also: Sequence[Mapping[str, Any]] = ()
+    chosen: Mapping[str, Any] = MappingProxyType({})
+    instead_of: str = ""
 
     @property
     def rank(self) -> tuple[bool, int, float]:
-        """Sorting key: the best reading is the least."""
-        misfit = _misfit(self.value) if isinstance(self.value, RoadNetwork) else 0.0
+        """Sorting key: that of the best reading is the least."""
+        misfit = _misfit(self.value) if self.role == "tntp" and not self.faults else 0.0
         return bool(self.faults), len(warnings_among(self.notes)), misfit
 
 
 class Inspection(NamedTuple):
-    """What was found: rows of names and texts, notes, and the TOML of the scenario; None if something is missing."""
+    """Rows of names and texts, notes, what is missing, and TOML of a scenario, or of a section if it is incomplete."""
 
     rows: Sequence[tuple[str, str]]
     notes: Sequence[str]
-    toml: str | None
+    missing: Sequence[str]
+    toml: str
+    complete: bool = True
 
 
-def roles_of(path: Path) -> tuple[str, ...]:
-    """Return the roles that a file may have, by its beginning, root element or columns, the likeliest first."""
-    name, begin = unpacked_name(path).lower(), begin_of(path).removeprefix(b"\xef\xbb\xbf").lstrip()
-    if name.endswith(".pbf") or b"OSMHeader" in begin[:64]:
-        return ("osm",)
-    if begin.startswith(b"PK"):
-        with zipfile.ZipFile(path) as archive:
-            inside = " ".join(archive.namelist()).lower()
-        return ("gtfs",) if "stop_times.txt" in inside else ("lines", "zones") if ".shp" in inside else ()
-    if begin.startswith(b"\x89HDF"):
-        return ("omx",)
-    if begin.startswith(b"SQLite format 3"):
-        return "geopackage", "lines", "zones"
-    if name.endswith(".shp"):
-        return "lines", "zones"
-    if begin.startswith(b"<") and (root := root_of(path)):
-        return tuple(filter(None, [_ROOTS.get(root)]))
-    if begin.startswith((b"{", b"[")):
-        drawn = re.search(rb'"type"\s*:\s*"(?:multi)?(point|linestring|polygon)', begin, re.IGNORECASE)
-        return _GEOMETRY[drawn[1].decode().lower()] if drawn else ("trace",)
-    if b"\0" in begin and not begin.startswith(b"PAR1"):
-        return ()
-    lines = begin.decode(errors="replace").lower().splitlines()
-    for line, (start, role) in product(lines[:20], _TNTP.items()):
-        if line.strip().startswith(start) and "," not in line:
-            return (role,)
-    if lines and re.match(r"node\s+x\s+y", lines[0]):
-        return ("tntp_nodes",)
-    return tuple(_roles_of_table(path, column_names(path))) if begin else ()
+def _likest(path: Path, others: Iterable[Path], key: str) -> list[dict[str, Any]]:
+    """Return the two files as values of a key whose folder and name agree most with a file's."""
+
+    def unlike(other: Path) -> tuple[bool, float]:
+        return other.parent != path.parent, -SequenceMatcher(None, other.name.lower(), path.name.lower()).ratio()
+
+    return [{key: str(file)} for file in sorted(others, key=unlike)[:2]] or [{}]
 
 
-def _roles_of_table(path: Path, names: Sequence[str]) -> Iterator[str]:
-    links, nodes, trips = find_link_columns(names, {}), find_columns(names, NODE_NAMES), find_columns(names, NAMES)
-    timed = any(word in comparable_name(name) for name in names for word in ("time", "date", "utc", "epoch"))
-    located = {"lon", "lat"} <= nodes.keys() or {"x", "y"} <= nodes.keys()
-    points = bool(find_points(names, {}))
-    edges = {"from", "to"} <= links.keys() and not points
-    if edges and not timed and links.keys() - {"from", "to", "class"} and "trips" not in trips:
-        yield "edges"
-    if points or {"origin", "destination"} <= trips.keys():
-        yield "trips"
-    if edges:
-        yield "edges"
-    if located and "node" in nodes and not timed and not points:
-        yield "nodes"
-    if "count" in (found := find_columns(names, _PLACES)) and ("place" in found or "lon" in found) and not trips.keys() >= {"origin"}:
-        yield "owners"
-    try:
-        recorded = timed or points or format_of(path) != "csv"
-    except InputError:
-        recorded = False
-    if recorded:
-        yield "trace"
-
-
-def find(paths: Iterable[Path]) -> tuple[dict[Path, tuple[str, ...]], list[Path]]:
-    """Return the roles of files and folders, and of the files in other folders; and the files without a role.
-
-    Raises
-    ------
-    InputError
-        If a path does not exist, or a folder holds no file.
-    """
-    found: dict[Path, tuple[str, ...]] = {}
-    unknown: list[Path] = []
-    for path in paths:
-        if not path.exists():
-            raise InputError([f"{path}: no such file or folder"])
-        inside = sorted(path.rglob("*"), key=lambda file: (len(file.parts), file)) if path.is_dir() else [path]
-        kept = [one for one in inside if not any(part.startswith(".") for part in one.relative_to(path).parts)]
-        if path.is_dir() and not kept:
-            raise InputError([f"{path}: the folder holds no file"])
-        folders = {folder: _roles_of_folder(folder) for folder in [path, *kept] if folder.is_dir()}
-        found |= {folder: roles for folder, roles in folders.items() if roles}
-        for file in [one for one in kept if one.is_file()][:MOST_FILES]:
-            if file.suffix.lower() in _SIDECARS and file != path:
-                continue
-            try:
-                roles = roles_of(file)
-            except (InputError, OSError, zipfile.BadZipFile):
-                roles = ()
-            if folders.get(file.parent) and roles[:1] != ("trips",):  # a table of GMNS, GTFS or GeoParquet
-                continue
-            found |= {file: roles} if roles else {}
-            unknown += [] if roles else [file]
-    return found, unknown
-
-
-def _roles_of_folder(folder: Path) -> tuple[str, ...]:
-    names = [file.name.lower() for file in folder.iterdir()]
-    for role, (needed, form) in _FOLDERS.items():
-        if needed <= {match[1] for name in names if (match := form.fullmatch(name))}:
-            return (role,)
-    return ("trace",) if any(folder.glob("*/Trajectory/*.plt")) else ()
-
-
-def _alternatives(role: str, path: Path, files: Mapping[str, Sequence[Path]], roads: Reading | None) -> list[dict[str, Any]]:
-    """Return keys to add to a section, the likeliest first, for what a file does not state."""
+def _alternatives(
+    role: str, path: Path, files: Mapping[str, list[Path]], roads: Reading | None
+) -> list[dict[str, Any]]:
+    """Return keys to add to the section of a role for what its file does not state, the likeliest first."""
+    lengths, names = ("mi", "km", "ft", "m"), column_names(path) if path.is_file() else []
     if role == "tntp":
-        nodes = [{"nodes": str(file)} for file in _likest(path, files.get("tntp_nodes", ()))] or [{}]
-        units = [{"length_unit": length, "time_unit": time} for length in ("mi", "km", "ft", "m") for time in ("min", "h", "s")]
-        planes = [{}, *({"crs": f"{PLANE} +to_meter={unit}"} for unit in (1, 0.3048, 1609.344, 1000) if nodes[0])]
-        return [{**these, **given, **plane} for plane in planes for these in nodes for given in units]
-    if role == "gmns":
-        lengths = [{}, *({"length_unit": unit} for unit in ("mi", "ft", "km"))]
-        return [{**length, **speed} for speed in [{}, {"speed_unit": "mph"}, {"speed_unit": "m/s"}] for length in lengths]
-    if role == "edges":
-        return _columns_of_edges(path, files)
-    if role == "trips":
-        frames = [{}, *([{"trips_crs": roads.value.crs.to_string()}] if roads else [])]
-        zones = [{"trip_zones": zone} for file in files.get("zones", ())[:2] for zone in _zones(file)]
-        return [*frames, *({**one, "undrivable": "leave_out"} for one in (*frames, *zones))]
-    if role == "owners":
-        return [{"columns": find_columns(column_names(path), _PLACES)}]
-    if role == "zones":
-        return [{"name": zone["name"]} for zone in _zones(path)]
-    if role == "trace":
-        names = find_columns(column_names(path), NODE_NAMES)
-        xy = {axis: names[axis] for axis in ("x", "y") if axis in names and "lon" not in names}
-        planes = [roads.value.crs.to_string()] * bool(roads) + [PLANE]
+        units = [{"length_unit": length, "time_unit": time} for length in lengths for time in ("min", "h", "s")]
+        planes = [{}, *({"crs": f"{PLANE} +to_meter={unit}"} for unit in (1, 0.3048, 1609.344, 1000))]
+        every = product(planes, _likest(path, files.get("points", ()), "nodes"), units)
+    elif role == "gmns":
+        speeds = [{}, {"speed_unit": "mph"}, {"speed_unit": "mps"}]
+        every = product(speeds, [{}, *({"length_unit": unit} for unit in lengths[:3])])
+    elif role == "edges":
+        found = find_link_columns(names, {})
+        total = [{}, *({"capacity_total_vph": found[key]} for key in ("capacity_vph",) if key in found)]
+        likely = [*(found[key] for key in MPS_PER_UNIT if key in found)]
+        likely += [name for name in names if any(word in comparable_name(name) for word in ("speed", "ffs"))]
+        speeds = [{}, *({unit: name} for name in likely[:1] for unit in ("speed_kph", "speed_mph", "speed_mps"))]
+        columns = [{"columns": {**one, **other}} if one or other else {} for one, other in product(speeds, total)]
+        every = product([{}, {"crs": PLANE}], _likest(path, files.get("nodes", ()), "nodes"), columns)
+    elif role == "trips":
+        systems = [{}, *({"trips_crs": crs.to_string()} for crs in [roads and roads.value.crs] if crs)]
+        zones = [
+            {"trip_zones": {"file": str(file), "name": name}}
+            for file in files.get("zones", ())
+            for name in _names(file)
+        ]
+        every = [*product([{}, {"undrivable": "leave_out"}], systems), *product([{"undrivable": "leave_out"}], zones)]
+    elif role == "owners":
+        every = [({"columns": find_columns(names, PLACES)},)]
+    elif role == "trace":
+        xy = {axis: name for axis, name in find_columns(names, NODE_NAMES).items() if axis in "xy"}
+        planes = [*([roads.value.crs.to_string()] if roads else []), PLANE] if len(xy) == 2 else []
         formats = [{"time_format": form} for form in _TIME_FORMATS]
-        return [{}, {"order": "any"}, {"one_vehicle_a_file": True}, *formats, *({"columns": xy, "crs": crs} for crs in planes if xy)]
-    return [{}] if role in {"plans", "omx", "tntp_trips", "routes"} and False else [{}, *([{"undrivable": "leave_out"}] if ROLES[role].key == "trips" else [])]
+        others = [{"order": "any"}, {"one_vehicle_a_file": True}, *({"columns": xy, "crs": crs} for crs in planes)]
+        every = [({},), *((one,) for one in [*others, *formats])]
+    else:
+        every = [({},), *([({"undrivable": "leave_out"},)] if ROLES[role].key == "trips" else [])]
+    return [dict(item for part in parts for item in part.items()) for parts in every]
 
 
-def _columns_of_edges(path: Path, files: Mapping[str, Sequence[Path]]) -> list[dict[str, Any]]:
-    """Return tables of nodes, columns whose name states no unit or no kind of capacity, and a plane."""
-    names = column_names(path)
-    links = find_link_columns(names, {})
-    kinds = [{}, *([{"capacity_total_vph": links["capacity_vph"]}] if "capacity_vph" in links else [])]
-    speeds = [links[key] for key in MPS_PER_UNIT if key in links]
-    speeds = speeds or [name for name in names if "speed" in comparable_name(name) or "ffs" in comparable_name(name)]
-    units = [{}, *({unit: name} for name in speeds[:1] for unit in ("speed_kph", "speed_mph", "speed_mps"))]
-    columns = [{**kind, **unit} for unit in units for kind in kinds]
-    nodes = [{"nodes": str(file)} for file in _likest(path, files.get("nodes", ()))] or [{}]
-    planes = [{}, {"crs": PLANE}]
-    return [{**these, **plane, **({"columns": one} if one else {})} for these in nodes for plane in planes for one in columns]
-
-
-def _likest(path: Path, others: Iterable[Path]) -> list[Path]:
-    """Return the two files, first of all of the same folder, whose names have the longest beginning in common with a file's."""
-    def unlike(other: Path) -> tuple[bool, int]:
-        return other.parent != path.parent, -len(os.path.commonprefix([other.name.lower(), path.name.lower()]))
-
-    return sorted(others, key=unlike)[:2]
-
-
-def _zones(path: Path) -> list[dict[str, str]]:
-    """Return the attributes of polygons that may name them."""
-    return []
+def _names(file: Path) -> list[str]:
+    """Return the attributes that differ between all polygons of a file, those of text first."""
+    try:
+        frame = read_features(file, None)
+    except InputError:
+        return []
+    columns = [name for name in frame.columns.drop(frame.geometry.name) if frame[name].is_unique]
+    return sorted(columns, key=lambda name: (frame[name].dtype.kind in "fM", "id" not in name.lower()))
 
 
 def _misfit(roads: RoadNetwork) -> float:
-    """Return how far lengths are from those of streets between the nodes, and speeds from those of towns."""
+    """Return how far lengths are from those of streets between the nodes, and speeds from those of towns, as logs."""
     links, xy = roads.links, roads.node_xy
     straight_m = np.hypot(*(xy[links.to_node] - xy[links.from_node]).T)
     detours = links.length_m[straight_m > 0] / straight_m[straight_m > 0]
-    speeds = np.median(links.speed_mps) * 3.6 / 50.0
-    return float(abs(np.log(np.median(detours) / 1.1)) + abs(np.log(speeds))) if len(detours) else abs(math.log(speeds))
+    speed = abs(math.log(float(np.median(links.speed_mps)) / 14.0))
+    return speed + (abs(math.log(float(np.median(detours)) / 1.1)) if len(detours) else 0.0)
 
 
-def _tables(keys: Mapping[str, Mapping[str, Any]], *, duration_s: float = _DAY_S, **heading: Any) -> dict[str, Any]:
-    """Return the tables of a whole scenario: those given, and those of the template of `crowdveil scenarios new`."""
+def _tables(
+    sections: Mapping[str, Any], *, duration_s: float = _HOUR_S, busy_s: Sequence[float] = (), **heading: Any
+) -> dict[str, Any]:
+    """Return the tables of a scenario: the sections given, and the rest of `crowdveil scenarios new`'s template."""
     template = scenarios.template()
-    every_s = max(1.0, float(f"{duration_s / 6:.2g}"))
+    from_s, to_s = map(math.floor, busy_s or (duration_s / 6, duration_s * 2 / 3))
+    every_s = max(math.floor((to_s - from_s) / 3), 1)
     gap_s = min(30.0, every_s / 2)
-    campaign = {**template["campaigns"][0], "start_s": every_s, "every_s": every_s, "round_gap_s": gap_s, "deadline_s": gap_s}
+    times = {"start_s": from_s, "every_s": every_s, "round_gap_s": gap_s, "deadline_s": gap_s}
     return {
         "scenario": {"name": "inspected", "duration_s": duration_s, **heading},
         "roads": {"source": "none"},
         "cells": {"kind": "square", "size_m": 1000.0},
         "traffic": {"vehicles": 1},
-        **keys,
-        "campaigns": [campaign],
+        **sections,
+        "campaigns": [{**template["campaigns"][0], **times}],
         "mechanisms": template["mechanisms"],
     }
 
 
-def _checked(tables: dict[str, Any], folder: Path) -> Scenario:
-    checked = Scenario.check(tables, folder)
+def _checked(sections: Mapping[str, Any], **heading: Any) -> Scenario:
+    """Return the scenario of sections.
+
+    Raises
+    ------
+    ScenarioError
+        If the schema refuses it.
+    """
+    checked = Scenario.check(_tables(sections, **heading), Path())
     if isinstance(checked, Scenario):
         return checked
     raise ScenarioError("inspect", checked)
 
 
-def _value(role: str, keys: Mapping[str, Any], roads: Reading | None, **heading: Any) -> tuple[Any, list[Note]]:
-    """Read files by the section of a role, on the roads if there are any.
+def _value(role: str, keys: Mapping[str, Any], roads: Reading | None, **heading: Any) -> tuple[Any, Sequence[Note]]:
+    """Return what the reader of a role returns, on the roads if there are any, and its notes.
 
     Raises
     ------
     InputError, ScenarioError
-        If the schema or the reader refuses them.
+        If the schema or the reader refuses the file.
     """
-    section = ROLES[role].section
-    given = {section: keys, **({"roads": roads.keys} if roads else {})}
-    if section == "roads":
-        given["cells"] = {"kind": "roads"}
-    scenario = _checked(_tables(given, **heading), Path())
-    if section == "roads":
-        return build_roads(scenario)
-    if section == "cells":
-        city = build_city(scenario)
-        return city.cells, list(city.notes)
+    if ROLES[role].section == "roads":
+        return build_roads(_checked({"roads": keys, "cells": {"kind": "roads"}}))
     network = None if roads is None else roads.value
+    if roads is None and "engine" not in keys:
+        raise InputError([NEEDS_ROADS])
+    scenario = _checked({"traffic": keys, **({"roads": roads.keys} if roads else {})}, **heading)
     if "engine" in keys:
         recording = read_recorded(scenario, network)
-        return recording, recording.notes()
-    if network is None:
-        raise InputError(["trips need roads: give a network too, as a file or in the same folder"])
+        return recording, recording.notes() if recording else ()
+    if role == "routes":  # whose classes decide which lanes are roads
+        network, _ = build_roads(scenario)
     planned = plan_traffic(scenario, network, ShortestPaths.of(network), clock=Clock(1.0), streams=Streams(1))
     return planned, notes_of("demand", planned.notes)
 
 
-def read(role: str, paths: Sequence[Path], files: Mapping[str, Sequence[Path]], roads: Reading | None) -> Reading:
-    """Read files in one role, with the alternative that causes the fewest faults and warnings."""
-    known, best, fitting = ROLES[role], None, []
-    small = sum(path.stat().st_size for path in paths if path.is_file()) < _ALL_ALTERNATIVES_BYTES
-    for alternative in _alternatives(role, paths[0], files, roads):
-        if best is not None and not best.rank[0] and (not (small and known.section == "roads") or "crs" in alternative):
-            if best.rank[:2] == (False, 0) or known.section != "roads":
-                break
+def _read(role: str, paths: Sequence[Path], files: Mapping[str, list[Path]], roads: Reading | None) -> Reading:
+    """Read files in one role, by the alternative with the fewest faults and warnings."""
+    known, best, fitting = ROLES[role], Reading(role, paths, {}, faults=["nothing was read"]), list[dict[str, Any]]()
+    large = paths[0].is_file() and paths[0].stat().st_size > _LARGE
+    queue, first = _alternatives(role, paths[0], files, roads), None
+    for alternative in queue:
+        # A warning about roads may be one about units or columns; TNTP's units have no default, so all are tried.
+        wanted = known.section == "roads" and (any(best.rank[:2]) or (role == "tntp" and not large))
+        if not best.faults and (not wanted or "crs" in alternative):
+            break
         named = [str(path) for path in paths] if len(paths) > 1 else str(paths[0])
         keys = {**known.keys, known.key: named, **alternative}
         try:
             heading = {"start": f"{busiest_day(paths[0])}T00:00"} if role == "gtfs" else {}
-            reading = Reading(role, paths, keys, *_value(role, keys, roads, **heading)[:1])._replace(notes=[])
+            days = 7 if role == "trips" else 1
+            value, notes = _value(role, keys, roads, duration_s=days * _DAY_S, **heading)
+            reading = Reading(role, paths, keys, value, notes, chosen=alternative)
         except (InputError, ScenarioError) as error:
-            reading = Reading(role, paths, keys, faults=[str(fault) for fault in error.faults])
+            reading = Reading(role, paths, keys, faults=[*map(str, error.faults)], chosen=alternative)
+            if (match := _NAMED.search(reading.faults[0])) and match[1] not in alternative:
+                queue += [{**alternative, match[1]: name} for name in re.findall(r"'(.*?)'", match[2])]
         fitting += [] if any(reading.rank[:2]) else [alternative]
-        if best is None or reading.rank < best.rank:
-            best = reading
-    return best
+        first = first or reading
+        best = reading if not best.keys or reading.rank < best.rank else best
+    nodes = best.keys.get("nodes")
+    others = [one for one in fitting if one != best.chosen and one.get("nodes") == nodes]
+    worse = [*first.faults, *(note.text for note in warnings_among(first.notes))] if first and first is not best else []
+    without = {key: value for key, value in best.chosen.items() if key not in first.chosen}
+    also = [{key: value for key, value in one.items() if key != "nodes"} for one in others]
+    return best._replace(
+        also=also, instead_of=f"{inline(without)}: without it, {worse[0]}" if worse and without else ""
+    )
+
+
+def _first(
+    section: str, found: Mapping[Path, Sequence[str]], files: Mapping[str, list[Path]], roads: Reading | None
+) -> list[Reading]:
+    """Return readings of the files of one section, up to the first that can be used, which is then the last."""
+    order, used, readings = [*ROLES], {*roads.files} if roads else set(), list[Reading]()
+    used |= {Path(roads.keys["nodes"])} if roads and "nodes" in roads.keys else set()
+    likely = sorted(
+        (roles.index(role), order.index(role), len(path.parts), path)
+        for path, roles in found.items()
+        for role in roles
+        if ROLES[role].section == section and path not in used
+    )
+    for _, number, _, path in likely:
+        role = order[number]
+        if (role, path) not in {(reading.role, file) for reading in readings for file in reading.files}:
+            beside = [
+                other for other in files[role] if other.parent == path.parent and found[other][0] == found[path][0]
+            ]
+            together = [path, *(other for other in beside if other != path)] if role in {"trace", "routes"} else [path]
+            readings.append(_read(role, together, files, roads))
+            if not readings[-1].faults:
+                break
+    return readings
+
+
+def inspect(paths: Iterable[Path], *, folder: Path, name: str = "") -> Inspection:
+    """Inspect files and folders.
+
+    Parameters
+    ----------
+    paths
+        Files and folders that belong to one city.
+    folder
+        Where the scenario will be stored: files are named relative to it.
+    name
+        Name of the scenario; that of the first path if empty.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, no file is recognised, or none can be read.
+    """
+    paths = [*paths]
+    found, unknown = find_files(paths)
+    files: dict[str, list[Path]] = {}
+    for path, roles in found.items():
+        for role in roles:
+            files.setdefault(role, []).append(path)
+    networks = _first("roads", found, files, None)
+    roads = networks[-1] if networks and not networks[-1].faults else None
+    vehicles = _first("traffic", found, files, roads)
+    traffic = vehicles[-1] if vehicles and not vehicles[-1].faults else None
+    unread = [reading for reading in (*networks, *vehicles) if reading.faults]
+    rows = [(path.name, _described(path, roles[0])) for path, roles in found.items()]
+    rows += [(file.name, "not recognised, and left out") for file in unknown]
+    notes = [
+        f"{reading.files[0].name}, as {ROLES[reading.role].title}: {fault}"
+        for reading in unread
+        for fault in reading.faults
+    ]
+    if roads is None and traffic is None:
+        if all(fault.endswith(NEEDS_ROADS) for reading in unread for fault in reading.faults):
+            toml = tomli_w.dumps(
+                {ROLES[one.role].section: relative_to(one.keys, folder.resolve()) for one in unread[:1]}
+            )
+            return Inspection(rows, [], ["roads: " + NEEDS_ROADS], toml, complete=False)
+        raise InputError(notes)
+    sections: dict[str, Any] = {} if roads is None else {"roads": roads.keys}
+    heading: dict[str, Any] = {"duration_s": _HOUR_S}
+    comments, missing = {}, list[str]()
+    if roads is not None:
+        comments["roads"] = [_size_of(roads.value), *(f"also fits: {inline(one)}" for one in roads.also)]
+        rows.append(("roads", _size_of(roads.value)))
+        notes += [*filter(None, [roads.instead_of]), *(note.text for note in roads.notes)]
+    if traffic is not None:
+        heading, keys, text = _timed(traffic, roads)
+        sections["traffic"] = {**traffic.keys, **keys}
+        rows.append(("traffic", text))
+        notes += [*filter(None, [traffic.instead_of]), *(note.text for note in traffic.notes)]
+        others = [
+            path for path, roles in found.items() if ROLES[roles[0]].section == "traffic" and path not in traffic.files
+        ]
+        comments["traffic"] = [text, *(f"instead: {ROLES[found[path][0]].key} = {path.name}" for path in others)]
+    else:
+        number = int(np.clip(roads.value.total_length_m / 1000 * _VEHICLES_PER_KM, 10, MOST_VEHICLES))
+        sections["traffic"] = {"vehicles": int(float(f"{number:.1g}")), "demand": "gravity"}
+        missing.append("demand: no file has trips or vehicles, so trips are drawn on the roads; or state trips = FILE")
+    ground = Ground(roads and roads.value, traffic.value if traffic and "engine" in traffic.keys else None)
+    rows += _extent(ground)
+    sections["cells"] = _cells(sections, ground, files, heading)
+    heading["name"] = (
+        name or re.sub(r"[^A-Za-z0-9._-]", "-", paths[0].resolve().name.partition(".")[0]).lstrip("-.") or "my-city"
+    )
+    tables = _tables(sections, **heading)
+    tables |= {key: relative_to(tables[key], folder.resolve()) for key in ("roads", "cells", "traffic")}
+    lines = [f"# Written by crowdveil inspect {' '.join(path.name for path in paths)}: every value can be changed.\n"]
+    for key in tables:
+        lines += [f"# {comment}" for comment in comments.get(key, ())]
+        several = tables[key] if isinstance(tables[key], list) else ()
+        lines += [f"[[{key}]]\n{tomli_w.dumps(table)}" for table in several] or [tomli_w.dumps({key: tables[key]})]
+    return Inspection(rows, list(dict.fromkeys(notes)), missing, "\n".join(lines))
+
+
+def inline(keys: Mapping[str, Any], before: str = "") -> str:
+    """Return keys of a section on one line, those of a table in it with its name before them."""
+    parts = [
+        inline(value, f"{key}.") if isinstance(value, dict) else f"{before}{key} = {value!r}"
+        for key, value in keys.items()
+    ]
+    return ", ".join(parts)
+
+
+def _described(path: Path, role: str) -> str:
+    names = column_names(path) if path.is_file() and role in {"edges", "nodes", "trips", "trace", "owners"} else []
+    kind = ROLES[role].title
+    return f"{kind}; columns {listed(names)}" if len(names) > 1 else kind
+
+
+def _size_of(roads: RoadNetwork) -> str:
+    zones = {data["zone"] for _, data in roads.graph.nodes(data=True) if "zone" in data}
+    low, median, high = (np.quantile(roads.links.speed_mps, [0.05, 0.5, 0.95]) * 3.6).tolist()
+    size = f"{counted(len(roads.node_names), 'node')}, {counted(len(roads.links), 'link')}"
+    length = f"{roads.total_length_m / 1000:,.1f} km, each direction counted"
+    speeds = f"speeds {low:.0f} to {high:.0f} km/h, median {median:.0f}"
+    return "; ".join([f"{size}, {length}", speeds, *([counted(len(zones), "zone")] if zones else [])])
+
+
+def _extent(ground: Ground) -> list[tuple[str, str]]:
+    """Return rows on coordinate system and extent."""
+    x_min, y_min, x_max, y_max = ground.bounds
+    size = f"{(x_max - x_min) / 1000:,.2f} km by {(y_max - y_min) / 1000:,.2f} km"
+    west, south, east, north = transform(ground.crs, WGS84, np.array([(x_min, y_min), (x_max, y_max)])).ravel().tolist()
+    where = f"longitude {west:.5f} to {east:.5f}, latitude {south:.5f} to {north:.5f}"
+    unknown = ground.crs_text.startswith(PLANE) or (ground.crs.name == f"{LOCAL} 0, 0")
+    known = ground.crs_text if len(ground.crs_text) < _LONG else ground.crs.name
+    system = "a plane in metres whose place on the globe is not known: state crs" if unknown else known
+    return [("extent", size if unknown else f"{size}; {where}"), ("coordinates", system)]
+
+
+def _timed(traffic: Reading, roads: Reading | None) -> tuple[dict[str, Any], dict[str, Any], str]:
+    """Return the times of a run: keys of `[scenario]` and of `[traffic]`, and the times of the file in words."""
+    value = traffic.value
+    if isinstance(value, Recording):
+        return _recorded(value, static="owners" in traffic.keys)
+    ticks = value.trips.departure_tick
+    found = counted(len(ticks), "vehicle")
+    if traffic.role in _UNTIMED:
+        try:
+            within_a_minute, _ = _value(traffic.role, traffic.keys, roads, duration_s=60.0)
+        except (InputError, ScenarioError):
+            within_a_minute = None
+        if within_a_minute and len(within_a_minute.trips) == len(ticks):
+            text = f"{found}, without times: they depart evenly within an hour"
+            return {"duration_s": _HOUR_S}, _share(len(ticks)), text
+    hours = np.bincount(ticks // _HOUR_S)
+    hour = int(hours.argmax())
+    day = f"{busiest_day(traffic.files[0])}T" if traffic.role == "gtfs" else ""
+    heading = {"duration_s": _HOUR_S, **({"start": f"{day}{hour:02d}:00"} if hour < 24 else {})}
+    keys = _share(int(hours[hour])) | ({} if hour < 24 else {"begin_s": hour * _HOUR_S})
+    text = (
+        f"{found}, which depart from {_clock(ticks[0])} to {_clock(ticks[-1])}, {day and day[:-1] + ', '}most of them, "
+    )
+    return heading, keys, f"{text}{hours[hour]:,}, from {_clock(hour * _HOUR_S)} to {_clock((hour + 1) * _HOUR_S)}"
+
+
+def _clock(second: float) -> str:
+    return f"{int(second) // _HOUR_S:02d}:{int(second) // 60 % 60:02d}"
+
+
+def _share(vehicles: int) -> dict[str, float]:
+    return {} if vehicles <= MOST_VEHICLES else {"share": float(f"{MOST_VEHICLES / vehicles:.1g}")}
+
+
+def _recorded(recording: Recording, *, static: bool) -> tuple[dict[str, Any], dict[str, Any], str]:
+    """Return the times of a run that replays a recording: all of it, or the day with most fixes."""
+    times_s = recording.fix_times_s[np.isfinite(recording.fix_times_s)]
+    last_s, first_s = float(times_s.max()), 0.0
+    if last_s > _DAY_S and recording.epoch_s is not None:
+        first_s = float(np.bincount((times_s[times_s >= 0] // _DAY_S).astype(np.int64)).argmax()) * _DAY_S
+    duration_s = min(max(math.ceil((last_s - first_s) / 60) * 60, 60), _DAY_S) if last_s else _HOUR_S
+    within_s = times_s[(times_s >= first_s) & (times_s <= first_s + duration_s)] - first_s
+    busy_s = np.quantile(within_s, (0.2, 0.7)).tolist()
+    heading, keys, span = {"duration_s": duration_s, "busy_s": busy_s}, dict[str, Any](), f"{last_s:,.0f} s"
+    if recording.epoch_s is not None:
+        begin, end, start = (
+            datetime.fromtimestamp((recording.epoch_s + second) // 60 * 60, UTC) for second in (0, last_s, first_s)
+        )
+        heading["start"], span = start.isoformat(), f"{begin:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} UTC"
+    tracks = recording.tracks
+    steps_s = np.delete(np.diff(tracks.time_s), tracks.first[1:-1] - 1)
+    step_s = float(np.median(steps_s)) if len(steps_s) else 0.0
+    if static and recording.epoch_s is not None:
+        keys["dwell_s"] = float(_HOUR_S)
+    elif not static and recording.tracks.link is None and step_s > 150:
+        keys["gap_s"] = math.ceil(2 * step_s)
+    text = f"{counted(tracks.vehicles, 'vehicle')}, {counted(len(times_s), 'fix', 'fixes')}, {span}"
+    return heading, keys, text + (f", {step_s:,.3g} s apart in the median" if step_s else "")
+
+
+def _cells(
+    sections: Mapping[str, Any], ground: Ground, files: Mapping[str, list[Path]], heading: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the section of cells: zones of a file, links where nodes have no places, places, or squares."""
+    for file in files.get("zones", ()):
+        for name in _names(file)[:3]:
+            zones = {"kind": "zones", "file": str(file), "name": name}
+            try:
+                build_city(_checked({**sections, "cells": zones}, **heading))
+            except (InputError, ScenarioError):
+                continue
+            return zones
+    if sections.get("roads", {}).get("source") == "tntp" and "nodes" not in sections["roads"]:
+        return {"kind": "roads", "top": _CELLS}
+    if "owners" in sections["traffic"] and "place" in sections["traffic"]["columns"]:
+        return {"kind": "locations"}
+    x_min, y_min, x_max, y_max = ground.bounds
+    window = {}
+    if ground.recorded is not None:
+        xy = ground.recorded.tracks.xy
+        inner = np.nanquantile(xy, [_OUTLYING, 1 - _OUTLYING], axis=0).ravel()
+        if np.prod(inner[2:] - inner[:2]) * 4 < (x_max - x_min) * (y_max - y_min):
+            x_min, y_min, x_max, y_max = window["bounds"] = np.round(inner).tolist()
+    side_m = max(math.sqrt(max(x_max - x_min, 100.0) * max(y_max - y_min, 100.0) / _CELLS), 50.0)
+    power = 10.0 ** math.floor(math.log10(side_m))
+    step = min((1, 2, 2.5, 5, 10), key=lambda step: abs(math.log(step * power / side_m)))
+    return {"kind": "square", "size_m": power * step, **window}

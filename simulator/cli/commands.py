@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 COMMANDS = {
     "run": "Simulate a scenario and write its run directory, report included.",
+    "inspect": "Show what files or a folder hold, and write the scenario that reads them.",
     "sweep": "Run a scenario with varied values, and go on where an earlier command stopped; exit code 1 if points "
     "failed.",
     "evaluate": "Evaluate mechanisms over data sets: error, leak and cost of each, set for one target; one table.",
