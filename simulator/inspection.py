@@ -34,6 +34,9 @@ from simulator.roads.projection import LOCAL, WGS84, transform
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.gtfs import busiest_day
+from simulator.traffic.demand.omx_matrices import read_omx
+from simulator.traffic.demand.trip_points import find_points
+from simulator.traffic.demand.trip_table_readers import read_trip_table
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.recording import Recording
 
@@ -47,7 +50,9 @@ _LARGE = 5_000_000
 """Bytes of a file of roads above which no alternative is read after the first that fits."""
 _TIME_FORMATS = ("%d/%m/%Y %H:%M:%S", "%m/%d/%Y %H:%M:%S", "%d.%m.%Y %H:%M:%S", "%Y%m%d%H%M%S", "%d/%m/%Y %H:%M")
 _NAMED = re.compile(r"traffic\.(\w+) must name one of (.*?)(?:, got .*)?$")
-NEEDS_ROADS = "trips need roads: name a file of roads too, or put it into the folder"
+NEEDS_ROADS = "roads, on which the vehicles drive: name a file of roads too, or put it into the folder"
+NEEDS_NODES = "a table of nodes, with the places of the ends of edges: name it too, or put it into the folder"
+NEEDS_MORE = "roads, or recorded vehicles: name a file of them too, or put it into the folder"
 _LONG = 60
 _UNTIMED = ("trips", "tntp_trips", "omx")
 """Roles of files of trips that may have no departures."""
@@ -67,7 +72,7 @@ class Reading(NamedTuple):
     also
         Other alternatives that fit without a warning.
     chosen, instead_of
-        The alternative that was read, and the first fault or warning of the first alternative, if it is another.
+        The alternative that was read, and why it was read instead of the first one.
     """
 
     role: str
@@ -133,7 +138,8 @@ def _alternatives(
             for file in files.get("zones", ())
             for name in _names(file)
         ]
-        every = [*product([{}, {"undrivable": "leave_out"}], systems), *product([{"undrivable": "leave_out"}], zones)]
+        left_out = {"undrivable": "leave_out"}
+        every = [*product([left_out], zones), *product([{}, left_out], systems)]
     elif role == "owners":
         every = [({"columns": find_columns(names, PLACES)},)]
     elif role == "trace":
@@ -152,6 +158,8 @@ def _names(file: Path) -> list[str]:
     try:
         frame = read_features(file, None)
     except InputError:
+        return []
+    if not frame.geom_type.isin(["Polygon", "MultiPolygon"]).all():
         return []
     columns = [name for name in frame.columns.drop(frame.geometry.name) if frame[name].is_unique]
     return sorted(columns, key=lambda name: (frame[name].dtype.kind in "fM", "id" not in name.lower()))
@@ -208,10 +216,12 @@ def _value(role: str, keys: Mapping[str, Any], roads: Reading | None, **heading:
     InputError, ScenarioError
         If the schema or the reader refuses the file.
     """
+    if role == "edges" and "nodes" not in keys:
+        raise InputError([NEEDS_NODES])
     if ROLES[role].section == "roads":
         return build_roads(_checked({"roads": keys, "cells": {"kind": "roads"}}))
     network = None if roads is None else roads.value
-    if roads is None and "engine" not in keys:
+    if roads is None and (role == "events" or "engine" not in keys):
         raise InputError([NEEDS_ROADS])
     scenario = _checked({"traffic": keys, **({"roads": roads.keys} if roads else {})}, **heading)
     if "engine" in keys:
@@ -227,11 +237,11 @@ def _read(role: str, paths: Sequence[Path], files: Mapping[str, list[Path]], roa
     """Read files in one role, by the alternative with the fewest faults and warnings."""
     known, best, fitting = ROLES[role], Reading(role, paths, {}, faults=["nothing was read"]), list[dict[str, Any]]()
     large = paths[0].is_file() and paths[0].stat().st_size > _LARGE
-    queue, first = _alternatives(role, paths[0], files, roads), None
+    queue, first = _alternatives(role, paths[0], files, roads), best
     for alternative in queue:
         # A warning about roads may be one about units or columns; TNTP's units have no default, so all are tried.
         wanted = known.section == "roads" and (any(best.rank[:2]) or (role == "tntp" and not large))
-        if not best.faults and (not wanted or "crs" in alternative):
+        if not best.faults and (not wanted or "crs" in alternative.keys() - best.chosen.keys()):
             break
         named = [str(path) for path in paths] if len(paths) > 1 else str(paths[0])
         keys = {**known.keys, known.key: named, **alternative}
@@ -245,16 +255,15 @@ def _read(role: str, paths: Sequence[Path], files: Mapping[str, list[Path]], roa
             if (match := _NAMED.search(reading.faults[0])) and match[1] not in alternative:
                 queue += [{**alternative, match[1]: name} for name in re.findall(r"'(.*?)'", match[2])]
         fitting += [] if any(reading.rank[:2]) else [alternative]
-        first = first or reading
+        first = reading if alternative is queue[0] else first
         best = reading if not best.keys or reading.rank < best.rank else best
     nodes = best.keys.get("nodes")
     others = [one for one in fitting if one != best.chosen and one.get("nodes") == nodes]
-    worse = [*first.faults, *(note.text for note in warnings_among(first.notes))] if first and first is not best else []
-    without = {key: value for key, value in best.chosen.items() if key not in first.chosen}
     also = [{key: value for key, value in one.items() if key != "nodes"} for one in others]
-    return best._replace(
-        also=also, instead_of=f"{inline(without)}: without it, {worse[0]}" if worse and without else ""
-    )
+    worse = [*first.faults, *(note.text for note in warnings_among(first.notes))] if first is not best else []
+    tried = [inline(one.chosen) or "no further keys" for one in (best, first)]
+    instead_of = f"read with {tried[0]}, since with {tried[1]}: {worse[0]}" if worse and not best.faults else ""
+    return best._replace(also=also, instead_of=instead_of)
 
 
 def _first(
@@ -318,12 +327,15 @@ def inspect(paths: Iterable[Path], *, folder: Path, name: str = "") -> Inspectio
         for fault in reading.faults
     ]
     if roads is None and traffic is None:
-        if all(fault.endswith(NEEDS_ROADS) for reading in unread for fault in reading.faults):
-            toml = tomli_w.dumps(
-                {ROLES[one.role].section: relative_to(one.keys, folder.resolve()) for one in unread[:1]}
-            )
-            return Inspection(rows, [], ["roads: " + NEEDS_ROADS], toml, complete=False)
-        raise InputError(notes)
+        lacking = [fault for reading in unread for fault in reading.faults if fault in (NEEDS_ROADS, NEEDS_NODES)]
+        if unread and not lacking:
+            raise InputError(notes)
+        rows += _alone(unread[-1:], files)
+        tables = {ROLES[one.role].section: one.keys for one in unread[-1:]}
+        if not unread and "zones" in files:
+            tables["cells"] = {"kind": "zones", "file": str(files["zones"][0])}
+        toml = tomli_w.dumps(relative_to(tables, folder.resolve()))
+        return Inspection(rows, [], lacking[-1:] or [NEEDS_MORE], toml, complete=False)
     sections: dict[str, Any] = {} if roads is None else {"roads": roads.keys}
     heading: dict[str, Any] = {"duration_s": _HOUR_S}
     comments, missing = {}, list[str]()
@@ -367,6 +379,30 @@ def inline(keys: Mapping[str, Any], before: str = "") -> str:
         for key, value in keys.items()
     ]
     return ", ".join(parts)
+
+
+def _alone(unread: Sequence[Reading], files: Mapping[str, list[Path]]) -> list[tuple[str, str]]:
+    """Return rows on files that are no scenario by themselves: trips without roads, or zones.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read.
+    """
+    for role, path in [(one.role, one.files[0]) for one in unread]:
+        if role == "gtfs":
+            return [("busiest date", f"{busiest_day(path)}")]
+        if role in _UNTIMED and not find_points(column_names(path), {}):
+            try:
+                table = read_omx(path) if role == "omx" else read_trip_table(path, columns={})
+            except InputError as error:
+                if not _NAMED.search(str(error)):
+                    raise
+                return [("trips", str(error))]
+            times = "" if table.from_s is None else f", which depart from {_clock(table.from_s.min())} on"
+            return [("trips", f"{table.trips.sum():,.10g} trips between {len(table.places):,} places{times}")]
+    frames = [read_features(file, None) for file in files.get("zones", ())[:1]]
+    return [("zones", f"{len(frame):,} polygons; attributes {listed([*frame.columns])}") for frame in frames]
 
 
 def _described(path: Path, role: str) -> str:

@@ -72,6 +72,10 @@ _TNTP = {
     "from to volume c": "flows",
 }  # fmt: skip
 """Beginnings of lines of TNTP's files."""
+_SHAPEFILE = b"\0\0\x27\x0a"
+"""Its first bytes; byte 32 is 5, 15 or 25 where shapes are polygons."""
+_VEHICLES = re.compile(rb"<(vehicle|trip|flow|route|vType|person)[\s>]")
+"""Elements of SUMO's additional files that belong to vehicles; others are detectors, stops or signals."""
 _DRAWN = {b"linestring": ("lines", "trace"), b"polygon": ("zones",), b"point": ("points", "trace")}
 _FOLDERS = {
     "gmns": ({"node", "link"}, re.compile(r"(\w+)\.(csv|csv\.gz|parquet)")),
@@ -109,14 +113,17 @@ def roles_of(path: Path) -> tuple[str, ...]:
         ("osm",): name.endswith(".pbf") or b"OSMHeader" in begin[:64],
         ("omx",): begin.startswith(b"\x89HDF"),
         ("geopackage", "lines", "zones"): begin.startswith(b"SQLite format 3"),
-        ("lines", "zones"): name.endswith(".shp") or bool(geometry_columns(path)),
+        ("zones",): begin.startswith(_SHAPEFILE) and begin[32:33] in b"\x05\x0f\x19",
+        ("lines",): begin.startswith(_SHAPEFILE),
+        ("lines", "zones"): bool(geometry_columns(path)),
         (): not begin or (b"\0" in begin and not begin.startswith(b"PAR1")),
     }
     known = next((roles for roles, matches in by_bytes.items() if matches), None)
     if known is not None:
         return known
     if begin.startswith(b"<") and (root := root_of(path)):
-        return tuple(filter(None, [_ROOTS.get(root)]))
+        known = root in _ROOTS and (root != "additional" or _VEHICLES.search(begin))
+        return (_ROOTS[root],) if known else ()
     if begin.startswith((b"{", b"[")):
         drawn = re.search(rb'"type"\s*:\s*"(?:multi)?(point|linestring|polygon)', begin, re.IGNORECASE)
         return _DRAWN[drawn[1].lower()] if drawn else ("trace",)
