@@ -115,41 +115,43 @@ def _alternatives(
     role: str, path: Path, files: Mapping[str, list[Path]], roads: Reading | None
 ) -> list[dict[str, Any]]:
     """Return keys to add to the section of a role for what its file does not state, the likeliest first."""
+    every: Iterable[Sequence[Mapping[str, Any]]]
+    none = dict[str, Any]()
     lengths, names = ("mi", "km", "ft", "m"), column_names(path) if path.is_file() else []
     if role == "tntp":
         units = [{"length_unit": length, "time_unit": time} for length in lengths for time in ("min", "h", "s")]
-        planes = [{}, *({"crs": f"{PLANE} +to_meter={unit}"} for unit in (1, 0.3048, 1609.344, 1000))]
+        planes = [none, *({"crs": f"{PLANE} +to_meter={unit}"} for unit in (1, 0.3048, 1609.344, 1000))]
         every = product(planes, _likest(path, files.get("points", ()), "nodes"), units)
     elif role == "gmns":
-        speeds = [{}, {"speed_unit": "mph"}, {"speed_unit": "mps"}]
-        every = product(speeds, [{}, *({"length_unit": unit} for unit in lengths[:3])])
+        speeds = [none, {"speed_unit": "mph"}, {"speed_unit": "mps"}]
+        every = product(speeds, [none, *({"length_unit": unit} for unit in lengths[:3])])
     elif role == "edges":
         found = find_link_columns(names, {})
-        total = [{}, *({"capacity_total_vph": found[key]} for key in ("capacity_vph",) if key in found)]
+        total = [none, *({"capacity_total_vph": found[key]} for key in ("capacity_vph",) if key in found)]
         likely = [*(found[key] for key in MPS_PER_UNIT if key in found)]
         likely += [name for name in names if any(word in comparable_name(name) for word in ("speed", "ffs"))]
-        speeds = [{}, *({unit: name} for name in likely[:1] for unit in ("speed_kph", "speed_mph", "speed_mps"))]
-        columns = [{"columns": {**one, **other}} if one or other else {} for one, other in product(speeds, total)]
-        every = product([{}, {"crs": PLANE}], _likest(path, files.get("nodes", ()), "nodes"), columns)
+        speeds = [none, *({unit: name} for name in likely[:1] for unit in ("speed_kph", "speed_mph", "speed_mps"))]
+        columns = [{"columns": {**one, **other}} if one or other else none for one, other in product(speeds, total)]
+        every = product([none, {"crs": PLANE}], _likest(path, files.get("nodes", ()), "nodes"), columns)
     elif role == "trips":
-        systems = [{}, *({"trips_crs": crs.to_string()} for crs in [roads and roads.value.crs] if crs)]
+        systems = [none, *({"trips_crs": one.value.crs.to_string()} for one in [roads] if one)]
         zones = [
             {"trip_zones": {"file": str(file), "name": name}}
             for file in files.get("zones", ())
             for name in _names(file)
         ]
         left_out = {"undrivable": "leave_out"}
-        every = [*product([left_out], zones), *product([{}, left_out], systems)]
+        every = [*product([left_out], zones), *product([none, left_out], systems)]
     elif role == "owners":
         every = [({"columns": find_columns(names, PLACES)},)]
     elif role == "trace":
         xy = {axis: name for axis, name in find_columns(names, NODE_NAMES).items() if axis in "xy"}
-        planes = [*([roads.value.crs.to_string()] if roads else []), PLANE] if len(xy) == 2 else []
+        systems = [*([roads.value.crs.to_string()] if roads else []), PLANE] if len(xy) == 2 else []
+        frames = [{"columns": xy, "crs": crs} for crs in systems]
         formats = [{"time_format": form} for form in _TIME_FORMATS]
-        others = [{"order": "any"}, {"one_vehicle_a_file": True}, *({"columns": xy, "crs": crs} for crs in planes)]
-        every = [({},), *((one,) for one in [*others, *formats])]
+        every = [(one,) for one in (none, {"order": "any"}, {"one_vehicle_a_file": True}, *frames, *formats)]
     else:
-        every = [({},), *([({"undrivable": "leave_out"},)] if ROLES[role].key == "trips" else [])]
+        every = [(none,), *([({"undrivable": "leave_out"},)] if ROLES[role].key == "trips" else [])]
     return [dict(item for part in parts for item in part.items()) for parts in every]
 
 
@@ -220,7 +222,7 @@ def _value(role: str, keys: Mapping[str, Any], roads: Reading | None, **heading:
         raise InputError([NEEDS_NODES])
     if ROLES[role].section == "roads":
         return build_roads(_checked({"roads": keys, "cells": {"kind": "roads"}}))
-    network = None if roads is None else roads.value
+    network: Any = None if roads is None else roads.value
     if roads is None and (role == "events" or "engine" not in keys):
         raise InputError([NEEDS_ROADS])
     scenario = _checked({"traffic": keys, **({"roads": roads.keys} if roads else {})}, **heading)
@@ -352,7 +354,7 @@ def inspect(paths: Iterable[Path], *, folder: Path, name: str = "") -> Inspectio
             path for path, roles in found.items() if ROLES[roles[0]].section == "traffic" and path not in traffic.files
         ]
         comments["traffic"] = [text, *(f"instead: {ROLES[found[path][0]].key} = {path.name}" for path in others)]
-    else:
+    elif roads is not None:
         number = int(np.clip(roads.value.total_length_m / 1000 * _VEHICLES_PER_KM, 10, MOST_VEHICLES))
         sections["traffic"] = {"vehicles": int(float(f"{number:.1g}")), "demand": "gravity"}
         missing.append("demand: no file has trips or vehicles, so trips are drawn on the roads; or state trips = FILE")

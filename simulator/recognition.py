@@ -122,8 +122,7 @@ def roles_of(path: Path) -> tuple[str, ...]:
     if known is not None:
         return known
     if begin.startswith(b"<") and (root := root_of(path)):
-        known = root in _ROOTS and (root != "additional" or _VEHICLES.search(begin))
-        return (_ROOTS[root],) if known else ()
+        return (_ROOTS[root],) if root in _ROOTS and (root != "additional" or _VEHICLES.search(begin)) else ()
     if begin.startswith((b"{", b"[")):
         drawn = re.search(rb'"type"\s*:\s*"(?:multi)?(point|linestring|polygon)', begin, re.IGNORECASE)
         return _DRAWN[drawn[1].lower()] if drawn else ("trace",)

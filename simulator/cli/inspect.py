@@ -37,5 +37,9 @@ def inspect(paths: list[Path], *, write: Path | None = None, overwrite: Overwrit
         return
     if not found.complete:
         raise InputError([f"{write}: not written: {'; '.join(found.missing)}"])
-    export_file(write, lambda file: file.write_text(found.toml, encoding="utf-8") and None, overwrite=overwrite)
+
+    def fill(file: Path) -> None:
+        file.write_text(found.toml, encoding="utf-8")
+
+    export_file(write, fill, overwrite=overwrite)
     typer.echo(f"{write} is written: crowdveil run {shlex.quote(str(write))} runs it")
