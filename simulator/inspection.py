@@ -241,8 +241,9 @@ def _read(role: str, paths: Sequence[Path], files: Mapping[str, list[Path]], roa
     large = paths[0].is_file() and paths[0].stat().st_size > _LARGE
     queue, first = _alternatives(role, paths[0], files, roads), best
     for alternative in queue:
-        # A warning about roads may be one about units or columns; TNTP's units have no default, so all are tried.
-        wanted = known.section == "roads" and (any(best.rank[:2]) or (role == "tntp" and not large))
+        # A warning about roads may be one about units or columns. Of units without a default, all that fit are found.
+        guessed = role == "tntp" or any("speed" in key for key in best.chosen.get("columns", ()))
+        wanted = known.section == "roads" and (any(best.rank[:2]) or (guessed and not large))
         if not best.faults and (not wanted or "crs" in alternative.keys() - best.chosen.keys()):
             break
         named = [str(path) for path in paths] if len(paths) > 1 else str(paths[0])
