@@ -66,8 +66,8 @@ def test_buses_of_a_weekday(tmp_path):
     # "often" is at its first stop on the roads two minutes after its start; "night" began on Monday.
     assert nodes(demand) == [(0, OUT), (120, WEST), (1020, WEST), (1800, EAST)]
     assert demand.notes == (
-        "feed.zip: 1 not driven: fewer than two of their stops are on links within 200 m",
-        "feed.zip: 1 of 5 stops are more than 200 m from every link, and left out",
+        "feed.zip: left out 1 of 5 stops, more than 200 m from every link",
+        "feed.zip: left out 1 of 4 trips: fewer than two of their stops are on the roads",
     )
 
 

@@ -26,6 +26,7 @@ _CRS = "coordinateReferenceSystem"
 _UTM = re.compile(r"WGS84_UTM(\d{1,2})([NS])")
 _CRS_NAMES = {
     "Atlantis": "", "CH1903_LV03": "EPSG:21781", "CH1903_LV03_Plus": "EPSG:2056", "DHDN_GK4": "EPSG:31468",
+    "GK4": "EPSG:31468", "DHDN_SoldnerBerlin": "EPSG:3068",
 }  # fmt: skip
 """Systems that MATSim names in its own words, as PROJ knows them; those of UTM zones follow a pattern."""
 
@@ -109,7 +110,7 @@ def read_matsim_plans(
     modes
         Modes of legs that are driven.
     crs
-        System of the coordinates of activities, if the file does not state it; None for that of the network.
+        System of the coordinates of activities; None for the one that the file states, else that of the network.
     paths
         Shortest paths of the network, if already available.
     run
@@ -134,7 +135,7 @@ def read_matsim_plans(
     placed = [at for at, end in enumerate(ends) if not named[at] and "x" in end and "y" in end]
     xy = np.array([[finite_number(ends[at][axis]) for axis in ("x", "y")] for at in placed], dtype=np.float64)
     if placed:
-        nearest, far_m = network.nearest_links(transform(stated_crs(file) or crs or network.crs, network.crs, xy))
+        nearest, far_m = network.nearest_links(transform(crs or stated_crs(file) or network.crs, network.crs, xy))
         for at, link in zip(placed, np.where(far_m <= _FAR_M, nearest, -1).tolist(), strict=True):
             named[at] = names.get(link, "")
     numbers: dict[Course, int] = {}
@@ -155,12 +156,15 @@ def read_matsim_plans(
     depart_s = np.array([leg.depart_s for leg in legs])
     for at, leg in enumerate(legs):
         depart_s[at] += depart_s[leg.after] + free_s[leg.after] if leg.after >= 0 else 0.0
-    stays, nowhere = np.append(whole, 0)[course] == 1, course < 0
-    unused.update({_STAYS: int(stays.sum()), _NO_PLACE: int(nowhere.sum()), _NO_TIME: int(np.isnan(depart_s).sum())})
-    kept = np.flatnonzero(~stays & ~nowhere & ~np.isnan(depart_s))
-    read = Departures(file.name, [legs[at].person for at in kept], depart_s[kept], course[kept], [*numbers])
-    trips = trips_on_courses(read, driven, faults, network, unused=+unused, **run)
-    return Demand(trips.trips, trips.routes, tuple(trips.notes))
+    reasons = {_NO_PLACE: course < 0, _STAYS: np.append(whole, 0)[course] == 1, _NO_TIME: np.isnan(depart_s)}
+    drives = np.ones(len(legs), dtype=np.bool_)
+    for reason, left_out in reasons.items():
+        unused[reason] += int((drives & left_out).sum())
+        drives &= ~left_out
+    persons = [leg.person for leg, taken in zip(legs, drives, strict=True) if taken]
+    read = Departures(file.name, persons, depart_s[drives], course[drives], [*numbers])
+    trips, routes, _, notes = trips_on_courses(read, driven, faults, network, unused=+unused, **run)
+    return Demand(trips, routes, tuple(notes))
 
 
 def _read_legs(file: Path, modes: Collection[str], unused: Counter[str]) -> Iterator[_Leg]:
@@ -169,6 +173,7 @@ def _read_legs(file: Path, modes: Collection[str], unused: Counter[str]) -> Iter
     for person, items in _selected_plans(file):
         # When the person arrives at the activity: seconds, after the arrival of the leg of a number or midnight.
         arrives_s, after = np.nan, -1
+        ends_s = leaves_s = np.nan
         for place, item in enumerate(items):
             if item["is"] != "leg":
                 ends_s, lasts_s = _seconds(item, "end_time"), _seconds(item, "max_dur" if "max_dur" in item else "dur")
