@@ -190,8 +190,8 @@ def trips_on_courses(
     notes = [f"{named}: {total:,} not driven: {reason}" for reason, total in unused.items()]
     if not fits.any():
         edges = {edge for number in faults for edge in read.courses[number].edges}
-        of_all = f" of {len(read.names):,}" if read.names else ""
-        raise NotDrivableError([f"{named}: no vehicle{of_all} can be driven on these roads", *notes], edges)
+        rule = f"{named}: no vehicle of {len(read.names):,} can be driven on these roads"
+        raise NotDrivableError([rule, *notes], edges)
     order = np.flatnonzero(fits)[np.argsort(depart_s[fits], kind="stable")]
     copies = whole_vehicles(
         np.ones(len(order)) if vehicles is not None else np.full(len(order), share), total=vehicles, rng=rng

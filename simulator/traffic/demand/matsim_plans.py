@@ -228,5 +228,6 @@ def _selected_plans(file: Path) -> Iterator[tuple[str, list[dict[str, str]]]]:
             items.append({**attributes, "is": name, "where": f"{file}: line {line}"})
         elif name == "route" and items:
             items[-1]["route of"] = "nodes" if root == "plans" else attributes.get("type", "links")
+            items[-1].setdefault("trav_time", attributes.get("trav_time", ""))
         elif name == TEXT and items and items[-1]["route of"] in ("nodes", "links"):
             items[-1]["route"] = attributes["route"].strip()
