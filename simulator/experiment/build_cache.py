@@ -126,12 +126,17 @@ def cached_city(scenario: Scenario, build: Callable[[], Built]) -> Built:
 
 
 def cached_trips(scenario: Scenario, build: Callable[[], Built]) -> Built:
-    """Return the trips and routes of a scenario, built or from the cache in use; they depend on the seed too."""
-    return _cached("trips", scenario, ("roads", "traffic"), build, scenario.seed, scenario.scenario.duration_s)
+    """Return the trips and routes of a scenario, built or from the cache in use; they depend on the seed too.
+
+    Where the trips have dates, they depend on the date and the time zone of the run.
+    """
+    heading = scenario.scenario
+    when = (heading.duration_s, str(heading.start), str(heading.time_zone))
+    return _cached("trips", scenario, ("roads", "traffic"), build, scenario.seed, *when)
 
 
 def _cached(
-    what: str, scenario: Scenario, sections: tuple[str, ...], build: Callable[[], Built], *more: float
+    what: str, scenario: Scenario, sections: tuple[str, ...], build: Callable[[], Built], *more: float | str
 ) -> Built:
     if any(at.partition(".")[0] in sections for at, _, _ in scenario.own_kinds()):
         return build()  # a user's own class may hold a state, or read what no key here describes

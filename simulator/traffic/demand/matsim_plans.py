@@ -63,22 +63,19 @@ class _Leg(NamedTuple):
 
     Attributes
     ----------
-    person, where
-        Id of the person; file and line.
+    person
+        Id of the person.
     depart_s, after
         When it departs: seconds from midnight if `after` is -1, else from the arrival of the leg of that number.
-    route, by_nodes
-        Links of its route, "" if it has none; or, in version 4, the nodes between its first and its last link.
-    ends
-        Attributes of the activities before and after it.
+    own, ends
+        Attributes of the leg, and of the activities before and after it: those of the file; ``where``, file and line;
+        ``route`` of a leg, and ``route of``, "links" or, in version 4, "nodes" between its first and its last link.
     """
 
     person: str
-    where: str
     depart_s: float
     after: int
-    route: str
-    by_nodes: bool
+    own: dict[str, str]
     ends: tuple[dict[str, str], dict[str, str]]
 
 
@@ -142,12 +139,13 @@ def read_matsim_plans(
     course = np.full(len(legs), -1, dtype=np.int32)
     joining = {(start, end): data.get("matsim_link", "") for start, end, data in network.graph.edges(data=True)}
     for at, leg in enumerate(legs):
-        first, last = named[2 * at : 2 * at + 2]
-        given, edges = bool(leg.route and link_of), leg.route or (first, last)
-        if given and leg.by_nodes:
-            edges = (first, *(joining.get(pair, "") for pair in pairwise(leg.route.split())), last)
-        if (first and last) or (given and not leg.by_nodes):
-            course[at] = numbers.setdefault(Course(edges, given=given, where=leg.where), len(numbers))
+        (first, last), route = named[2 * at : 2 * at + 2], leg.own.get("route", "") if link_of else ""
+        edges: str | tuple[str, ...] = route or (first, last)
+        if route and leg.own["route of"] == "nodes":
+            edges = (first, *(joining.get(pair, "") for pair in pairwise(route.split())), last)
+        if (first and last) or edges == route:
+            new = Course(edges, given=bool(route), where=leg.own["where"])
+            course[at] = numbers.setdefault(new, len(numbers))
     found, faults = course_routes([*numbers], network, {name: link for link, name in names.items()}, paths=paths)
     whole = np.diff(found.offsets)
     driven = Routes.gathered(found.links, found.offsets[:-1] + 1, np.maximum(whole - 1, 0))
@@ -187,15 +185,7 @@ def _read_legs(file: Path, modes: Collection[str], unused: Counter[str]) -> Iter
             if item.get("mode") not in modes:
                 unused[f"legs of mode {item.get('mode')!r}"] += 1
             elif 0 < place < len(items) - 1:
-                yield _Leg(
-                    person,
-                    item["where"],
-                    leaves_s,
-                    after,
-                    item.get("route", ""),
-                    item.get("route of") == "nodes",
-                    (items[place - 1], items[place + 1]),
-                )
+                yield _Leg(person, leaves_s, after, item, (items[place - 1], items[place + 1]))
                 arrives_s, after = (arrives_s, after) if takes_s >= 0 else (0.0, number)
                 number += 1
 
