@@ -66,8 +66,8 @@ def test_buses_of_a_weekday(tmp_path):
     # "often" is at its first stop on the roads two minutes after its start; "night" began on Monday.
     assert nodes(demand) == [(0, OUT), (120, WEST), (1020, WEST), (1800, EAST)]
     assert demand.notes == (
-        "feed.zip: 1 not driven: fewer than two of their stops are on links within 200 m",
-        "feed.zip: 1 of 5 stops are more than 200 m from every link, and left out",
+        "feed.zip: left out 1 of 5 stops, more than 200 m from every link",
+        "feed.zip: left out 1 of 4 trips: fewer than two of their stops are on the roads",
     )
 
 
@@ -107,6 +107,7 @@ def test_folder_is_read_as_an_archive_is(tmp_path):
         ),
         ("routes.txt", "route_id,route_type\n1,bus\n", "row 1: route_type .*whole number"),
         ("frequencies.txt", "trip_id,start_time,end_time,headway_secs\nout,06:00:00,07:00:00,0\n", "headway_secs"),
+        ("frequencies.txt", "trip_id,start_time,end_time,headway_secs\nout,,07:00:00,9\n", "start_time"),
     ],
 )
 def test_faults_name_the_table(tmp_path, table, text, message):

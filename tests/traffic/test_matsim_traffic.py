@@ -54,6 +54,8 @@ def test_times_that_matsim_has_computed_come_first(tmp_path, roads):
     assert [tick for tick, _ in driven(plans(tmp_path, roads, text), roads)] == [0, 1200]
     text = plans_xml(ONE_DAY).replace('<leg mode="car"><route', '<leg mode="car" trav_time="00:05:00"><route')
     assert [tick for tick, _ in driven(plans(tmp_path, roads, text), roads)] == [0, 900]
+    text = plans_xml(ONE_DAY).replace('<route type="links"', '<route type="links" trav_time="00:06:00"')
+    assert [tick for tick, _ in driven(plans(tmp_path, roads, text), roads)] == [0, 960]
 
 
 def test_version_four_routes_by_nodes(tmp_path, roads):
