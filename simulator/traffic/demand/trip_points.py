@@ -82,11 +82,13 @@ class TripPlaces:
             rule = 'x and y need a coordinate reference system, as trips_crs = "EPSG:32618"'
             raise InputError([f"{table.file}: {rule}"], key="traffic.trips_crs")
         xy = np.stack([[table.numbers(f"{end}_{axis}") for axis in axes] for end in _ENDS]).transpose(0, 2, 1)
-        source = self.crs if axes[0] == "x" else WGS84
-        limits = (np.inf, np.inf) if axes[0] == "x" else (180.0, 90.0)
+        source, limits = (self.crs, (np.inf, np.inf)) if axes[0] == "x" else (WGS84, (180.0, 90.0))
         known = (np.isfinite(xy) & (np.abs(xy) <= limits)).all(axis=2)
+        metres = np.full(xy.shape, np.nan)
+        metres[known] = transform(source, self.roads.crs, xy[known])
+        known &= np.isfinite(metres).all(axis=2)
         node, distance_m = np.full(known.shape, -1, dtype=np.int32), np.full(known.shape, np.inf)
-        node[known], distance_m[known] = _nearest(transform(source, self.roads.crs, xy[known]), self.roads)
+        node[known], distance_m[known] = _nearest(metres[known], self.roads)
         near = distance_m.max(axis=0) <= self.snap_m
         rows = f"of {counted(len(table), 'trip')}"
         if not near.any():
@@ -95,9 +97,8 @@ class TripPlaces:
             checks = "check the area, the coordinate system, and whether longitude and latitude are swapped"
             raise InputError([f"{table.file}: {words}; the nearest are at {closest}: {checks}"])
         title = Path(table.file).name
-        moved = (
-            f"moved to the nearer end of the nearest link, in the median {np.median(distance_m[:, near]):,.0f} m away"
-        )
+        away_m = np.median(distance_m[:, near])
+        moved = f"moved to the nearer end of the nearest link, in the median {away_m:,.0f} m away"
         notes = [f"{title}: origins and destinations are {moved}"]
         for words, which in (
             ("a coordinate is missing or out of range", ~known.all(axis=0)),
@@ -113,14 +114,9 @@ class TripPlaces:
 def _nearest(xy: FloatArray, roads: RoadNetwork) -> tuple[Int32Array, FloatArray]:
     """Return the nearer end of the link nearest to each point, and the distance of the link, metres."""
     points, lines, links = shapely.points(xy), roads.shapes.lines(), roads.links
-    finite = np.flatnonzero(np.isfinite(xy).all(axis=1))
-    node, distance_m = np.full(len(xy), -1, dtype=np.int32), np.full(len(xy), np.inf)
-    (at, link), distance_m[finite] = shapely.STRtree(lines).query_nearest(
-        points[finite], return_distance=True, all_matches=False
-    )
-    along = shapely.line_locate_point(lines[link], points[finite][at], normalized=True)
-    node[finite] = np.where(along < 0.5, links.from_node[link], links.to_node[link])
-    return node, distance_m
+    (_, link), distance_m = shapely.STRtree(lines).query_nearest(points, return_distance=True, all_matches=False)
+    along = shapely.line_locate_point(lines[link], points, normalized=True)
+    return np.where(along < 0.5, links.from_node[link], links.to_node[link]), distance_m
 
 
 def find_points(names: Sequence[str], given: Mapping[str, str]) -> dict[str, str]:

@@ -223,7 +223,7 @@ def table_of_frame(frame: pd.DataFrame, *, title: str) -> TripTable:
 
 
 def _checked(table: Table, ignored: Collection[str] = (), setting: TripPlaces | None = None) -> TripTable:
-    zones, notes = None if setting is None else setting.zones, []
+    zones, notes = None if setting is None else setting.zones, list[str]()
     if setting is not None and not table.has("origin"):
         table.check()
         table, ends_nodes, zones, notes = setting.snapped(table)
