@@ -14,7 +14,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import KDTree
 
-from simulator.cells.zones import read_features
+from simulator.cells.zones import no_degrees, read_features
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.files.tables import Table, find_columns, listed
@@ -91,7 +91,9 @@ def read_lines(
         If the file cannot be read, has no coordinate system, or no line can be used.
     """
     file = Path(path)
-    frame = _in_metres(read_features(file, layer), file, crs).explode(index_parts=False)
+    features = read_features(file, layer)
+    drawn = features[~(features.geometry.isna() | features.geometry.is_empty)]
+    frame = _in_metres(drawn, file, crs).explode(index_parts=False)
     lines = np.asarray(shapely.force_2d(frame.geometry.to_numpy()), dtype=object)
     number = frame.index.to_numpy(dtype=np.int64) + 1
     table = Table.from_frame(frame.drop(columns=frame.geometry.name), title=str(file), number=number)
@@ -111,9 +113,9 @@ def read_lines(
     reasons["it is no line"] = (shapely.get_type_id(lines) != 1) | ~(shapely.length(lines) > 0)
     if classes is not None:
         reasons["its class is not one of those kept"] = ~links["class"].isin(classes).to_numpy()
-    drawn = pd.Series(shapely.to_wkb(shapely.normalize(lines)))
     # OSMnx draws a two-way street twice, once in each direction.
-    reasons["it is two-way, and drawn before"] = two_way & drawn.duplicated().to_numpy()
+    again = pd.Series(shapely.to_wkb(shapely.normalize(lines))).duplicated().to_numpy()
+    reasons["it is two-way, and drawn before"] = two_way & again
     usable, dropped = usable_rows(reasons, file=str(file), what="line", number=number)
     lines[backward] = shapely.reverse(lines[backward])
     links = links.assign(two_way=two_way, length=links.get("length", shapely.length(lines)))[usable]
@@ -126,6 +128,8 @@ def read_lines(
     remarks.append(
         f"{file}: {counted(len(lines), 'line')} ({ways}); cut at common vertices into {len(pieces):,} pieces"
     )
+    if len(drawn) < len(features):
+        remarks.append(f"{file}: {counted(len(features) - len(drawn), 'row')} without a geometry left out")
     by_class = "class" in found and "class" not in columns
     return RawNetwork(
         nodes=pd.DataFrame({"node": column_of(range(len(xy))), "x": xy[:, 0], "y": xy[:, 1]}),
@@ -147,6 +151,10 @@ def _in_metres(frame: gpd.GeoDataFrame, file: Path, crs: object) -> gpd.GeoDataF
         rule = 'the file states no coordinate system (a Shapefile without .prj): state it, as crs = "EPSG:32618"'
         raise InputError([f"{file}: {rule}"], key="roads.crs")
     frame = frame if crs is None else frame.set_crs(crs, allow_override=True)
+    if frame.empty:
+        raise InputError([f"{file}: it holds no geometries"])
+    if frame.crs.is_geographic and (fault := no_degrees(frame.total_bounds.tolist())):
+        raise InputError([f"{file}: {fault}"], key="roads.crs")
     west, south, east, north = frame.to_crs(WGS84).total_bounds
     lonlat = np.array([[west, south], [east, north]])
     if crs_faults(frame.crs):

@@ -92,10 +92,11 @@ class TripPlaces:
         near = distance_m.max(axis=0) <= self.snap_m
         rows = f"of {counted(len(table), 'trip')}"
         if not near.any():
-            closest = f"{distance_m.min(axis=1).max():,.0f} m" if known.any() else "unknown"
             words = f"{rows}, none begins and ends within snap_m = {self.snap_m:g} m of a road"
             checks = "check the area, the coordinate system, and whether longitude and latitude are swapped"
-            raise InputError([f"{table.file}: {words}; the nearest are at {closest}: {checks}"])
+            closest = f"the nearest are at {distance_m.min(axis=1).max():,.0f} m: {checks}"
+            missing = "no row has four coordinates within their range"
+            raise InputError([f"{table.file}: {words}; {closest if known.all(axis=0).any() else missing}"])
         title = Path(table.file).name
         away_m = np.median(distance_m[:, near])
         moved = f"moved to the nearer end of the nearest link, in the median {away_m:,.0f} m away"
@@ -120,12 +121,12 @@ def _nearest(xy: FloatArray, roads: RoadNetwork) -> tuple[Int32Array, FloatArray
 
 
 def find_points(names: Sequence[str], given: Mapping[str, str]) -> dict[str, str]:
-    """Find the columns of both points of a trip, or of its path; none if not all of them are there."""
+    """Find the columns of both points of a trip, at least two of which are there, or of its path; else none."""
     found = find_columns(names, {**POINT_NAMES, "path": ("polyline",)}, given=given)
     for axes in (("lon", "lat"), ("x", "y")):
         four = [f"{end}_{axis}" for end in _ENDS for axis in axes]
-        if all(name in found for name in four):
-            return {name: found[name] for name in four}
+        if len(found.keys() & {*four}) > 1:
+            return {name: found.get(name, name) for name in four}
     return {"path": found["path"]} if "path" in found else {}
 
 
