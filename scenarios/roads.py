@@ -323,8 +323,8 @@ class Columns(LinkColumns):
 
     Nodes: `node`, and `lon` with `lat` or `x` with `y`. Edges: the rest. Where several lengths or speeds are named,
     each row takes the first that holds a positive number, of speeds in the order `speed_mps`, `speed_mph`, `speed_kph`.
-    Columns of a file that are left out are found by their usual names; but where `from` and `to` are named, no other
-    column of the edges is looked for, nor of the nodes where `node` and both coordinates are named.
+    Columns that are left out are found by their usual names, unless `node`, coordinates, `from` and `to` are all named:
+    then no others are read.
     """
 
     node: str | None = None

@@ -113,7 +113,7 @@ class Zones(DrawnCells):
             if len(kept) < len(zones)
             else []
         )
-        if pyproj.CRS(kept.crs).is_geographic and (fault := _no_degrees(kept.total_bounds.tolist())):
+        if pyproj.CRS(kept.crs).is_geographic and (fault := no_degrees(kept.total_bounds.tolist())):
             raise InputError([fault])
         numbers = range(1, len(kept) + 1)
         names = [text or "no name" for text in identifier_list(numbers if name is None else kept[name])]
@@ -183,7 +183,7 @@ class Zones(DrawnCells):
         return f"Zones({self.count} polygons)"
 
 
-def _no_degrees(bounds: Sequence[float]) -> str:
+def no_degrees(bounds: Sequence[float]) -> str:
     """Return a fault if coordinates that count as degrees are none: (x_min, y_min, x_max, y_max) out of range."""
     x_min, y_min, x_max, y_max = bounds
     if max(-x_min, x_max) <= _MOST_LON and max(-y_min, y_max) <= _MOST_LAT:
@@ -196,7 +196,7 @@ def _no_degrees(bounds: Sequence[float]) -> str:
         "degrees of WGS84"
     )
     got = f"{x_min:.6g} to {x_max:.6g} and {y_min:.6g} to {y_max:.6g}"
-    return f"the zones' coordinates must be longitudes and latitudes in degrees, as their system is, got {got}: {mend}"
+    return f"the coordinates must be longitudes and latitudes in degrees, as their system is, got {got}: {mend}"
 
 
 def read_features(path: Path, layer: str | None) -> gpd.GeoDataFrame:

@@ -14,13 +14,13 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import KDTree
 
-from simulator.cells.zones import read_features
+from simulator.cells.zones import no_degrees, read_features
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.files.tables import Table, find_columns, listed
 from simulator.formats.roads.link_columns import METRES_PER_UNIT, find_link_columns, link_values, link_warnings
 from simulator.formats.roads.osm_streets import CLASSES
-from simulator.roads.projection import WGS84, true_plane, utm_about
+from simulator.roads.projection import WGS84, transform, true_plane, utm_about
 from simulator.roads.raw_network import Defaults, RawNetwork, column_of
 from simulator.roads.read_report import usable_rows
 from simulator.roads.schema import crs_faults
@@ -91,7 +91,9 @@ def read_lines(
         If the file cannot be read, has no coordinate system, or no line can be used.
     """
     file = Path(path)
-    frame = _in_metres(read_features(file, layer), file, crs).explode(index_parts=False)
+    features = read_features(file, layer)
+    drawn = features[~(features.geometry.isna() | features.geometry.is_empty)]
+    frame = _in_metres(drawn, file, crs).explode(index_parts=False)
     lines = np.asarray(shapely.force_2d(frame.geometry.to_numpy()), dtype=object)
     number = frame.index.to_numpy(dtype=np.int64) + 1
     table = Table.from_frame(frame.drop(columns=frame.geometry.name), title=str(file), number=number)
@@ -111,9 +113,9 @@ def read_lines(
     reasons["it is no line"] = (shapely.get_type_id(lines) != 1) | ~(shapely.length(lines) > 0)
     if classes is not None:
         reasons["its class is not one of those kept"] = ~links["class"].isin(classes).to_numpy()
-    drawn = pd.Series(shapely.to_wkb(shapely.normalize(lines)))
     # OSMnx draws a two-way street twice, once in each direction.
-    reasons["it is two-way, and drawn before"] = two_way & drawn.duplicated().to_numpy()
+    again = pd.Series(shapely.to_wkb(shapely.normalize(lines))).duplicated().to_numpy()
+    reasons["it is two-way, and drawn before"] = two_way & again
     usable, dropped = usable_rows(reasons, file=str(file), what="line", number=number)
     lines[backward] = shapely.reverse(lines[backward])
     links = links.assign(two_way=two_way, length=links.get("length", shapely.length(lines)))[usable]
@@ -126,6 +128,8 @@ def read_lines(
     remarks.append(
         f"{file}: {counted(len(lines), 'line')} ({ways}); cut at common vertices into {len(pieces):,} pieces"
     )
+    if len(drawn) < len(features):
+        remarks.append(f"{file}: {counted(len(features) - len(drawn), 'row')} without a geometry left out")
     by_class = "class" in found and "class" not in columns
     return RawNetwork(
         nodes=pd.DataFrame({"node": column_of(range(len(xy))), "x": xy[:, 0], "y": xy[:, 1]}),
@@ -147,8 +151,13 @@ def _in_metres(frame: gpd.GeoDataFrame, file: Path, crs: object) -> gpd.GeoDataF
         rule = 'the file states no coordinate system (a Shapefile without .prj): state it, as crs = "EPSG:32618"'
         raise InputError([f"{file}: {rule}"], key="roads.crs")
     frame = frame if crs is None else frame.set_crs(crs, allow_override=True)
-    west, south, east, north = frame.to_crs(WGS84).total_bounds
-    lonlat = np.array([[west, south], [east, north]])
+    if frame.empty:
+        raise InputError([f"{file}: it holds no geometries"])
+    if frame.crs.is_geographic and (fault := no_degrees(frame.total_bounds.tolist())):
+        raise InputError([f"{file}: {fault}"], key="roads.crs")
+    lonlat = transform(frame.crs, WGS84, frame.total_bounds.reshape(2, 2))
+    if not np.isfinite(lonlat).all():
+        raise InputError([f"{file}: its coordinates are outside the range of {frame.crs.name}"], key="roads.crs")
     if crs_faults(frame.crs):
         return frame.to_crs(utm_about(*lonlat.T, what=str(file)))
     return frame.to_crs(true_plane(frame.crs, lonlat, what=str(file))[0])
