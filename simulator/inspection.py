@@ -149,7 +149,8 @@ def _alternatives(
         systems = [*([roads.value.crs.to_string()] if roads else []), PLANE] if len(xy) == 2 else []
         frames = [{"columns": xy, "crs": crs} for crs in systems]
         formats = [{"time_format": form} for form in _TIME_FORMATS]
-        every = [(one,) for one in (none, {"order": "any"}, {"one_vehicle_a_file": True}, *frames, *formats)]
+        others: list[dict[str, Any]] = [{"order": "any"}, {"one_vehicle_a_file": True}, *frames, *formats]
+        every = [(one,) for one in (none, *others)]
     else:
         every = [(none,), *([({"undrivable": "leave_out"},)] if ROLES[role].key == "trips" else [])]
     return [dict(item for part in parts for item in part.items()) for parts in every]
@@ -337,7 +338,7 @@ def inspect(paths: Iterable[Path], *, folder: Path, name: str = "") -> Inspectio
         tables = {ROLES[one.role].section: one.keys for one in unread[-1:]}
         if not unread and "zones" in files:
             tables["cells"] = {"kind": "zones", "file": str(files["zones"][0])}
-        toml = tomli_w.dumps(relative_to(tables, folder.resolve()))
+        toml = tomli_w.dumps({key: relative_to(table, folder.resolve()) for key, table in tables.items()})
         return Inspection(rows, [], lacking[-1:] or [NEEDS_MORE], toml, complete=False)
     sections: dict[str, Any] = {} if roads is None else {"roads": roads.keys}
     heading: dict[str, Any] = {"duration_s": _HOUR_S}

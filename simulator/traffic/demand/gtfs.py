@@ -247,7 +247,7 @@ def busiest_day(path: Path) -> date:
     """
     feed = _read_tables(path)
     columns = (("calendar.txt", "start_date"), ("calendar.txt", "end_date"), ("calendar_dates.txt", "date"))
-    numbers = np.concatenate([feed[name].numbers(column) for name, column in columns if name in feed] or [[]])
+    numbers = [number for name, column in columns if name in feed for number in feed[name].numbers(column).tolist()]
     dates = [date.fromisoformat(f"{number:.0f}") for number in numbers if 19000101 <= number <= 99991231]
     if not dates:
         raise InputError([f"{path}: it has no calendar.txt or calendar_dates.txt with a date"])
