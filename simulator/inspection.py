@@ -44,16 +44,18 @@ PLANE = "+proj=tmerc +lat_0=0 +lon_0=0"
 """System of coordinates in metres of which nothing else is known: a plane at longitude 0, latitude 0."""
 MOST_VEHICLES = 20_000
 _VEHICLES_PER_KM = 10
-_CELLS, _OUTLYING = 100, 0.01
+_CELLS, _FEWEST_ZONES, _OUTLYING = 100, 4, 0.01
 _HOUR_S, _DAY_S = 3600, 86_400
 _LARGE = 5_000_000
 """Bytes of a file of roads above which no alternative is read after the first that fits."""
 _TIME_FORMATS = ("%d/%m/%Y %H:%M:%S", "%m/%d/%Y %H:%M:%S", "%d.%m.%Y %H:%M:%S", "%Y%m%d%H%M%S", "%d/%m/%Y %H:%M")
-_NAMED = re.compile(r"traffic\.(\w+) must name one of (.*?)(?:, got .*)?$")
+_NAMED = re.compile(r"(\w+)(?: must|: [^:]* has several;) name one of (.*?)(?:, got .*)?$")
+"""Faults for which a reader names the values that a key may have."""
 NEEDS_ROADS = "roads, on which the vehicles drive: name a file of roads too, or put it into the folder"
 NEEDS_NODES = "a table of nodes, with the places of the ends of edges: name it too, or put it into the folder"
 NEEDS_MORE = "roads, or recorded vehicles: name a file of them too, or put it into the folder"
 _LONG = 60
+_NETWORKS = {role for role, known in ROLES.items() if known.section == "roads"}
 _UNTIMED = ("trips", "tntp_trips", "omx")
 """Roles of files of trips that may have no departures."""
 
@@ -125,6 +127,8 @@ def _alternatives(
     elif role == "gmns":
         speeds = [none, {"speed_unit": "mph"}, {"speed_unit": "mps"}]
         every = product(speeds, [none, *({"length_unit": unit} for unit in lengths[:3])])
+    elif role == "matsim":
+        every = [(none,), ({"crs": "EPSG:3857"},)]
     elif role == "edges":
         found = find_link_columns(names, {})
         total = [none, *({"capacity_total_vph": found[key]} for key in ("capacity_vph",) if key in found)]
@@ -146,8 +150,8 @@ def _alternatives(
         every = [({"columns": find_columns(names, PLACES)},)]
     elif role == "trace":
         xy = {axis: name for axis, name in find_columns(names, NODE_NAMES).items() if axis in "xy"}
-        systems = [*([roads.value.crs.to_string()] if roads else []), PLANE] if len(xy) == 2 else []
-        frames = [{"columns": xy, "crs": crs} for crs in systems]
+        systems_of_xy = [*([roads.value.crs.to_string()] if roads else []), PLANE] if len(xy) == 2 else []
+        frames = [{"columns": xy, "crs": crs} for crs in systems_of_xy]
         formats = [{"time_format": form} for form in _TIME_FORMATS]
         others: list[dict[str, Any]] = [{"order": "any"}, {"one_vehicle_a_file": True}, *frames, *formats]
         every = [(one,) for one in (none, *others)]
@@ -226,7 +230,10 @@ def _value(role: str, keys: Mapping[str, Any], roads: Reading | None, **heading:
     network: Any = None if roads is None else roads.value
     if roads is None and (role == "events" or "engine" not in keys):
         raise InputError([NEEDS_ROADS])
-    scenario = _checked({"traffic": keys, **({"roads": roads.keys} if roads else {})}, **heading)
+    given = {} if roads is None else {"roads": roads.keys}
+    if "engine" not in keys:  # vehicles that are driven may have links as cells, which need no places of nodes
+        given["cells"] = {"kind": "roads"}
+    scenario = _checked({"traffic": keys, **given}, **heading)
     if "engine" in keys:
         recording = read_recorded(scenario, network)
         return recording, recording.notes() if recording else ()
@@ -245,7 +252,7 @@ def _read(role: str, paths: Sequence[Path], files: Mapping[str, list[Path]], roa
         # A warning about roads may be one about units or columns. Of units without a default, all that fit are found.
         guessed = role == "tntp" or any("speed" in key for key in best.chosen.get("columns", ()))
         wanted = known.section == "roads" and (any(best.rank[:2]) or (guessed and not large))
-        if not best.faults and (not wanted or "crs" in alternative.keys() - best.chosen.keys()):
+        if not best.faults and (not wanted or (PLANE in alternative.get("crs", "") and "crs" not in best.chosen)):
             break
         named = [str(path) for path in paths] if len(paths) > 1 else str(paths[0])
         keys = {**known.keys, known.key: named, **alternative}
@@ -257,7 +264,7 @@ def _read(role: str, paths: Sequence[Path], files: Mapping[str, list[Path]], roa
         except (InputError, ScenarioError) as error:
             reading = Reading(role, paths, keys, faults=[*map(str, error.faults)], chosen=alternative)
             if (match := _NAMED.search(reading.faults[0])) and match[1] not in alternative:
-                queue += [{**alternative, match[1]: name} for name in re.findall(r"'(.*?)'", match[2])]
+                queue += [{**alternative, match[1]: name} for name in match[2].replace("'", "").split(", ")]
         fitting += [] if any(reading.rank[:2]) else [alternative]
         first = reading if alternative is queue[0] else first
         best = reading if not best.keys or reading.rank < best.rank else best
@@ -265,8 +272,10 @@ def _read(role: str, paths: Sequence[Path], files: Mapping[str, list[Path]], roa
     others = [one for one in fitting if one != best.chosen and one.get("nodes") == nodes]
     also = [{key: value for key, value in one.items() if key != "nodes"} for one in others]
     worse = [*first.faults, *(note.text for note in warnings_among(first.notes))] if first is not best else []
-    tried = [inline(one.chosen) or "no further keys" for one in (best, first)]
-    instead_of = f"read with {tried[0]}, since with {tried[1]}: {worse[0]}" if worse and not best.faults else ""
+    pairs = ((best.chosen, first.chosen), (first.chosen, best.chosen))
+    tried = [inline({key: one[key] for key in one if one[key] != other.get(key)}) for one, other in pairs]
+    words = f"read with {tried[0]}, since with {tried[1] or 'no such key'}: "
+    instead_of = f"{words}{worse[0]}" if worse and not best.faults else ""
     return best._replace(also=also, instead_of=instead_of)
 
 
@@ -318,62 +327,80 @@ def inspect(paths: Iterable[Path], *, folder: Path, name: str = "") -> Inspectio
     for path, roles in found.items():
         for role in roles:
             files.setdefault(role, []).append(path)
-    networks = _first("roads", found, files, None)
-    roads = networks[-1] if networks and not networks[-1].faults else None
-    vehicles = _first("traffic", found, files, roads)
-    traffic = vehicles[-1] if vehicles and not vehicles[-1].faults else None
-    unread = [reading for reading in (*networks, *vehicles) if reading.faults]
     rows = [(path.name, _described(path, roles[0])) for path, roles in found.items()]
     rows += [(file.name, "not recognised, and left out") for file in unknown]
-    notes = [
-        f"{reading.files[0].name}, as {ROLES[reading.role].title}: {fault}"
-        for reading in unread
-        for fault in reading.faults
-    ]
+    networks = _first("roads", found, files, None)
+    roads = next((reading for reading in networks if not reading.faults), None)
+    readings = [*networks, *_first("traffic", found, files, roads)]
+    traffic = next((reading for reading in readings if reading.role not in _NETWORKS and not reading.faults), None)
     if roads is None and traffic is None:
-        lacking = [fault for reading in unread for fault in reading.faults if fault in (NEEDS_ROADS, NEEDS_NODES)]
-        if unread and not lacking:
-            raise InputError(notes)
-        rows += _alone(unread[-1:], files)
-        tables = {ROLES[one.role].section: one.keys for one in unread[-1:]}
-        if not unread and "zones" in files:
-            tables["cells"] = {"kind": "zones", "file": str(files["zones"][0])}
-        toml = tomli_w.dumps({key: relative_to(table, folder.resolve()) for key, table in tables.items()})
-        return Inspection(rows, [], lacking[-1:] or [NEEDS_MORE], toml, complete=False)
-    sections: dict[str, Any] = {} if roads is None else {"roads": roads.keys}
+        return _incomplete(rows, readings, files, folder.resolve())
+    used = [reading for reading in (roads, traffic) if reading is not None]
+    read = {file for reading in used for file in reading.files}
+    notes = [
+        note for reading in readings if reading.faults and read.isdisjoint(reading.files) for note in _refused(reading)
+    ]
+    notes += [text for reading in used for text in (reading.instead_of, *(note.text for note in reading.notes)) if text]
+    sections: dict[str, Any] = {ROLES[reading.role].section: reading.keys for reading in used}
     heading: dict[str, Any] = {"duration_s": _HOUR_S}
-    comments, missing = {}, list[str]()
+    comments, missing = dict[str, list[str]](), list[str]()
     if roads is not None:
         comments["roads"] = [_size_of(roads.value), *(f"also fits: {inline(one)}" for one in roads.also)]
-        rows.append(("roads", _size_of(roads.value)))
-        notes += [*filter(None, [roads.instead_of]), *(note.text for note in roads.notes)]
     if traffic is not None:
         heading, keys, text = _timed(traffic, roads)
         sections["traffic"] = {**traffic.keys, **keys}
-        rows.append(("traffic", text))
-        notes += [*filter(None, [traffic.instead_of]), *(note.text for note in traffic.notes)]
-        others = [
-            path for path, roles in found.items() if ROLES[roles[0]].section == "traffic" and path not in traffic.files
-        ]
+        others = [path for path in [*found] if ROLES[found[path][0]].section == "traffic" and path not in read]
         comments["traffic"] = [text, *(f"instead: {ROLES[found[path][0]].key} = {path.name}" for path in others)]
     elif roads is not None:
         number = int(np.clip(roads.value.total_length_m / 1000 * _VEHICLES_PER_KM, 10, MOST_VEHICLES))
         sections["traffic"] = {"vehicles": int(float(f"{number:.1g}")), "demand": "gravity"}
         missing.append("demand: no file has trips or vehicles, so trips are drawn on the roads; or state trips = FILE")
     ground = Ground(roads and roads.value, traffic.value if traffic and "engine" in traffic.keys else None)
-    rows += _extent(ground)
+    rows += [*((section, texts[0]) for section, texts in comments.items()), *_extent(ground)]
     sections["cells"] = _cells(sections, ground, files, heading)
-    heading["name"] = (
-        name or re.sub(r"[^A-Za-z0-9._-]", "-", paths[0].resolve().name.partition(".")[0]).lstrip("-.") or "my-city"
-    )
-    tables = _tables(sections, **heading)
+    plain = re.sub(r"[^A-Za-z0-9._-]", "-", name or paths[0].resolve().name.partition(".")[0])
+    tables = _tables(sections, name=plain.lstrip("-.") or "my-city", **heading)
     tables |= {key: relative_to(tables[key], folder.resolve()) for key in ("roads", "cells", "traffic")}
-    lines = [f"# Written by crowdveil inspect {' '.join(path.name for path in paths)}: every value can be changed.\n"]
-    for key in tables:
+    toml = _toml(tables, comments, f"Written by crowdveil inspect {' '.join(path.name for path in paths)}")
+    return Inspection(rows, list(dict.fromkeys(notes)), missing, toml)
+
+
+def _refused(reading: Reading) -> list[str]:
+    return [f"{reading.files[0].name}, as {ROLES[reading.role].title}: {fault}" for fault in reading.faults]
+
+
+def _incomplete(
+    rows: list[tuple[str, str]], readings: Sequence[Reading], files: Mapping[str, list[Path]], folder: Path
+) -> Inspection:
+    """Return an inspection of files that are no scenario by themselves.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read.
+    """
+    lacking = [reading for reading in readings if {NEEDS_ROADS, NEEDS_NODES} & {*reading.faults}]
+    waiting = {file for reading in lacking for file in reading.files}
+    if any(waiting.isdisjoint(reading.files) for reading in readings):
+        raise InputError(fault for reading in readings for fault in _refused(reading))
+    tables: dict[str, Any] = {ROLES[one.role].section: one.keys for one in lacking[-1:]}
+    if not lacking and "zones" in files:
+        tables["cells"] = {"kind": "zones", "file": str(files["zones"][0])}
+    toml = _toml({key: relative_to(table, folder) for key, table in tables.items()}, {}, "Part of a scenario")
+    missing = lacking[-1].faults if lacking else [NEEDS_MORE]
+    return Inspection([*rows, *_alone(lacking[-1:], files)], [], missing, toml, complete=False)
+
+
+def _toml(tables: Mapping[str, Any], comments: Mapping[str, Sequence[str]], title: str) -> str:
+    """Return the text of a scenario, with comments above its sections."""
+    lines = [f"# {title}\n"]
+    for key, table in tables.items():
         lines += [f"# {comment}" for comment in comments.get(key, ())]
-        several = tables[key] if isinstance(tables[key], list) else ()
-        lines += [f"[[{key}]]\n{tomli_w.dumps(table)}" for table in several] or [tomli_w.dumps({key: tables[key]})]
-    return Inspection(rows, list(dict.fromkeys(notes)), missing, "\n".join(lines))
+        if isinstance(table, list):
+            lines += [f"[[{key}]]\n{tomli_w.dumps(one)}" for one in table]
+        else:
+            lines.append(tomli_w.dumps({key: table}))
+    return "\n".join(lines)
 
 
 def inline(keys: Mapping[str, Any], before: str = "") -> str:
@@ -501,7 +528,7 @@ def _cells(
 ) -> dict[str, Any]:
     """Return the section of cells: zones of a file, links where nodes have no places, places, or squares."""
     for file in files.get("zones", ()):
-        for name in _names(file)[:3]:
+        for name in _names(file)[:3] if len(read_features(file, None)) >= _FEWEST_ZONES else ():
             zones = {"kind": "zones", "file": str(file), "name": name}
             try:
                 build_city(_checked({**sections, "cells": zones}, **heading))

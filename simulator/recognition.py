@@ -69,7 +69,7 @@ _ROOTS = {
 """Outermost elements of XML."""
 _TNTP = {
     "<number of links>": "tntp", "<total od flow>": "tntp_trips", "origin ": "tntp_trips", "node x y": "points",
-    "from to volume c": "flows",
+    "nodeid xcoord ycoord": "points", "from to volume c": "flows",
 }  # fmt: skip
 """Beginnings of lines of TNTP's files."""
 _SHAPEFILE = b"\0\0\x27\x0a"
