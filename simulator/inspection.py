@@ -55,6 +55,8 @@ NEEDS_ROADS = "roads, on which the vehicles drive: name a file of roads too, or 
 NEEDS_NODES = "a table of nodes, with the places of the ends of edges: name it too, or put it into the folder"
 NEEDS_MORE = "roads, or recorded vehicles: name a file of them too, or put it into the folder"
 _LONG = 60
+_STRAIGHT, _MERCATOR = "the straight distance between", "EPSG:3857"
+"""Words of a warning of networks without a system of coordinates, and the system that often causes it."""
 _NETWORKS = {role for role, known in ROLES.items() if known.section == "roads"}
 _UNTIMED = ("trips", "tntp_trips", "omx")
 """Roles of files of trips that may have no departures."""
@@ -127,8 +129,6 @@ def _alternatives(
     elif role == "gmns":
         speeds = [none, {"speed_unit": "mph"}, {"speed_unit": "mps"}]
         every = product(speeds, [none, *({"length_unit": unit} for unit in lengths[:3])])
-    elif role == "matsim":
-        every = [(none,), ({"crs": "EPSG:3857"},)]
     elif role == "edges":
         found = find_link_columns(names, {})
         total = [none, *({"capacity_total_vph": found[key]} for key in ("capacity_vph",) if key in found)]
@@ -161,12 +161,12 @@ def _alternatives(
 
 
 def _names(file: Path) -> list[str]:
-    """Return the attributes that differ between all polygons of a file, those of text first."""
+    """Return the attributes that differ between all zones of a file, those of text first; none if it has no zones."""
     try:
         frame = read_features(file, None)
     except InputError:
         return []
-    if not frame.geom_type.isin(["Polygon", "MultiPolygon"]).all():
+    if len(frame) < _FEWEST_ZONES or not frame.geom_type.isin(["Polygon", "MultiPolygon"]).all():
         return []
     columns = [name for name in frame.columns.drop(frame.geometry.name) if frame[name].is_unique]
     return sorted(columns, key=lambda name: (frame[name].dtype.kind in "fM", "id" not in name.lower()))
@@ -188,7 +188,7 @@ def _tables(
     template = scenarios.template()
     from_s, to_s = map(math.floor, busy_s or (duration_s / 6, duration_s * 2 / 3))
     every_s = max(math.floor((to_s - from_s) / 3), 1)
-    gap_s = min(30.0, every_s / 2)
+    gap_s = min(30.0, every_s / 2, duration_s / 20)
     times = {"start_s": from_s, "every_s": every_s, "round_gap_s": gap_s, "deadline_s": gap_s}
     return {
         "scenario": {"name": "inspected", "duration_s": duration_s, **heading},
@@ -266,16 +266,23 @@ def _read(role: str, paths: Sequence[Path], files: Mapping[str, list[Path]], roa
             if (match := _NAMED.search(reading.faults[0])) and match[1] not in alternative:
                 queue += [{**alternative, match[1]: name} for name in match[2].replace("'", "").split(", ")]
         fitting += [] if any(reading.rank[:2]) else [alternative]
+        if (
+            role == "matsim"
+            and any(_STRAIGHT in note.text for note in reading.notes)
+            and _MERCATOR not in alternative.values()
+        ):
+            queue.append({"crs": _MERCATOR})
         first = reading if alternative is queue[0] else first
         best = reading if not best.keys or reading.rank < best.rank else best
     nodes = best.keys.get("nodes")
     others = [one for one in fitting if one != best.chosen and one.get("nodes") == nodes]
     also = [{key: value for key, value in one.items() if key != "nodes"} for one in others]
-    worse = [*first.faults, *(note.text for note in warnings_among(first.notes))] if first is not best else []
+    doubts = [note.text for note in warnings_among(first.notes) if note not in best.notes]
+    worse = [*first.faults, *doubts] if first is not best else []
     pairs = ((best.chosen, first.chosen), (first.chosen, best.chosen))
     tried = [inline({key: one[key] for key in one if one[key] != other.get(key)}) for one, other in pairs]
     words = f"read with {tried[0]}, since with {tried[1] or 'no such key'}: "
-    instead_of = f"{words}{worse[0]}" if worse and not best.faults else ""
+    instead_of = f"{words}{worse[-1]}" if worse and not best.faults else ""
     return best._replace(also=also, instead_of=instead_of)
 
 
@@ -356,10 +363,12 @@ def inspect(paths: Iterable[Path], *, folder: Path, name: str = "") -> Inspectio
         sections["traffic"] = {"vehicles": int(float(f"{number:.1g}")), "demand": "gravity"}
         missing.append("demand: no file has trips or vehicles, so trips are drawn on the roads; or state trips = FILE")
     ground = Ground(roads and roads.value, traffic.value if traffic and "engine" in traffic.keys else None)
-    rows += [*((section, texts[0]) for section, texts in comments.items()), *_extent(ground)]
+    rows += [*((section, texts[0]) for section, texts in comments.items()), *_extent(ground, used)]
     sections["cells"] = _cells(sections, ground, files, heading)
     plain = re.sub(r"[^A-Za-z0-9._-]", "-", name or paths[0].resolve().name.partition(".")[0])
     tables = _tables(sections, name=plain.lstrip("-.") or "my-city", **heading)
+    if isinstance(faults := Scenario.check(tables, Path()), list):
+        raise ScenarioError("inspect", faults)
     tables |= {key: relative_to(tables[key], folder.resolve()) for key in ("roads", "cells", "traffic")}
     toml = _toml(tables, comments, f"Written by crowdveil inspect {' '.join(path.name for path in paths)}")
     return Inspection(rows, list(dict.fromkeys(notes)), missing, toml)
@@ -451,13 +460,13 @@ def _size_of(roads: RoadNetwork) -> str:
     return "; ".join([f"{size}, {length}", speeds, *([counted(len(zones), "zone")] if zones else [])])
 
 
-def _extent(ground: Ground) -> list[tuple[str, str]]:
+def _extent(ground: Ground, used: Sequence[Reading]) -> list[tuple[str, str]]:
     """Return rows on coordinate system and extent."""
     x_min, y_min, x_max, y_max = ground.bounds
     size = f"{(x_max - x_min) / 1000:,.2f} km by {(y_max - y_min) / 1000:,.2f} km"
     west, south, east, north = transform(ground.crs, WGS84, np.array([(x_min, y_min), (x_max, y_max)])).ravel().tolist()
     where = f"longitude {west:.5f} to {east:.5f}, latitude {south:.5f} to {north:.5f}"
-    unknown = ground.crs_text.startswith(PLANE) or (ground.crs.name == f"{LOCAL} 0, 0")
+    unknown = ground.crs.name == f"{LOCAL} 0, 0" or any(PLANE in reading.keys.get("crs", "") for reading in used)
     known = ground.crs_text if len(ground.crs_text) < _LONG else ground.crs.name
     system = "a plane in metres whose place on the globe is not known: state crs" if unknown else known
     return [("extent", size if unknown else f"{size}; {where}"), ("coordinates", system)]
@@ -505,7 +514,7 @@ def _recorded(recording: Recording, *, static: bool) -> tuple[dict[str, Any], di
         first_s = float(np.bincount((times_s[times_s >= 0] // _DAY_S).astype(np.int64)).argmax()) * _DAY_S
     duration_s = min(max(math.ceil((last_s - first_s) / 60) * 60, 60), _DAY_S) if last_s else _HOUR_S
     within_s = times_s[(times_s >= first_s) & (times_s <= first_s + duration_s)] - first_s
-    busy_s = np.quantile(within_s, (0.2, 0.7)).tolist()
+    busy_s = np.clip(np.quantile(within_s, (0.2, 0.7)), 0, 0.8 * duration_s).tolist() if last_s else ()
     heading, keys, span = {"duration_s": duration_s, "busy_s": busy_s}, dict[str, Any](), f"{last_s:,.0f} s"
     if recording.epoch_s is not None:
         begin, end, start = (
@@ -528,7 +537,7 @@ def _cells(
 ) -> dict[str, Any]:
     """Return the section of cells: zones of a file, links where nodes have no places, places, or squares."""
     for file in files.get("zones", ()):
-        for name in _names(file)[:3] if len(read_features(file, None)) >= _FEWEST_ZONES else ():
+        for name in _names(file)[:3]:
             zones = {"kind": "zones", "file": str(file), "name": name}
             try:
                 build_city(_checked({**sections, "cells": zones}, **heading))
