@@ -1,0 +1,320 @@
+"""How many vehicles must take part: error of counts, flows and speeds against participation, with what they send."""
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import scenarios
+from scenarios import Overrides, Scenario
+from simulator.cells import RoadSegments
+from simulator.charts import Axis, Chart, Series
+from simulator.charts.matplotlib import draw
+from simulator.charts.spec import open_axis
+from simulator.charts.styles import styles_of
+from simulator.experiment.components import RunComponents
+from simulator.files.errors import InputError
+from simulator.files.extras import import_extra
+from simulator.plots.files import FORMATS
+from simulator.plots.looks import COLUMN_IN, paper_style, pyplot
+from simulator.reporting.document import Document, PageGroup, render, write_document
+from simulator.results.formatting import listed, percent
+from simulator.studies.design import Design
+from simulator.studies.report import FILE_NAME, OF_MEANS
+from simulator.studies.store import StudyDirectory
+from simulator.studies.summary import HALF, SHOWN, means
+from simulator.studies.tables import TABLES, sections_of, view_table, write_tables
+
+WAKE_J = 12.6
+"""Energy of an LTE modem that wakes up to send a message: 0.26 s of promotion at 1.21 W and 11.6 s of tail at 1.06 W
+(Huang et al., "A close examination of performance and power characteristics of 4G LTE networks", MobiSys 2012)."""
+BYTE_J = 3.5e-6
+"""Energy of each byte sent: 438 mW per Mbit/s (the same)."""
+LEVEL = "population.participation"
+ALL, BUSIEST = "all cells", "busiest tenth of cells"
+BUSIEST_SHARE = 0.1
+MOST_GROUPS = 6
+"""Groups of cells that are drawn beside all cells and the busiest; the table has all."""
+_OTHER_SECTIONS = ("attacks", "claims", "fcd")
+
+
+def participation_design(
+    scenario: Scenario | str | Path,
+    levels: Sequence[Any],
+    *,
+    replicates: int,
+    overrides: Overrides = (),
+    **options: Any,
+) -> Design:
+    """Return the design of a study of participation: a campaign of counts and one of mean speeds at the same times.
+
+    Parameters
+    ----------
+    scenario
+        Its first campaign of counts is run. That of speeds has the release, bounds and `min_vehicles` of the scenario's
+        first campaign of mean speeds; without one, exact means of two vehicles or more are published.
+    levels
+        Values of `population.participation`. 1 is added: true speeds are those of the run of the same seed in which
+        all vehicles take part.
+    replicates, overrides, options
+        As in `design_of`.
+
+    Raises
+    ------
+    ScenarioError
+        If the scenario has a fault with any of the levels.
+    InputError
+        If it has no campaign of counts.
+    """
+    loaded = scenarios.load(scenario, overrides=overrides, **options)
+    tables = {name: value for name, value in loaded.tables().items() if name not in _OTHER_SECTIONS}
+    of = {each["name"]: each.get("statistic", "count") for each in tables["campaigns"]}
+    counting = next((each for each in tables["campaigns"] if of[each["name"]] == "count"), None)
+    if counting is None:
+        raise InputError([f'{loaded.name}: campaigns: none has statistic = "count"'])
+    own = next((each for each in tables["campaigns"] if of[each["name"]] == "mean_speed"), None)
+    when = {name: value for name, value in counting.items() if name not in ("release", "budget", "aggregation")}
+    speeds = {"release": {"kind": "none"}, **when, "aggregation": {"kind": "trusted"}, **(own or {}), **when}
+    speeds |= {"name": "speeds" if counting["name"] != "speeds" else "mean-speeds", "statistic": "mean_speed"}
+    if not any(each["kind"] == "no_privacy" for each in tables["mechanisms"]):
+        tables["mechanisms"] = [*tables["mechanisms"], {"name": "trusted", "kind": "no_privacy"}]
+    tables["traffic"] = {name: value for name, value in tables["traffic"].items() if name != "beside"}
+    tables |= {"campaigns": [counting, speeds], "scenario": {**tables["scenario"], "seed": loaded.seed}}
+    made = Scenario.from_tables(
+        tables, loaded.folder, (), source=loaded.name, seed=None, permissions=loaded.permissions
+    )
+    return Design.of_values(made, [{LEVEL: level} for level in dict.fromkeys([*levels, 1.0])], replicates=replicates)
+
+
+def cell_groups(scenario: Scenario, by: str | None) -> "pd.Series[str]":
+    """Return the group of each cell about which a scenario's first campaign asks, by number of the cell in tables.
+
+    Parameters
+    ----------
+    scenario
+        The scenario.
+    by
+        ``class``, the class of the road where cells are roads; or the name of a partition, with the cell of which the
+        middle of each cell is in; ``zone`` is the last one. None for no groups.
+
+    Raises
+    ------
+    InputError
+        If the city has no such partition, or its cells are not roads with classes.
+    """
+    if by is None:
+        return pd.Series(dtype="str")
+    components = RunComponents.build(scenario)
+    city, name = components.city, components.campaigns[0].partition
+    cells, partitions = city.partitions[name], city.partitions
+    index = city.cells_before[name] + 1 + np.arange(cells.count)
+    if by == "class":
+        edges = city.roads.graph.edges(data=True) if city.has_roads else ()
+        classes = {data["link"]: data["class"] for _, _, data in edges if data.get("class")}
+        if not (isinstance(cells, RoadSegments) and classes):
+            raise InputError(['by (--by): class needs cells.kind = "roads", and roads that have classes'])
+        of_cell = {cell: classes.get(link, "none") for link, cell in enumerate(cells.cell_of_links.tolist())}
+        return pd.Series([of_cell[cell] for cell in range(1, cells.count + 1)], index)
+    zones = partitions.get([*partitions][-1] if by == "zone" else by)
+    if zones is None:
+        raise InputError([f"by (--by): must be class, zone or a partition: {', '.join(partitions)}; got {by!r}"])
+    middles = cells.polygons().to_crs(zones.crs).geometry.representative_point()
+    return (
+        pd.Series(["outside", *zones.names], dtype="str").take(zones.cell_of(middles.get_coordinates())).set_axis(index)
+    )
+
+
+def participation_tables(
+    directory: StudyDirectory, scenario: Scenario, groups: "pd.Series[str]"
+) -> dict[str, pd.DataFrame]:
+    """Return the tables of a finished study.
+
+    Parameters
+    ----------
+    directory
+        The study, which keeps ``participation``.
+    scenario
+        Of any of its points.
+    groups
+        As of `cell_groups`.
+
+    Returns
+    -------
+    dict of DataFrame
+        ``participation``, a row per `statistic` (counts, flows, speeds), `group` of cells, `participation` and
+        `mechanism`: `relative_error`, the root mean square error over the mean of the true values of all vehicles,
+        with `relative_error_half`; `theory`, the same of counts of all cells in theory; `published`, the share of the
+        cells and queries published at full participation that are published; `n` runs. ``costs``, a row per campaign
+        and mechanism: `rounds`, and `bytes` and `joules` that a vehicle spends in a query; `connected_joules`, without
+        waking up.
+    """
+    counting, measuring = (campaign.name for campaign in scenario.campaigns)
+    scores, estimates, rounds = (directory.read_table(name) for name in ("scores", "estimates", "rounds"))
+    estimates = estimates.rename(columns={LEVEL: "participation"})
+    counts, speeds = (estimates[estimates["campaign"] == name] for name in (counting, measuring))
+    counts = counts.assign(true=counts["vehicles"], value=counts["scaled_estimate"])
+    at, of_run = ["replicate", "query", "cell"], ["participation", "replicate", "mechanism"]
+    true = speeds[speeds["participation"] == 1.0].drop_duplicates(at).set_index(at)["truth"].rename("true")
+    speeds = speeds.assign(value=speeds["estimate"]).join(true, on=at, how="inner")
+    trusted = speeds[speeds["mechanism"] == speeds["mechanism"].iloc[0]] if len(speeds) else speeds
+    flows = counts.merge(trusted[["key", "query", "cell", "value", "true"]], on=["key", "query", "cell"])
+    flows = flows.assign(value=flows["value_x"] * flows["value_y"], true=flows["true_x"] * flows["true_y"])
+
+    mean = counts[counts["participation"] == 1.0].groupby(["replicate", "cell"])["true"].mean()
+    rank = mean.groupby("replicate").rank(method="first", ascending=False)
+    busy = rank[rank <= max(1.0, BUSIEST_SHARE * counts["cell"].nunique())].rename("rank")
+    tables = []
+    for statistic, rows in {"counts": counts, "flows": flows, "speeds": speeds}.items():
+        sets = [rows.assign(group=ALL), rows.join(busy, on=["replicate", "cell"], how="inner").assign(group=BUSIEST)]
+        sets.append(rows.assign(group=rows["cell"].map(groups)).dropna(subset="group"))
+        every = pd.concat(sets).assign(square=lambda rows: (rows["value"] - rows["true"]) ** 2)
+        found = every.groupby(["group", *of_run], sort=False).agg(
+            square=("square", "mean"), true=("true", "mean"), published=("true", "size")
+        )
+        # Where nothing is published in a run, its share is 0.
+        size = found["published"].unstack("participation", fill_value=0)
+        share = size.div(size[1.0], axis=0).stack().reorder_levels(found.index.names)
+        found = found.reindex(share.index).assign(published=share)
+        found["relative_error"] = np.sqrt(found["square"]) / found["true"].where(found["true"] > 0)
+        tables.append(found.reset_index().assign(statistic=statistic))
+    found = pd.concat(tables, ignore_index=True)
+    theory = scores[scores["campaign"] == counting].set_index(of_run)["scaled_theory_rmse"].rename("theory")
+    found = found.join(theory, on=of_run)
+    found["theory"] = (found["theory"] / found["true"]).where(
+        (found["statistic"] == "counts") & (found["group"] == ALL)
+    )
+    keys = ["statistic", "group", "participation", "mechanism"]
+    found = means(found, keys, ["relative_error", "theory", "published"])
+    found = found.drop(columns=[f"theory{HALF}", f"published{HALF}"]).sort_values("participation", kind="stable")
+
+    sent = rounds.groupby(["campaign", "mechanism", "key", "query"], sort=False).agg(
+        rounds=("round", "max"), bytes=("bytes_up", "sum"), asked=("asked", "max")
+    )
+    costs = sent.groupby(["campaign", "mechanism"], sort=False).agg({"rounds": "max", "bytes": "sum", "asked": "sum"})
+    costs["bytes"] /= costs.pop("asked").clip(lower=1)
+    costs["connected_joules"] = BYTE_J * costs["bytes"]
+    costs["joules"] = WAKE_J * costs["rounds"] + costs["connected_joules"]
+    return {"participation": found.reset_index(drop=True), "costs": costs.reset_index()}
+
+
+def needed_share(levels: Sequence[float], errors: Sequence[float], within: float) -> float | None:
+    """Return the participation from which on errors are within a bound, interpolated between levels in logarithms.
+
+    Levels ascend. At the lowest level if that suffices; None if the highest does not.
+    """
+    above = np.flatnonzero(~(np.asarray(errors) <= within))
+    if not len(above):
+        return levels[0]
+    if above[-1] == len(levels) - 1:
+        return None
+    place = slice(above[-1], above[-1] + 2)
+    low, high = (math.log(max(error / within, 0.01)) for error in errors[place])
+    return math.exp(np.interp(0.0, [high, low], np.log(levels[place])[::-1]))
+
+
+def needed_sentences(found: pd.DataFrame, within: float) -> Iterator[str]:
+    """Yield, for each statistic, which share of the vehicles must take part for an error within a bound."""
+    for statistic, rows in found[found["group"] == BUSIEST].groupby("statistic", sort=False):
+        enough, lacking = list[str](), list[str]()
+        for mechanism, mine in rows.dropna(subset="relative_error").groupby("mechanism", sort=False):
+            levels, errors = mine["participation"].tolist(), mine["relative_error"].tolist()
+            if (share := needed_share(levels, errors, within)) is None:
+                lacking.append(f"{percent(errors[-1])} with {mechanism}")
+            else:
+                enough.append(f"{'at most ' if share == levels[0] else ''}{percent(share)} with {mechanism}")
+        wanted = f"To know {statistic} within {percent(within)} on the {BUSIEST}"
+        if enough:
+            yield f"{wanted}, this share of the vehicles must take part: {listed(enough)}."
+        if lacking:
+            yield f"{wanted}, all vehicles are not enough where the error is {listed(lacking)}."
+
+
+def participation_charts(found: pd.DataFrame) -> dict[str, list[Chart]]:
+    """Return the charts of each group of cells: counts, flows and speeds, a line per mechanism."""
+    styles = styles_of(found["mechanism"])
+    ticks = {level: percent(level) for level in sorted(found["participation"].unique())}
+    groups = [*dict.fromkeys(found["group"])]
+    charts: dict[str, list[Chart]] = {group: [] for group in groups[: 2 + MOST_GROUPS]}
+    for group, drawn in charts.items():
+        for statistic, rows in found[found["group"] == group].groupby("statistic", sort=False):
+            known = rows.dropna(subset="relative_error")
+            values = [*known["relative_error"], *known["theory"].dropna()]
+            y, places = open_axis(f"{statistic}: RMSE / true mean", values)
+            place, series = dict(zip(values, places, strict=True)), []
+            for name, mine in known.groupby("mechanism", sort=False):
+                error, theory = mine["relative_error"].map(place), mine["theory"].map(place)
+                half, look = mine[f"relative_error{HALF}"], styles[str(name)]
+                ends = {"low": error - half, "high": error + half}
+                series.append(Series(str(name), mine["participation"], error, "linked", look, **ends))
+                if theory.notna().any():
+                    plain = {"style": look._replace(dash="solid"), "thin": True, "legend": "theory"}
+                    series.append(Series(f"{name}, theory", mine["participation"], theory, "line", **plain))
+            x = Axis(f"take part ({group})", log=True, ticks=ticks)
+            title = f"Error of {statistic}, {group}"
+            drawn.append(Chart(series, x, y, title, f"{title}, against the share of the vehicles that take part."))
+    return charts
+
+
+def write_participation(
+    directory: StudyDirectory, scenario: Scenario, groups: "pd.Series[str]", *, within: float
+) -> list[str]:
+    """Write the page, the tables and, where matplotlib is installed, the figure of a finished study.
+
+    Parameters
+    ----------
+    directory, scenario, groups
+        As for `participation_tables`.
+    within
+        The relative error that the sentences are about.
+
+    Returns
+    -------
+    list of str
+        For each statistic which share of the vehicles must take part, in words.
+    """
+    tables = participation_tables(directory, scenario, groups)
+    found = tables["participation"]
+    sentences, charts = list(needed_sentences(found, within)), participation_charts(found)
+    write_tables(directory.path / TABLES, tables)
+    formats = dict.fromkeys(("participation", "relative_error", "theory", "published"), "percent")
+    titles = {"relative_error": "RMSE / true mean"}
+    views = {
+        name: view_table(name, SHOWN["captions_of_participation"][name], table, formats=formats, titles=titles)
+        for name, table in tables.items()
+    }
+    drawn = [PageGroup(group, each) for group, each in charts.items()]
+    parts = {
+        "curves": drawn[:2],
+        "groups": drawn[2:],
+        "costs": [PageGroup(table=views["costs"])],
+        "tables": [PageGroup(table=views["participation"])],
+    }
+    facts = {"points": OF_MEANS, "wake_joules": f"{WAKE_J:g}", "byte_microjoules": f"{BYTE_J * 1e6:g}"}
+    document = Document(
+        title=f"{scenario.name} · crowdveil participation",
+        kicker="how many vehicles must take part",
+        heading=scenario.name,
+        header="participation_header",
+        sections=sections_of("participation", parts, **facts),
+        made_of="from the runs of the study",
+        values={"sentences": sentences, "varied": f"Runs of each level: {found['n'].max()}."},
+    )
+    write_document(render(document), directory.path / FILE_NAME)
+    _write_figure(list(charts.values()), directory.path)
+    return sentences
+
+
+def _write_figure(charts: Sequence[Sequence[Chart]], folder: Path) -> None:
+    """Write ``participation.svg``, ``.pdf`` and ``.png``: a row of panels per group of cells."""
+    with pyplot().rc_context(paper_style(COLUMN_IN["double"])):
+        made = import_extra("matplotlib.figure", needed="plots need matplotlib", extra="plot").Figure
+        figure = made(figsize=(COLUMN_IN["double"], 3.0 * len(charts)), layout="constrained")
+        axes = figure.subplots(len(charts), 3, squeeze=False)
+        for row, panels in zip(axes, charts, strict=True):
+            for ax, chart in zip(row, panels, strict=False):
+                draw(chart, ax)
+        for suffix, metadata in FORMATS.items():
+            figure.savefig(folder / f"participation.{suffix}", metadata=metadata)
