@@ -1,5 +1,6 @@
 """How many vehicles must take part: error of counts, flows and speeds against participation, with what they send."""
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -9,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 import scenarios
-from scenarios import Overrides, Scenario
+from scenarios import Scenario
 from simulator.cells import RoadSegments
 from simulator.charts import Axis, Chart, Series
 from simulator.charts.matplotlib import draw
@@ -17,12 +18,12 @@ from simulator.charts.spec import open_axis
 from simulator.charts.styles import styles_of
 from simulator.experiment.components import RunComponents
 from simulator.files.errors import InputError
-from simulator.files.extras import import_extra
 from simulator.plots.files import FORMATS
 from simulator.plots.looks import COLUMN_IN, paper_style, pyplot
 from simulator.reporting.document import Document, PageGroup, render, write_document
 from simulator.results.formatting import listed, percent
 from simulator.studies.design import Design
+from simulator.studies.evaluate import base_tables
 from simulator.studies.report import FILE_NAME, OF_MEANS
 from simulator.studies.store import StudyDirectory
 from simulator.studies.summary import HALF, SHOWN, means
@@ -36,18 +37,18 @@ BYTE_J = 3.5e-6
 LEVEL = "population.participation"
 ALL, BUSIEST = "all cells", "busiest tenth of cells"
 BUSIEST_SHARE = 0.1
+KEYS = ("statistic", "group", "participation", "mechanism")
 MOST_GROUPS = 6
 """Groups of cells that are drawn beside all cells and the busiest; the table has all."""
-_OTHER_SECTIONS = ("attacks", "claims", "fcd")
+_KEPT = ("mechanisms", "refinements", "release", "aggregation")
+_SPEEDS = {"name": "mean-speeds", "statistic": "mean_speed"}
+_EXACT = {"kind": "none"}
+_FASTEST_MPS = 70.0
+"""Bound of speeds where no roads bound them."""
 
 
 def participation_design(
-    scenario: Scenario | str | Path,
-    levels: Sequence[Any],
-    *,
-    replicates: int,
-    overrides: Overrides = (),
-    **options: Any,
+    scenario: Scenario | str | Path, levels: Sequence[Any], *, replicates: int, **options: Any
 ) -> Design:
     """Return the design of a study of participation: a campaign of counts and one of mean speeds at the same times.
 
@@ -59,33 +60,27 @@ def participation_design(
     levels
         Values of `population.participation`. 1 is added: true speeds are those of the run of the same seed in which
         all vehicles take part.
-    replicates, overrides, options
+    replicates, options
         As in `design_of`.
 
     Raises
     ------
     ScenarioError
-        If the scenario has a fault with any of the levels.
-    InputError
-        If it has no campaign of counts.
+        If the scenario has no campaign of counts, or a fault with any of the levels.
     """
-    loaded = scenarios.load(scenario, overrides=overrides, **options)
-    tables = {name: value for name, value in loaded.tables().items() if name not in _OTHER_SECTIONS}
-    of = {each["name"]: each.get("statistic", "count") for each in tables["campaigns"]}
-    counting = next((each for each in tables["campaigns"] if of[each["name"]] == "count"), None)
-    if counting is None:
-        raise InputError([f'{loaded.name}: campaigns: none has statistic = "count"'])
-    own = next((each for each in tables["campaigns"] if of[each["name"]] == "mean_speed"), None)
-    when = {name: value for name, value in counting.items() if name not in ("release", "budget", "aggregation")}
-    speeds = {"release": {"kind": "none"}, **when, "aggregation": {"kind": "trusted"}, **(own or {}), **when}
-    speeds |= {"name": "speeds" if counting["name"] != "speeds" else "mean-speeds", "statistic": "mean_speed"}
+    loaded = scenarios.load(scenario, **options)
+    given, tables = loaded.tables(), base_tables(loaded)
+    tables |= {name: given[name] for name in _KEPT if name in given}
+    (times,) = tables["campaigns"]
+    counting = next(each for each in given["campaigns"] if each["name"] == times["name"])
+    own = next((each for each in given["campaigns"] if each.get("statistic") == "mean_speed"), {"release": _EXACT})
+    bound = {"upper_mps": _FASTEST_MPS} if tables["roads"]["source"] == "none" else {}
+    measuring = {**bound, **own, **times, "aggregation": {"kind": "trusted"}, **_SPEEDS}
+    tables["campaigns"] = [counting, measuring]
     if not any(each["kind"] == "no_privacy" for each in tables["mechanisms"]):
         tables["mechanisms"] = [*tables["mechanisms"], {"name": "trusted", "kind": "no_privacy"}]
-    tables["traffic"] = {name: value for name, value in tables["traffic"].items() if name != "beside"}
-    tables |= {"campaigns": [counting, speeds], "scenario": {**tables["scenario"], "seed": loaded.seed}}
-    made = Scenario.from_tables(
-        tables, loaded.folder, (), source=loaded.name, seed=None, permissions=loaded.permissions
-    )
+    options = {"source": loaded.name, "seed": None, "permissions": loaded.permissions}
+    made = Scenario.from_tables(tables, loaded.folder, (), **options)
     return Design.of_values(made, [{LEVEL: level} for level in dict.fromkeys([*levels, 1.0])], replicates=replicates)
 
 
@@ -109,22 +104,21 @@ def cell_groups(scenario: Scenario, by: str | None) -> "pd.Series[str]":
         return pd.Series(dtype="str")
     components = RunComponents.build(scenario)
     city, name = components.city, components.campaigns[0].partition
-    cells, partitions = city.partitions[name], city.partitions
-    index = city.cells_before[name] + 1 + np.arange(cells.count)
+    cells, names = city.partitions[name], [*city.partitions]
     if by == "class":
-        edges = city.roads.graph.edges(data=True) if city.has_roads else ()
-        classes = {data["link"]: data["class"] for _, _, data in edges if data.get("class")}
-        if not (isinstance(cells, RoadSegments) and classes):
+        edges = city.roads.graph.edges(data=True) if isinstance(cells, RoadSegments) else ()
+        of_link = {data["link"]: data["class"] for _, _, data in edges if data.get("class")}
+        if not of_link:
             raise InputError(['by (--by): class needs cells.kind = "roads", and roads that have classes'])
-        of_cell = {cell: classes.get(link, "none") for link, cell in enumerate(cells.cell_of_links.tolist())}
-        return pd.Series([of_cell[cell] for cell in range(1, cells.count + 1)], index)
-    zones = partitions.get([*partitions][-1] if by == "zone" else by)
-    if zones is None:
-        raise InputError([f"by (--by): must be class, zone or a partition: {', '.join(partitions)}; got {by!r}"])
-    middles = cells.polygons().to_crs(zones.crs).geometry.representative_point()
-    return (
-        pd.Series(["outside", *zones.names], dtype="str").take(zones.cell_of(middles.get_coordinates())).set_axis(index)
-    )
+        of_cell = {cell: of_link.get(link) for link, cell in enumerate(cells.cell_of_links.tolist())}
+        found = [of_cell[cell] for cell in range(1, cells.count + 1)]
+    elif by not in ("zone", *names):
+        raise InputError([f"by (--by): must be class, zone or a partition: {', '.join(names)}; got {by!r}"])
+    else:
+        zones = city.partitions[names[-1] if by == "zone" else by]
+        middles = cells.polygons().to_crs(zones.crs).representative_point().get_coordinates()
+        found = [["outside", *zones.names][zone] for zone in zones.cell_of(middles)]
+    return pd.Series(found, city.cells_before[name] + 1 + np.arange(cells.count), dtype="str")
 
 
 def participation_tables(
@@ -145,8 +139,8 @@ def participation_tables(
     -------
     dict of DataFrame
         ``participation``, a row per `statistic` (counts, flows, speeds), `group` of cells, `participation` and
-        `mechanism`: `relative_error`, the root mean square error over the mean of the true values of all vehicles,
-        with `relative_error_half`; `theory`, the same of counts of all cells in theory; `published`, the share of the
+        `mechanism`: `rmse_over_mean`, the root mean square error over the mean of the true values of all vehicles,
+        with `rmse_over_mean_half`; `theory`, the same of counts of all cells in theory; `published`, the share of the
         cells and queries published at full participation that are published; `n` runs. ``costs``, a row per campaign
         and mechanism: `rounds`, and `bytes` and `joules` that a vehicle spends in a query; `connected_joules`, without
         waking up.
@@ -168,32 +162,30 @@ def participation_tables(
     busy = rank[rank <= max(1.0, BUSIEST_SHARE * counts["cell"].nunique())].rename("rank")
     tables = []
     for statistic, rows in {"counts": counts, "flows": flows, "speeds": speeds}.items():
-        sets = [rows.assign(group=ALL), rows.join(busy, on=["replicate", "cell"], how="inner").assign(group=BUSIEST)]
-        sets.append(rows.assign(group=rows["cell"].map(groups)).dropna(subset="group"))
-        every = pd.concat(sets).assign(square=lambda rows: (rows["value"] - rows["true"]) ** 2)
-        found = every.groupby(["group", *of_run], sort=False).agg(
-            square=("square", "mean"), true=("true", "mean"), published=("true", "size")
-        )
+        busiest = rows.join(busy, on=["replicate", "cell"], how="inner").assign(group=BUSIEST)
+        grouped = rows.assign(group=rows["cell"].map(groups)).dropna(subset="group")
+        every = pd.concat([rows.assign(group=ALL), busiest, grouped])
+        every["square"], every["published"] = (every["value"] - every["true"]) ** 2, 1
+        runs = every.groupby(["group", *of_run], sort=False)
+        found = runs.agg({"square": "mean", "true": "mean", "published": "sum"})
         # Where nothing is published in a run, its share is 0.
         size = found["published"].unstack("participation", fill_value=0)
         share = size.div(size[1.0], axis=0).stack().reorder_levels(found.index.names)
         found = found.reindex(share.index).assign(published=share)
-        found["relative_error"] = np.sqrt(found["square"]) / found["true"].where(found["true"] > 0)
+        found["rmse_over_mean"] = np.sqrt(found["square"]) / found["true"].where(found["true"] > 0)
         tables.append(found.reset_index().assign(statistic=statistic))
     found = pd.concat(tables, ignore_index=True)
     theory = scores[scores["campaign"] == counting].set_index(of_run)["scaled_theory_rmse"].rename("theory")
     found = found.join(theory, on=of_run)
-    found["theory"] = (found["theory"] / found["true"]).where(
-        (found["statistic"] == "counts") & (found["group"] == ALL)
-    )
-    keys = ["statistic", "group", "participation", "mechanism"]
-    found = means(found, keys, ["relative_error", "theory", "published"])
+    drawn = (found["statistic"] == "counts") & (found["group"] == ALL)
+    found["theory"] = (found["theory"] / found["true"]).where(drawn)
+    found = means(found, KEYS, ["rmse_over_mean", "theory", "published"])
     found = found.drop(columns=[f"theory{HALF}", f"published{HALF}"]).sort_values("participation", kind="stable")
 
-    sent = rounds.groupby(["campaign", "mechanism", "key", "query"], sort=False).agg(
-        rounds=("round", "max"), bytes=("bytes_up", "sum"), asked=("asked", "max")
-    )
-    costs = sent.groupby(["campaign", "mechanism"], sort=False).agg({"rounds": "max", "bytes": "sum", "asked": "sum"})
+    place = ["campaign", "mechanism"]
+    sent = rounds.groupby([*place, "key", "query"], sort=False).agg({"round": "max", "bytes_up": "sum", "asked": "max"})
+    costs = sent.groupby(place, sort=False).agg({"round": "max", "bytes_up": "sum", "asked": "sum"})
+    costs = costs.set_axis(["rounds", "bytes", "asked"], axis=1)
     costs["bytes"] /= costs.pop("asked").clip(lower=1)
     costs["connected_joules"] = BYTE_J * costs["bytes"]
     costs["joules"] = WAKE_J * costs["rounds"] + costs["connected_joules"]
@@ -219,8 +211,8 @@ def needed_sentences(found: pd.DataFrame, within: float) -> Iterator[str]:
     """Yield, for each statistic, which share of the vehicles must take part for an error within a bound."""
     for statistic, rows in found[found["group"] == BUSIEST].groupby("statistic", sort=False):
         enough, lacking = list[str](), list[str]()
-        for mechanism, mine in rows.dropna(subset="relative_error").groupby("mechanism", sort=False):
-            levels, errors = mine["participation"].tolist(), mine["relative_error"].tolist()
+        for mechanism, mine in rows.dropna(subset="rmse_over_mean").groupby("mechanism", sort=False):
+            levels, errors = mine["participation"].tolist(), mine["rmse_over_mean"].tolist()
             if (share := needed_share(levels, errors, within)) is None:
                 lacking.append(f"{percent(errors[-1])} with {mechanism}")
             else:
@@ -240,13 +232,13 @@ def participation_charts(found: pd.DataFrame) -> dict[str, list[Chart]]:
     charts: dict[str, list[Chart]] = {group: [] for group in groups[: 2 + MOST_GROUPS]}
     for group, drawn in charts.items():
         for statistic, rows in found[found["group"] == group].groupby("statistic", sort=False):
-            known = rows.dropna(subset="relative_error")
-            values = [*known["relative_error"], *known["theory"].dropna()]
+            known = rows.dropna(subset="rmse_over_mean")
+            values = [*known["rmse_over_mean"], *known["theory"].dropna()]
             y, places = open_axis(f"{statistic}: RMSE / true mean", values)
             place, series = dict(zip(values, places, strict=True)), []
             for name, mine in known.groupby("mechanism", sort=False):
-                error, theory = mine["relative_error"].map(place), mine["theory"].map(place)
-                half, look = mine[f"relative_error{HALF}"], styles[str(name)]
+                error, theory = mine["rmse_over_mean"].map(place), mine["theory"].map(place)
+                half, look = mine[f"rmse_over_mean{HALF}"], styles[str(name)]
                 ends = {"low": error - half, "high": error + half}
                 series.append(Series(str(name), mine["participation"], error, "linked", look, **ends))
                 if theory.notna().any():
@@ -261,7 +253,7 @@ def participation_charts(found: pd.DataFrame) -> dict[str, list[Chart]]:
 def write_participation(
     directory: StudyDirectory, scenario: Scenario, groups: "pd.Series[str]", *, within: float
 ) -> list[str]:
-    """Write the page, the tables and, where matplotlib is installed, the figure of a finished study.
+    """Write the page, its tables, and the figure as ``participation.svg``, ``.pdf`` and ``.png``, of a finished study.
 
     Parameters
     ----------
@@ -274,24 +266,23 @@ def write_participation(
     -------
     list of str
         For each statistic which share of the vehicles must take part, in words.
+
+    Raises
+    ------
+    InputError
+        If matplotlib is not installed; all but the figure is written.
     """
     tables = participation_tables(directory, scenario, groups)
     found = tables["participation"]
     sentences, charts = list(needed_sentences(found, within)), participation_charts(found)
     write_tables(directory.path / TABLES, tables)
-    formats = dict.fromkeys(("participation", "relative_error", "theory", "published"), "percent")
-    titles = {"relative_error": "RMSE / true mean"}
+    formats = {"rmse_over_mean": "percent"}  # no share, of which `means` would give other intervals
     views = {
-        name: view_table(name, SHOWN["captions_of_participation"][name], table, formats=formats, titles=titles)
+        name: [PageGroup(table=view_table(name, SHOWN["captions"][name], table, formats=formats))]
         for name, table in tables.items()
     }
     drawn = [PageGroup(group, each) for group, each in charts.items()]
-    parts = {
-        "curves": drawn[:2],
-        "groups": drawn[2:],
-        "costs": [PageGroup(table=views["costs"])],
-        "tables": [PageGroup(table=views["participation"])],
-    }
+    parts = {"curves": drawn[:2], "groups": drawn[2:], "costs": views["costs"], "tables": views["participation"]}
     facts = {"points": OF_MEANS, "wake_joules": f"{WAKE_J:g}", "byte_microjoules": f"{BYTE_J * 1e6:g}"}
     document = Document(
         title=f"{scenario.name} · crowdveil participation",
@@ -303,18 +294,11 @@ def write_participation(
         values={"sentences": sentences, "varied": f"Runs of each level: {found['n'].max()}."},
     )
     write_document(render(document), directory.path / FILE_NAME)
-    _write_figure(list(charts.values()), directory.path)
-    return sentences
-
-
-def _write_figure(charts: Sequence[Sequence[Chart]], folder: Path) -> None:
-    """Write ``participation.svg``, ``.pdf`` and ``.png``: a row of panels per group of cells."""
     with pyplot().rc_context(paper_style(COLUMN_IN["double"])):
-        made = import_extra("matplotlib.figure", needed="plots need matplotlib", extra="plot").Figure
-        figure = made(figsize=(COLUMN_IN["double"], 3.0 * len(charts)), layout="constrained")
-        axes = figure.subplots(len(charts), 3, squeeze=False)
-        for row, panels in zip(axes, charts, strict=True):
-            for ax, chart in zip(row, panels, strict=False):
-                draw(chart, ax)
+        figure = pyplot().Figure(figsize=(COLUMN_IN["double"], 3.0 * len(charts)), layout="constrained")
+        axes = figure.subplots(len(charts), 3).flat
+        for chart, ax in zip(itertools.chain(*charts.values()), axes, strict=False):
+            draw(chart, ax)
         for suffix, metadata in FORMATS.items():
-            figure.savefig(folder / f"participation.{suffix}", metadata=metadata)
+            figure.savefig(directory.path / f"participation.{suffix}", metadata=metadata)
+    return sentences
