@@ -141,7 +141,8 @@ def participation_tables(
         ``participation``, a row per `statistic` (counts, flows, speeds), `group` of cells, `participation` and
         `mechanism`: `rmse_over_mean`, the root mean square error over the mean of the true values of all vehicles,
         with `rmse_over_mean_half`; `theory`, the same of counts of all cells in theory; `published`, the share of the
-        cells and queries published at full participation that are published; `n` runs. ``costs``, a row per campaign
+        cells and queries published at full participation that are published; `true`, the mean of the true values, of
+        flows in vehicles · m/s; `n` runs. ``costs``, a row per campaign
         and mechanism: `rounds`, and `bytes` and `joules` that a vehicle spends in a query; `connected_joules`, without
         waking up.
     """
@@ -179,8 +180,9 @@ def participation_tables(
     found = found.join(theory, on=of_run)
     drawn = (found["statistic"] == "counts") & (found["group"] == ALL)
     found["theory"] = (found["theory"] / found["true"]).where(drawn)
-    found = means(found, KEYS, ["rmse_over_mean", "theory", "published"])
-    found = found.drop(columns=[f"theory{HALF}", f"published{HALF}"]).sort_values("participation", kind="stable")
+    plain = ["theory", "published", "true"]
+    found = means(found, KEYS, ["rmse_over_mean", *plain]).drop(columns=[f"{name}{HALF}" for name in plain])
+    found = found.sort_values("participation", kind="stable", ignore_index=True)
 
     place = ["campaign", "mechanism"]
     sent = rounds.groupby([*place, "key", "query"], sort=False).agg({"round": "max", "bytes_up": "sum", "asked": "max"})
@@ -189,7 +191,7 @@ def participation_tables(
     costs["bytes"] /= costs.pop("asked").clip(lower=1)
     costs["connected_joules"] = BYTE_J * costs["bytes"]
     costs["joules"] = WAKE_J * costs["rounds"] + costs["connected_joules"]
-    return {"participation": found.reset_index(drop=True), "costs": costs.reset_index()}
+    return {"participation": found, "costs": costs.reset_index()}
 
 
 def needed_share(levels: Sequence[float], errors: Sequence[float], within: float) -> float | None:
