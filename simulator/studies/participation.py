@@ -38,6 +38,8 @@ LEVEL = "population.participation"
 ALL, BUSIEST = "all cells", "busiest tenth of cells"
 BUSIEST_SHARE = 0.1
 KEYS = ("statistic", "group", "participation", "mechanism")
+KNOWN_SHARE = 0.9
+"""Share of the cells and queries that must be published so that a statistic counts as known."""
 MOST_GROUPS = 6
 """Groups of cells that are drawn beside all cells and the busiest; the table has all."""
 _KEPT = ("mechanisms", "refinements", "release", "aggregation")
@@ -106,11 +108,12 @@ def cell_groups(scenario: Scenario, by: str | None) -> "pd.Series[str]":
     city, name = components.city, components.campaigns[0].partition
     cells, names = city.partitions[name], [*city.partitions]
     if by == "class":
-        edges = city.roads.graph.edges(data=True) if isinstance(cells, RoadSegments) else ()
+        cell_of_links = cells.cell_of_links.tolist() if isinstance(cells, RoadSegments) else []
+        edges = city.roads.graph.edges(data=True) if cell_of_links else ()
         of_link = {data["link"]: data["class"] for _, _, data in edges if data.get("class")}
         if not of_link:
             raise InputError(['by (--by): class needs cells.kind = "roads", and roads that have classes'])
-        of_cell = {cell: of_link.get(link) for link, cell in enumerate(cells.cell_of_links.tolist())}
+        of_cell = {cell: of_link.get(link) for link, cell in enumerate(cell_of_links)}
         found = [of_cell[cell] for cell in range(1, cells.count + 1)]
     elif by not in ("zone", *names):
         raise InputError([f"by (--by): must be class, zone or a partition: {', '.join(names)}; got {by!r}"])
@@ -170,9 +173,9 @@ def participation_tables(
         runs = every.groupby(["group", *of_run], sort=False)
         found = runs.agg({"square": "mean", "true": "mean", "published": "sum"})
         # Where nothing is published in a run, its share is 0.
-        size = found["published"].unstack("participation", fill_value=0)
-        share = size.div(size[1.0], axis=0).stack().reorder_levels(found.index.names)
-        found = found.reindex(share.index).assign(published=share)
+        share = found["published"].unstack("participation", fill_value=0)
+        share = share.div(share[1.0], axis=0).melt(value_name="published", ignore_index=False)
+        found = share.set_index("participation", append=True).join(found[["square", "true"]])
         found["rmse_over_mean"] = np.sqrt(found["square"]) / found["true"].where(found["true"] > 0)
         tables.append(found.reset_index().assign(statistic=statistic))
     found = pd.concat(tables, ignore_index=True)
@@ -189,8 +192,8 @@ def participation_tables(
     costs = sent.groupby(place, sort=False).agg({"round": "max", "bytes_up": "sum", "asked": "sum"})
     costs = costs.set_axis(["rounds", "bytes", "asked"], axis=1)
     costs["bytes"] /= costs.pop("asked").clip(lower=1)
+    costs["joules"] = WAKE_J * costs["rounds"] + BYTE_J * costs["bytes"]
     costs["connected_joules"] = BYTE_J * costs["bytes"]
-    costs["joules"] = WAKE_J * costs["rounds"] + costs["connected_joules"]
     return {"participation": found, "costs": costs.reset_index()}
 
 
@@ -214,7 +217,8 @@ def needed_sentences(found: pd.DataFrame, within: float) -> Iterator[str]:
     for statistic, rows in found[found["group"] == BUSIEST].groupby("statistic", sort=False):
         enough, lacking = list[str](), list[str]()
         for mechanism, mine in rows.dropna(subset="rmse_over_mean").groupby("mechanism", sort=False):
-            levels, errors = mine["participation"].tolist(), mine["rmse_over_mean"].tolist()
+            known = mine["rmse_over_mean"].where(mine["published"] >= KNOWN_SHARE, math.inf)
+            levels, errors = mine["participation"].tolist(), known.tolist()
             if (share := needed_share(levels, errors, within)) is None:
                 lacking.append(f"{percent(errors[-1])} with {mechanism}")
             else:
@@ -223,7 +227,7 @@ def needed_sentences(found: pd.DataFrame, within: float) -> Iterator[str]:
         if enough:
             yield f"{wanted}, this share of the vehicles must take part: {listed(enough)}."
         if lacking:
-            yield f"{wanted}, all vehicles are not enough where the error is {listed(lacking)}."
+            yield f"{wanted}, not even all vehicles are enough: the error is then {listed(lacking)}."
 
 
 def participation_charts(found: pd.DataFrame) -> dict[str, list[Chart]]:
@@ -241,14 +245,13 @@ def participation_charts(found: pd.DataFrame) -> dict[str, list[Chart]]:
             for name, mine in known.groupby("mechanism", sort=False):
                 error, theory = mine["rmse_over_mean"].map(place), mine["theory"].map(place)
                 half, look = mine[f"rmse_over_mean{HALF}"], styles[str(name)]
-                ends = {"low": error - half, "high": error + half}
-                series.append(Series(str(name), mine["participation"], error, "linked", look, **ends))
+                x, low, high = mine["participation"], error - half, error + half
+                series.append(Series(str(name), x, error, "linked", look, low, high))
                 if theory.notna().any():
-                    plain = {"style": look._replace(dash="solid"), "thin": True, "legend": "theory"}
-                    series.append(Series(f"{name}, theory", mine["participation"], theory, "line", **plain))
-            x = Axis(f"take part ({group})", log=True, ticks=ticks)
-            title = f"Error of {statistic}, {group}"
-            drawn.append(Chart(series, x, y, title, f"{title}, against the share of the vehicles that take part."))
+                    look = look._replace(dash="solid")
+                    series.append(Series(f"{name}, theory", x, theory, "line", look, thin=True, legend="theory"))
+            across, title = Axis(f"take part ({group})", log=True, ticks=ticks), f"Error of {statistic}, {group}"
+            drawn.append(Chart(series, across, y, title, f"{title}, against the share of the vehicles that take part."))
     return charts
 
 

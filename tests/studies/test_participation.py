@@ -135,7 +135,7 @@ def test_groups_are_the_cells_of_a_partition_or_the_classes_of_links(found, city
     scenario = cv.scenarios.load(city)
     groups = cell_groups(scenario, "quarters")
     assert set(first["group"]) == {ALL, BUSIEST, *groups}
-    assert groups.value_counts().sum() == len(groups) == 36
+    assert groups.value_counts().sum() == len(groups) == 25
     assert groups.loc[1] == cell_groups(scenario, "zone").loc[1]
     with pytest.raises(InputError, match="must be class, zone or a partition: squares, quarters; got 'district'"):
         cell_groups(scenario, "district")
@@ -179,9 +179,10 @@ def test_the_participation_needed_is_interpolated_in_logarithms(found):
     assert needed_share(levels, errors, 0.6) == 0.01
     assert needed_share(levels, errors, 0.04) is None
     assert needed_share(levels, [0.1, 0.4, 0.1], 0.2) == pytest.approx(10**-0.5)
+    assert needed_share(levels, [math.inf, 0.1, 0.05], 0.2) == pytest.approx(0.1)  # too few cells published below
     sentences = list(needed_sentences(found[1]["participation"], 0.05))
     assert any("counts within 5 %" in each and "with exact" in each for each in sentences)
-    assert any("all vehicles are not enough" in each and "with sampling" in each for each in sentences)
+    assert any("not even all vehicles are enough" in each and "with sampling" in each for each in sentences)
 
 
 def test_a_scenario_without_counts_is_refused():
