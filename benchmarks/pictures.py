@@ -34,7 +34,7 @@ def _save_participation(name: str, folder: Path) -> None:
 
 
 def main() -> None:
-    """Save the top of the reports of `manhattan` and of a study of it, a film of `collusion`, and figures of studies."""
+    """Save tops of reports of `manhattan` and of a study of it, a film of `collusion`, and figures of participation."""
     with tempfile.TemporaryDirectory() as folder:
         for name in ("manhattan", "bologna-fcd"):
             _save_participation(name, Path(folder) / name)

@@ -1,6 +1,5 @@
 """How many vehicles must take part: error of counts, flows and speeds against participation, with what they send."""
 
-import itertools
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -58,7 +57,8 @@ def participation_design(
     ----------
     scenario
         Its first campaign of counts is run. That of speeds has the release, bounds and `min_vehicles` of the scenario's
-        first campaign of mean speeds; without one, exact means of two vehicles or more are published.
+        first campaign of mean speeds; without one, exact means of two vehicles or more are published. Data owners that
+        do not move have no speeds.
     levels
         Values of `population.participation`. 1 is added: true speeds are those of the run of the same seed in which
         all vehicles take part.
@@ -78,7 +78,7 @@ def participation_design(
     own = next((each for each in given["campaigns"] if each.get("statistic") == "mean_speed"), {"release": _EXACT})
     bound = {"upper_mps": _FASTEST_MPS} if tables["roads"]["source"] == "none" else {}
     measuring = {**bound, **own, **times, "aggregation": {"kind": "trusted"}, **_SPEEDS}
-    tables["campaigns"] = [counting, measuring]
+    tables["campaigns"] = [counting, *([measuring] if tables["traffic"].get("engine") != "static" else [])]
     if not any(each["kind"] == "no_privacy" for each in tables["mechanisms"]):
         tables["mechanisms"] = [*tables["mechanisms"], {"name": "trusted", "kind": "no_privacy"}]
     options = {"source": loaded.name, "seed": None, "permissions": loaded.permissions}
@@ -149,14 +149,14 @@ def participation_tables(
         and mechanism: `rounds`, and `bytes` and `joules` that a vehicle spends in a query; `connected_joules`, without
         waking up.
     """
-    counting, measuring = (campaign.name for campaign in scenario.campaigns)
+    counting, *measuring = (campaign.name for campaign in scenario.campaigns)
     scores, estimates, rounds = (directory.read_table(name) for name in ("scores", "estimates", "rounds"))
     estimates = estimates.rename(columns={LEVEL: "participation"})
-    counts, speeds = (estimates[estimates["campaign"] == name] for name in (counting, measuring))
+    counts, speeds = (estimates[estimates["campaign"].isin(names)] for names in ([counting], measuring))
     counts = counts.assign(true=counts["vehicles"], value=counts["scaled_estimate"])
     at, of_run = ["replicate", "query", "cell"], ["participation", "replicate", "mechanism"]
-    true = speeds[speeds["participation"] == 1.0].drop_duplicates(at).set_index(at)["truth"].rename("true")
-    speeds = speeds.assign(value=speeds["estimate"]).join(true, on=at, how="inner")
+    true = speeds[speeds["participation"] == 1.0].drop_duplicates(at).rename(columns={"truth": "true"})
+    speeds = speeds.assign(value=speeds["estimate"]).merge(true[[*at, "true"]], on=at)
     trusted = speeds[speeds["mechanism"] == speeds["mechanism"].iloc[0]] if len(speeds) else speeds
     flows = counts.merge(trusted[["key", "query", "cell", "value", "true"]], on=["key", "query", "cell"])
     flows = flows.assign(value=flows["value_x"] * flows["value_y"], true=flows["true_x"] * flows["true_y"])
@@ -166,6 +166,8 @@ def participation_tables(
     busy = rank[rank <= max(1.0, BUSIEST_SHARE * counts["cell"].nunique())].rename("rank")
     tables = []
     for statistic, rows in {"counts": counts, "flows": flows, "speeds": speeds}.items():
+        if rows.empty:  # data owners that do not move, or no cell with enough vehicles
+            continue
         busiest = rows.join(busy, on=["replicate", "cell"], how="inner").assign(group=BUSIEST)
         grouped = rows.assign(group=rows["cell"].map(groups)).dropna(subset="group")
         every = pd.concat([rows.assign(group=ALL), busiest, grouped])
@@ -301,9 +303,9 @@ def write_participation(
     write_document(render(document), directory.path / FILE_NAME)
     with pyplot().rc_context(paper_style(COLUMN_IN["double"])):
         figure = pyplot().Figure(figsize=(COLUMN_IN["double"], 3.0 * len(charts)), layout="constrained")
-        axes = figure.subplots(len(charts), 3).flat
-        for chart, ax in zip(itertools.chain(*charts.values()), axes, strict=False):
-            draw(chart, ax)
+        for row, panels in enumerate(charts.values()):
+            for column, chart in enumerate(panels, start=1):
+                draw(chart, figure.add_subplot(len(charts), 3, 3 * row + column))
         for suffix, metadata in FORMATS.items():
             figure.savefig(directory.path / f"participation.{suffix}", metadata=metadata)
     return sentences

@@ -188,3 +188,38 @@ def test_the_participation_needed_is_interpolated_in_logarithms(found):
 def test_a_scenario_without_counts_is_refused():
     with pytest.raises(cv.ScenarioError, match="count"):
         participation_design("speeds", [0.5], replicates=1)
+
+
+OWNERS = """
+[scenario]
+name = "owners"
+duration_s = 60
+[roads]
+source = "none"
+[cells]
+kind = "square"
+size_m = 1000
+[traffic]
+engine = "static"
+owners = "owners.csv"
+columns = { lon = "lon", lat = "lat" }
+[[campaigns]]
+name = "occupancy"
+start_s = 0
+round_gap_s = 10
+[[mechanisms]]
+name = "randomized"
+kind = "randomized_response"
+first_coin = 0.8
+second_coin = 0.2
+"""
+
+
+def test_data_owners_that_do_not_move_have_counts_only(tmp_path):
+    (tmp_path / "owners.csv").write_text("lon,lat\n" + "11.30,44.50\n" * 40 + "11.34,44.52\n" * 60)
+    path = tmp_path / "owners.toml"
+    path.write_text(OWNERS)
+    tables = study(tmp_path, path, [0.5])[1]
+    assert set(tables["participation"]["statistic"]) == {"counts"}
+    assert set(tables["costs"]["mechanism"]) == {"randomized", "trusted"}
+    assert row_of(tables, "counts", 1.0, "trusted")["rmse_over_mean"] == 0.0
