@@ -239,7 +239,7 @@ class DrivenTraffic(TextTables, EnteringTraffic):
             demand=among("uniform", "gravity"),
             zones=LEFT_OUT,
         ),
-        needs("trips", demand="trips"),
+        needs(("trips", "route_types"), demand="trips"),
         needs("zones", demand="gravity"),
         must("share", among(1), 'needs demand = "trips", or with zones', **_NO_FILE),
         Rule(("share",), "give either share or vehicles", ({"vehicles": LEFT_OUT}, _NO_FILE), among(1)),
