@@ -102,6 +102,7 @@ _ROLES: Mapping[str, tuple[Kind, ...]] = {
     "roads": (
         _roads("grid", "generated grid", "GridSection"),
         _roads("tables", "tables of nodes and edges", "Tables", "tables:read_tables"),
+        _roads("lines", "roads drawn as lines", "LineRoads", "lines:read_lines"),
         _roads("osm", "OpenStreetMap", "OsmRoads", "osm:read_osm"),
         _roads("sumo", "SUMO network", "SumoRoads", "sumo_net:read_sumo_net"),
         _roads("tntp", "TNTP network", "TntpRoads", "tntp:read_tntp")._replace(

@@ -181,10 +181,14 @@ class DrivenTraffic(TextTables, EnteringTraffic):
     """For ``gravity`` demand from zones: whether both productions and attractions match the table, or only
     productions."""
     trips: Files = None
-    """Trips between nodes, zones or points, or vehicles with their routes: TNTP, GMNS, CSV, Parquet, SUMO routes,
+    """Trips between nodes, zones or points, or vehicles with their routes: TNTP, GMNS, CSV, Parquet, OMX, SUMO routes,
     MATSim plans; or the buses of a GTFS feed, a zip archive or folder."""
     trip_columns: TripColumns = TripColumns()
     """Names of the columns of a CSV or Parquet table of trips."""
+    matrix: str | None = None
+    """Matrix of an OMX file of trips. Default: its only one."""
+    mapping: str | None = None
+    """Lookup of an OMX file with the names of its zones. Default: its only one; without any, they are numbered."""
     trip_zones: ZonePolygons | None = None
     """Polygons of the zones of a table of trips. Default: zones or nodes of the roads."""
     trips_crs: AnyCrs | None = None
@@ -239,7 +243,7 @@ class DrivenTraffic(TextTables, EnteringTraffic):
             demand=among("uniform", "gravity"),
             zones=LEFT_OUT,
         ),
-        needs(("trips", "route_types"), demand="trips"),
+        needs(("trips", "matrix", "mapping", "trip_zones", "trips_crs", "route_types"), demand="trips"),
         needs("zones", demand="gravity"),
         must("share", among(1), 'needs demand = "trips", or with zones', **_NO_FILE),
         Rule(("share",), "give either share or vehicles", ({"vehicles": LEFT_OUT}, _NO_FILE), among(1)),

@@ -1,5 +1,6 @@
 """Builds the demand of a scenario, origins, destinations and departures, and the published flows to compare with."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ from simulator.traffic.assignment import Bpr, OdPairs, PublishedFlows
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.gtfs import is_gtfs, read_gtfs
 from simulator.traffic.demand.matsim_plans import read_matsim_plans
+from simulator.traffic.demand.omx_matrices import read_omx
 from simulator.traffic.demand.sumo_routes import read_sumo_routes
 from simulator.traffic.demand.synthetic import Demand, Departures, Interval, draw_trips, read_profile, within_run
 from simulator.traffic.demand.trip_points import TripPlaces
@@ -120,7 +122,12 @@ def _trip_table(file: Path, scenario: Any, roads: RoadNetwork) -> TripTable:
     if section.trip_zones is not None:
         path = scenarios.locate(section.trip_zones.file)
         drawn, _ = Zones.read(path, **same_keys(section.trip_zones, "name", "layer"), crs=roads.crs)
-        zones = TripZones.of_nodes([None, *drawn.names][cell] for cell in drawn.cell_of(roads.node_xy).tolist())
+        # A second polygon of a name is called NAME #2: here, it belongs to the same zone.
+        base = [re.sub(r" #\d+$", "", name) for name in drawn.names]
+        names = [short if short in drawn.names else name for short, name in zip(base, drawn.names, strict=True)]
+        zones = TripZones.of_nodes([None, *names][cell] for cell in drawn.cell_of(roads.node_xy).tolist())
+    if file.name.lower().endswith(".omx"):
+        return replace(read_omx(file, **same_keys(section, "matrix", "mapping")), zones=zones)
     time_zone = None if clock.zone is None else str(clock.zone)
     places = TripPlaces(roads, section.snap_m, section.trips_crs, zones, time_zone, midnight_s)
     named = section.trip_columns

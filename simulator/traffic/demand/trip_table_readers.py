@@ -162,7 +162,11 @@ def read_od_table(
     path, given = Path(file), columns or {}
     table = _opened(path, given, text, points=places is not None)
     found = table.columns
-    single = not table.has("origin") or comparable_name(found["origin"]) == _TAXI_ZONE
+    taxi = "origin" not in given and comparable_name(found.get("origin")) == _TAXI_ZONE
+    if taxi and (places is None or places.zones is None):
+        polygons = 'their polygons, as traffic.trip_zones = {file = "taxi_zones.shp", name = "LocationID"}'
+        raise InputError([f"{path}: {found['origin']!r} names taxi zones: state {polygons}"], key="traffic.trip_zones")
+    single = taxi or not table.has("origin")
     if given.keys().isdisjoint(_AMOUNTS) and not single:  # otherwise the user has said which number counts
         times = find_columns(table.unread, {name: NAMES[name] for name in ("departure_s", "from_s", "to_s")})
         rows = "" if not found.keys().isdisjoint(_AMOUNTS) else ", or each row would be one trip"
@@ -223,7 +227,7 @@ def table_of_frame(frame: pd.DataFrame, *, title: str) -> TripTable:
 
 
 def _checked(table: Table, ignored: Collection[str] = (), setting: TripPlaces | None = None) -> TripTable:
-    zones, notes = None if setting is None else setting.zones, []
+    zones, notes = None if setting is None else setting.zones, list[str]()
     if setting is not None and not table.has("origin"):
         table.check()
         table, ends_nodes, zones, notes = setting.snapped(table)
