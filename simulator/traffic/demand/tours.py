@@ -1,0 +1,191 @@
+"""Tours: several trips of each vehicle one after the other, with stays between, repeated from day to day."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
+from simulator.files.errors import InputError
+from simulator.files.messages import counted
+from simulator.traffic.clock import Clock
+from simulator.traffic.demand.synthetic import Demand, Interval
+from simulator.traffic.paths import ShortestPaths
+from simulator.traffic.trips import Trips
+
+DAY_S = 86_400.0
+
+
+@dataclass(frozen=True)
+class TourOptions:
+    """What vehicles do after their first trip, and on the days after the first.
+
+    Attributes
+    ----------
+    duration_s
+        Length of the run.
+    stops
+        Places that a vehicle visits before it returns to the origin of its first trip, from 1.
+    stay_s, stay_sd_s
+        Mean and standard deviation of the time between two planned departures of a vehicle, drawn once for each.
+    minimum_stop_s
+        Least time between an arrival and the next departure.
+    departure_sd_s
+        Standard deviation of the planned departures from day to day, of each trip by itself.
+    skip_share
+        Probability that a vehicle does not drive on a day.
+    other_share
+        Probability that a vehicle visits another place on a day in place of its first destination.
+    profiles
+        Departures of each day, seconds of the day: the order of the vehicles' first departures is kept, and their times
+        are those of the profile; on a day with fewer trips than another, fewer vehicles drive. Empty if each day is
+        like the first.
+    """
+
+    duration_s: float
+    stops: int = 1
+    stay_s: float = 28_800.0
+    stay_sd_s: float = 0.0
+    minimum_stop_s: float = 0.0
+    departure_sd_s: float = 0.0
+    skip_share: float = 0.0
+    other_share: float = 0.0
+    profiles: Sequence[Sequence[Interval]] = ()
+
+
+def repeat_tours(
+    demand: Demand, options: TourOptions, paths: ShortestPaths, *, clock: Clock, rng: np.random.Generator
+) -> Demand:
+    """Return the tours of all days of a run.
+
+    Parameters
+    ----------
+    demand
+        The first day. If each vehicle has one trip, its tour is completed: on to the destinations of vehicles that are
+        drawn, and back. Vehicles with several trips keep those.
+    options
+        Stops, stays, and what varies from day to day.
+    paths
+        Shortest paths over the roads.
+    clock
+        Conversion between ticks and seconds.
+    rng
+        The random stream for demand.
+
+    Returns
+    -------
+    Demand
+        Trips without routes. Notes state how many vehicles have no way back, and how many trips would begin after the
+        end of the run and are left out.
+
+    Raises
+    ------
+    InputError
+        If the demand states routes, as a file of SUMO's does, or no trip begins within the run.
+    """
+    if demand.routes is not None:
+        raise InputError(["needs trips without routes: SUMO's route files state no way back"], key="traffic.tours")
+    trips, notes = demand.trips, list(demand.notes)
+    vehicle, origin, destination, usual_s = _usual(trips, options, paths, notes, clock=clock, rng=rng)
+    first = np.flatnonzero(np.diff(vehicle, prepend=-1))
+    most = max((math.fsum(one.share for one in day) for day in options.profiles), default=1.0)
+    parts = []
+    for day in range(math.ceil(options.duration_s / DAY_S)):
+        leave_s, drives = usual_s + day * DAY_S, 1.0 - options.skip_share
+        if options.profiles:
+            drives *= math.fsum(one.share for one in options.profiles[day]) / most
+            leave_s += (_by_profile(usual_s[first], options.profiles[day]) - usual_s[first])[vehicle]
+        leave_s += rng.normal(0.0, options.departure_sd_s, len(leave_s))
+        driven = (rng.random(trips.vehicles) < drives)[vehicle]
+        begins, ends = _elsewhere(first, origin, destination, options.other_share, paths, rng=rng)
+        parts.append([column[driven] for column in (vehicle, begins, ends, np.maximum(leave_s, 0.0))])
+    vehicle, origin, destination, leave_s = (np.concatenate(column) for column in zip(*parts, strict=True))
+    order = np.argsort(vehicle, kind="stable")
+    # No trip is planned before the one ahead of it; an offset above all times keeps the vehicles apart.
+    apart = vehicle[order] * (leave_s.max(initial=0.0) + 1.0)
+    leave_s = np.maximum.accumulate(leave_s[order] + apart) - apart
+    inside = leave_s < options.duration_s
+    if not inside.any():
+        raise InputError(["leave no trip that begins within the run"], key="traffic.tours")
+    if not inside.all():
+        outside = counted(int(np.count_nonzero(~inside)), "trip")
+        notes.append(f"tours: {outside} not driven: planned for after the end of the run")
+    kept, ticks = order[inside], np.floor(leave_s[inside] / clock.step_s)
+    stop_ticks = max(1, clock.ticks_to_cover(options.minimum_stop_s))
+    driven_trips = Trips.from_unsorted(origin[kept], destination[kept], ticks, vehicle[kept], stop_ticks)
+    return Demand(driven_trips, notes=tuple(notes))
+
+
+def _usual(
+    trips: Trips,
+    options: TourOptions,
+    paths: ShortestPaths,
+    notes: list[str],
+    *,
+    clock: Clock,
+    rng: np.random.Generator,
+) -> tuple[IntArray, Int32Array, Int32Array, FloatArray]:
+    """Return vehicle, origin, destination and departure of the trips of a usual day, by vehicle, then in their order.
+
+    A vehicle does without a place from which, or to which, no path leads.
+    """
+    if trips.vehicle is not None:
+        order = np.argsort(trips.vehicle, kind="stable")
+        leave_s = trips.departure_tick[order] * clock.step_s
+        return trips.vehicle[order].astype(np.int64), trips.origin[order], trips.destination[order], leave_s
+    size, home, here = len(trips), trips.origin, trips.destination.copy()
+    rows = [(np.arange(size), home, trips.destination)]
+    for stop in range(options.stops):
+        back = stop == options.stops - 1
+        there = home if back else trips.destination[rng.integers(size, size=size)]
+        goes = _drivable(paths, here, there) & (back | _drivable(paths, there, home))
+        rows.append((np.flatnonzero(goes), here[goes], there[goes]))
+        here[goes] = there[goes]
+    vehicle, origin, destination = (np.concatenate(column) for column in zip(*rows, strict=True))
+    stay_s = np.maximum(rng.normal(options.stay_s, options.stay_sd_s, len(vehicle)), options.minimum_stop_s)
+    stay_s[:size] = trips.departure_tick * clock.step_s
+    if away := int(np.count_nonzero(here != home)):
+        notes.append(f"tours: {counted(away, 'vehicle does', 'vehicles do')} not drive back: no path leads there")
+    order = np.argsort(vehicle, kind="stable")
+    vehicle, leave_s = vehicle[order], np.cumsum(stay_s[order])
+    first = np.flatnonzero(np.diff(vehicle, prepend=-1))
+    leave_s -= (leave_s[first] - stay_s[:size])[vehicle]
+    return vehicle, origin[order], destination[order], leave_s
+
+
+def _drivable(paths: ShortestPaths, origin: Int32Array, destination: Int32Array) -> Mask:
+    return (origin != destination) & (paths.all_joined or paths.reached(origin, destination))
+
+
+def _by_profile(usual_s: FloatArray, profile: Sequence[Interval]) -> FloatArray:
+    """Return departures by a profile, (vehicles,) seconds of the day, in the order of the usual ones."""
+    if not profile:
+        return usual_s
+    rank = (np.argsort(np.argsort(usual_s, kind="stable"), kind="stable") + 0.5) / len(usual_s)
+    below = np.cumsum([0.0, *(one.share for one in profile)])
+    return np.interp(rank, np.repeat(below / below[-1], 2)[1:-1], np.ravel([(one.from_s, one.to_s) for one in profile]))
+
+
+def _elsewhere(
+    first: IntArray,
+    origin: Int32Array,
+    destination: Int32Array,
+    share: float,
+    paths: ShortestPaths,
+    *,
+    rng: np.random.Generator,
+) -> tuple[Int32Array, Int32Array]:
+    """Let a share of the vehicles visit the first destination of another one in place of their own.
+
+    Returns origins and destinations of the trips. `first` are the rows of the vehicles' first trips.
+    """
+    changing = first[rng.random(len(first)) < share]
+    there = destination[first[rng.integers(len(first), size=len(changing))]]
+    onward = np.minimum(changing + 1, len(origin) - 1)
+    goes_on = ~np.isin(onward, first) & (origin[onward] == destination[changing]) & (onward > changing)
+    able = _drivable(paths, origin[changing], there)
+    able[goes_on] &= _drivable(paths, there[goes_on], destination[onward[goes_on]])
+    origin, destination = origin.copy(), destination.copy()
+    destination[changing[able]], origin[onward[able & goes_on]] = there[able], there[able & goes_on]
+    return origin, destination
