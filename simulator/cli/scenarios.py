@@ -75,7 +75,7 @@ def check_scenario(
     # Warnings are among the notes too; each is printed once, and names files as a run's report does.
     texts = texts_of(dict.fromkeys(notes))
     print_notes(without_paths({"notes": texts}, checked)["notes"])
-    announced = len(planned.trips) if planned else getattr(checked.traffic, "vehicles", None)
+    announced = planned.trips.vehicles if planned else getattr(checked.traffic, "vehicles", None)
     vehicles = f"engine {checked.traffic.engine}" if announced is None else f"{announced:,} vehicles"
     typer.echo(
         f"{checked.name}: {city.roads if city.has_roads else 'no roads'}, {city.cells.count:,} cells, {vehicles}, "

@@ -127,11 +127,12 @@ def cached_city(scenario: Scenario, build: Callable[[], Built]) -> Built:
 
 def cached_trips(scenario: Scenario, build: Callable[[], Built]) -> Built:
     """Return the trips and routes of a scenario, built or from the cache in use; they depend on the seed too."""
-    return _cached("trips", scenario, ("roads", "traffic"), build, scenario.seed, scenario.scenario.duration_s)
+    run = scenario.scenario
+    return _cached("trips", scenario, ("roads", "traffic"), build, scenario.seed, run.duration_s, run.start)
 
 
 def _cached(
-    what: str, scenario: Scenario, sections: tuple[str, ...], build: Callable[[], Built], *more: float
+    what: str, scenario: Scenario, sections: tuple[str, ...], build: Callable[[], Built], *more: float | str | None
 ) -> Built:
     if any(at.partition(".")[0] in sections for at, _, _ in scenario.own_kinds()):
         return build()  # a user's own class may hold a state, or read what no key here describes

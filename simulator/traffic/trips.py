@@ -69,8 +69,9 @@ class VehicleClasses(NamedTuple):
 class Trips:
     """Trips in the order of departure: one per vehicle, or several, which it drives one after the other.
 
-    A vehicle's number is its position in the order of the first departures. The order matters: vehicles that are on the road at the same time are adjacent in memory, and the rule of the origin
-    queues (first-in first-out by departure, then trip) is the order of the array.
+    A vehicle's number is its position in the order of the first departures. The order matters: vehicles that are on the
+    road at the same time are adjacent in memory, and the rule of the origin queues (first-in first-out by departure,
+    then trip) is the order of the array.
 
     Parameters
     ----------
@@ -119,7 +120,7 @@ class Trips:
     ) -> "Trips":
         """Return trips in the order of departure; trips of the same tick keep the given order.
 
-        Vehicles, if given, are whole numbers that are equal for trips of one vehicle.
+        Vehicles, if given, are whole numbers, equal for the trips of one vehicle.
         """
         ticks = np.asarray(tick, dtype=np.int32)
         order = np.argsort(ticks, kind="stable")
@@ -142,7 +143,7 @@ class Trips:
         Returns
         -------
         following : ndarray
-            (trips,) int32: the next trip of the same vehicle, −1 after the last one; empty if each vehicle has one trip.
+            (trips,) int32: the next trip of the same vehicle, −1 after the last one; empty if each has only one.
         follows : ndarray
             (trips,) bool: whether the vehicle has a trip before.
         """

@@ -1,5 +1,6 @@
 """Builds the demand of a scenario, origins, destinations and departures, and the published flows to compare with."""
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,16 @@ from simulator.streams import Streams
 from simulator.traffic.assignment import Bpr, OdPairs, PublishedFlows
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.sumo_routes import read_sumo_routes
-from simulator.traffic.demand.synthetic import Demand, Departures, Interval, draw_trips, read_profile, within_run
+from simulator.traffic.demand.synthetic import (
+    DAY_S,
+    Demand,
+    Departures,
+    Interval,
+    draw_trips,
+    read_profile,
+    within_run,
+)
+from simulator.traffic.demand.tours import TourOptions, repeat_tours
 from simulator.traffic.demand.trip_sampling import SamplingOptions, draw_table_trips
 from simulator.traffic.demand.trip_table import TripTable, TripZones
 from simulator.traffic.demand.trip_table_readers import is_sumo_routes, read_trip_table, table_of_frame
@@ -47,21 +57,32 @@ def plan_traffic(scenario: Any, roads: RoadNetwork, paths: ShortestPaths, *, clo
     """
     own = find_kind("demand", scenario.traffic.demand) is None
     plan = own_demand if own else constructor_of("demand", scenario.traffic.demand)
-    demand: Demand = plan(scenario, roads, paths, clock=clock, rng=streams.of("demand"))
-    return demand
+    rng, section = streams.of("demand"), scenario.traffic
+    demand: Demand = plan(scenario, roads, paths, clock=clock, rng=rng)
+    if section.tours is None:
+        return demand
+    if section.tours.model_fields_set & {"stops", "stay_s", "stay_sd_s"} and demand.trips.vehicle is not None:
+        raise InputError(["stops and stays are those of the trips, which name their vehicle"], key="traffic.tours")
+    duration_s, profiles = scenario.scenario.duration_s, []
+    if section.departures == "profile" and not demand.timed:
+        windows, days = _profile(scenario), range(math.ceil(duration_s / DAY_S))
+        begins = [section.begin_s + day * DAY_S for day in days]
+        profiles = [within_run(windows, begin_s=begin_s, duration_s=DAY_S) for begin_s in begins]
+    options = TourOptions(duration_s=duration_s, profiles=profiles, **section.tours.model_dump())
+    return repeat_tours(demand, options, paths, clock=clock, rng=rng)
 
 
 def draw_demand(
     scenario: Any, roads: RoadNetwork, paths: ShortestPaths, *, clock: Clock, rng: np.random.Generator
 ) -> Demand:
     """Draw trips between nodes, or between the zones of a table."""
-    section, duration_s = scenario.traffic, scenario.scenario.duration_s
+    section, duration_s = scenario.traffic, _planned_s(scenario)
     if section.zones is not None:
         masses = ZoneMasses.read(scenarios.locate(section.zones), text=text_format(section))
         scale_s, constraint = section.gravity_scale_s, section.gravity_constraint
         table = gravity_table(masses, roads, paths, scale_s=scale_s, constraint=constraint)
-        return draw_table_trips(table, roads, paths, _taking(section, duration_s), clock=clock, rng=rng)
-    departures, _ = _departures(section, duration_s)
+        return draw_table_trips(table, roads, paths, _taking(scenario), clock=clock, rng=rng)
+    departures, _ = _departures(scenario)
     trips = draw_trips(
         section.vehicles,
         links=roads.links,
@@ -97,7 +118,7 @@ def read_demand(
         rule = "several files of trips can be combined only if all are SUMO routes"
         raise InputError([f"{rule}, got {', '.join(file.name for file in files)}"])
     table = _trip_table(files[0], section)
-    return draw_table_trips(table, roads, paths, _taking(section, duration_s), clock=clock, rng=rng)
+    return draw_table_trips(table, roads, paths, _taking(scenario), clock=clock, rng=rng)
 
 
 def _trip_table(file: Path, section: DrivenTraffic) -> TripTable:
@@ -121,7 +142,7 @@ def own_demand(
     frame = own.trips(roads, vehicles=section.vehicles, duration_s=duration_s, rng=rng)
     table = table_of_frame(frame, title=f"trips of {section.demand}")
     # Each row of the user's is one trip: their number is not scaled to the scenario's.
-    taking = replace(_taking(section, duration_s), vehicles=None)
+    taking = replace(_taking(scenario), vehicles=None)
     return draw_table_trips(table, roads, paths, taking, clock=clock, rng=rng)
 
 
@@ -141,8 +162,8 @@ def check_demand(scenario: Scenario, city: City, *, streams: Streams) -> Demand 
     paths = ShortestPaths.of(roads)
     with faults_of_files(scenario, "traffic"):
         planned = plan_traffic(scenario, roads, paths, clock=clock, streams=streams)
-    check_memory(scenario, city, vehicles=len(planned.trips))
-    check_corrupted(scenario, vehicles=len(planned.trips))
+    check_memory(scenario, city, vehicles=planned.trips.vehicles, trips=len(planned.trips))
+    check_corrupted(scenario, vehicles=planned.trips.vehicles)
     return planned
 
 
@@ -163,13 +184,29 @@ def check_corrupted(scenario: Scenario, *, vehicles: int) -> None:
         raise ScenarioError(scenario.name, faults)
 
 
-def _departures(section: Any, duration_s: float) -> tuple[Departures, float]:
+def _planned_s(scenario: Any) -> float:
+    """Return the time in which the trips of a demand depart: the run, or of tours the first day."""
+    duration_s: float = scenario.scenario.duration_s
+    return duration_s if scenario.traffic.tours is None else min(duration_s, DAY_S)
+
+
+def _profile(scenario: Any) -> tuple[Interval, ...]:
+    """Return the profile on the days of the run; without days of the week it is repeated only for tours."""
+    section, clock = scenario.traffic, scenario.clock
+    days = math.ceil((section.begin_s + scenario.scenario.duration_s) / DAY_S)
+    weekdays = [(clock.start.weekday() + day) % 7 if clock.dated else None for day in range(days)]
+    path = scenarios.locate(section.profile)
+    return read_profile(path, text=text_format(section), days=weekdays, repeat=section.tours is not None)
+
+
+def _departures(scenario: Any) -> tuple[Departures, float]:
     """Return the departures of trips, and the share of trips that depart within the run."""
+    section, duration_s = scenario.traffic, scenario.scenario.duration_s
+    if section.departures == "profile" and section.tours is not None:
+        return "uniform", 1.0  # which sets the order of the vehicles; their times follow by day
     if section.departures == "profile":
         path = scenarios.locate(section.profile)
-        windows = within_run(
-            read_profile(path, text=text_format(section)), begin_s=section.begin_s, duration_s=duration_s
-        )
+        windows = within_run(_profile(scenario), begin_s=section.begin_s, duration_s=duration_s)
         inside = sum(window.share for window in windows)
         if inside <= 0:
             until_s = section.begin_s + duration_s
@@ -181,13 +218,13 @@ def _departures(section: Any, duration_s: float) -> tuple[Departures, float]:
     return departures, 1.0
 
 
-def _taking(section: Any, duration_s: float) -> SamplingOptions:
-    departures, inside = _departures(section, duration_s)
+def _taking(scenario: Any) -> SamplingOptions:
+    departures, inside = _departures(scenario)
     return SamplingOptions(
-        duration_s=duration_s,
+        duration_s=_planned_s(scenario),
         departures=departures,
         inside=inside,
-        **same_keys(section, "begin_s", "share", "vehicles", "undrivable"),
+        **same_keys(scenario.traffic, "begin_s", "share", "vehicles", "undrivable"),
     )
 
 
@@ -211,7 +248,7 @@ def build_flow_check(scenario: Any, roads: RoadNetwork | None) -> tuple[FlowChec
     if kind is None or not kind.flows or section.flows is None or roads is None:
         return None, []
     files = traffic.trip_files if isinstance(traffic, DrivenTraffic) else ()
-    if len(files) != 1 or is_sumo_routes(scenarios.locate(files[0])):
+    if len(files) != 1 or is_sumo_routes(scenarios.locate(files[0])) or traffic.tours:
         unused = "roads.flows: not used: published flows can be compared only with a run of their own trips"
         return None, [Note("flows_not_used", unused, where="roads.flows")]
     with faults_of_files(scenario, "roads"):

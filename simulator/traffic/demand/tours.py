@@ -10,11 +10,9 @@ from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.traffic.clock import Clock
-from simulator.traffic.demand.synthetic import Demand, Interval
+from simulator.traffic.demand.synthetic import DAY_S, Demand, Interval
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.trips import Trips
-
-DAY_S = 86_400.0
 
 
 @dataclass(frozen=True)

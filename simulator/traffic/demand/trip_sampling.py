@@ -144,13 +144,53 @@ def draw_table_trips(
             f"{table.title}: {counted(lost, 'trip')} not driven: they depart outside the run, "
             f"{_span(taking)} of the clock of the file or profile"
         )
-    trips = trips * inside
-    number = _whole(table, trips, taking, rng=rng)
-    entry = np.repeat(np.arange(len(table)), number)
+    trips, vehicle = trips * inside, None
+    if table.vehicle is None:
+        entry = np.repeat(np.arange(len(table)), _whole(table, trips, taking, rng=rng))
+    else:
+        entry, vehicle = _with_vehicles(table, rng.random(len(table)) < inside, taking, rng=rng)
     from_node, to_node = _nodes(zones, origin[entry], destination[entry], paths, rng=rng)
     leave_s = _leave(table, entry, taking, rng=rng)
-    drawn = Trips.from_unsorted(from_node, to_node, np.floor(leave_s / clock.step_s))
-    return Demand(drawn, notes=tuple(notes))
+    if vehicle is not None:
+        from_node, to_node = _one_node_each(vehicle, origin[entry], destination[entry], from_node, to_node, paths)
+        moved = np.count_nonzero((vehicle[1:] == vehicle[:-1]) & (from_node[1:] != to_node[:-1]))
+        if moved:
+            begin = counted(int(moved), "trip begins", "trips begin")
+            notes.append(f"{table.title}: {begin} where the vehicle's trip before does not end: it gets there undriven")
+        leave_s = np.maximum.accumulate(leave_s + vehicle * taking.duration_s) - vehicle * taking.duration_s
+    drawn = Trips.from_unsorted(from_node, to_node, np.floor(leave_s / clock.step_s), vehicle)
+    return Demand(drawn, notes=tuple(notes), timed=table.from_s is not None)
+
+
+def _with_vehicles(
+    table: TripTable, inside: Mask, taking: SamplingOptions, *, rng: np.random.Generator
+) -> tuple[IntArray, IntArray]:
+    """Return the entries of the vehicles that are drawn, by vehicle, then by time, and the vehicle of each."""
+    order = np.lexsort([key for key in (table.row, table.from_s, table.vehicle) if key is not None])
+    rows = order[inside[order]]
+    person = np.zeros(0, dtype=np.int64) if table.vehicle is None else pd.factorize(table.vehicle[rows])[0]
+    copies = _whole(table, np.ones(person.max(initial=-1) + 1), taking, rng=rng)
+    entry, of = np.repeat(rows, copies[person]), np.repeat(person, copies[person])
+    again = np.arange(len(entry)) - np.repeat(np.cumsum(copies[person]) - copies[person], copies[person])
+    vehicle = (np.cumsum(copies) - copies)[of] + again
+    return entry[np.argsort(vehicle, kind="stable")], np.sort(vehicle)
+
+
+def _one_node_each(
+    vehicle: IntArray,
+    origin: Int32Array,
+    destination: Int32Array,
+    from_node: Int32Array,
+    to_node: Int32Array,
+    paths: ShortestPaths,
+) -> tuple[Int32Array, Int32Array]:
+    """Let a vehicle use one node of each zone, that of its first trip from or to there, where paths join them."""
+    ends = np.column_stack([origin, destination]).ravel()
+    visited = np.repeat(vehicle, 2) * (int(ends.max(initial=0)) + 1) + ends
+    _, first, which = np.unique(visited, return_index=True, return_inverse=True)
+    start, end = np.column_stack([from_node, to_node]).ravel()[first[which]].reshape(-1, 2).T
+    joined = (start != end) & paths.reached(start, end)
+    return np.where(joined, start, from_node), np.where(joined, end, to_node)
 
 
 def _placed(

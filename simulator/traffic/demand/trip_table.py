@@ -16,7 +16,7 @@ from simulator.traffic.paths import ShortestPaths
 
 SHOWN = 20
 """Maximum number of faults of one kind that are listed individually."""
-_ENTRY_COLUMNS = ("origin", "destination", "trips", "row", "from_s", "to_s")
+_ENTRY_COLUMNS = ("origin", "destination", "trips", "row", "from_s", "to_s", "vehicle")
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +42,8 @@ class TripTable:
         file has no times.
     notes
         Notes on what was summed.
+    vehicle
+        (entries,) int64: number of the vehicle, or person, that makes the trip; None if the file does not state it.
     """
 
     file: str
@@ -54,6 +56,7 @@ class TripTable:
     from_s: FloatArray | None = None
     to_s: FloatArray | None = None
     notes: list[str] = field(default_factory=list)
+    vehicle: IntArray | None = None
 
     def sorted(self) -> "TripTable":
         """Sort entries by origin, destination and time."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from simulator.arrays import FloatArray
+from simulator.arrays import FloatArray, IntArray
 from simulator.files.compressed_io import begin_of
 from simulator.files.errors import InputError
 from simulator.files.tables import (
@@ -53,6 +53,11 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "departure_s": ("departure_s", "depart_s", "departure_time", "depart_time", "departure", "depart"),
     "from_s": ("from_s", "begin_s", "start_s", "start_t", "t_start", "start_time", "begin_time", "from_time", "begin"),
     "to_s": ("to_s", "end_s", "end_t", "t_end", "end_time", "to_time", "end"),
+    "vehicle": (
+        "vehicle", "vehicle_id", "person_id", "person", "veh_id", "agent_id", "agent", "traveler_id", "traveller_id",
+        "driver_id", "per_id", "personid", "vehicleid",
+    ),
+    "household": ("household", "household_id", "hh_id", "householdid", "hhid", "houseid", "hh"),
 }  # fmt: skip
 """Map from our name of a column to its common names, as `comparable_name` writes them, the most likely first."""
 _AMOUNTS = ("trips", "rate_vph", "rate_vps")
@@ -201,18 +206,29 @@ def _checked(table: Table, ignored: Collection[str] = ()) -> TripTable:
             table.broken.append(f"{table.file}: it holds no trips: all of its rows have 0")
         elif (trips >= 0).all() and not np.isfinite(total):
             table.broken.append(f"{table.file}: its trips must sum to a finite number")
+    vehicle = _vehicles(table, trips) if table.has("vehicle") else None
     table.check()
     trip_table = TripTable(
-        table.file, places.tolist(), origin, destination, trips, table.number, from_s=from_s, to_s=to_s
+        table.file, places.tolist(), origin, destination, trips, table.number, from_s=from_s, to_s=to_s, vehicle=vehicle
     )
     driven = trip_table.kept(trips > 0)
-    built = driven.sorted() if amount is None else driven.summed()
+    built = driven.sorted() if amount is None or vehicle is not None else driven.summed()
     read = {*table.columns.values(), *ignored}
     unread = [name for name in table.names if name not in read and not name.startswith(NAMELESS)]
     if unread:
         more = f" … ({len(unread)} in all)" if len(unread) > SHOWN else ""
         built.notes.append(f"{built.title}: columns not read: {', '.join(map(repr, unread[:SHOWN]))}{more}")
     return built
+
+
+def _vehicles(table: Table, trips: FloatArray) -> IntArray:
+    """Return the number of the vehicle of each row; those of persons may begin anew in each household."""
+    if not table.has("departure_s") and not table.has("from_s"):
+        table.broken.append(f"{table.file}: departure_s, or from_s and to_s, must be columns where vehicle is one")
+    table.refuse("vehicle", trips != 1, "of a row with 1 trip")
+    keys = [identifiers(table.column(name)).codes for name in ("vehicle", "household") if table.has(name)]
+    table.refuse("vehicle", keys[0] < 0, "the identifier of a vehicle or person")
+    return pd.MultiIndex.from_arrays(keys).factorize()[0].astype(np.int64)
 
 
 def _times(table: Table) -> tuple[FloatArray | None, FloatArray | None]:
