@@ -55,7 +55,6 @@ def check_memory(
     mechanisms: Mapping[str, LocalMechanism] | None = None,
     *,
     vehicles: int | None = None,
-    trips: int | None = None,
 ) -> None:
     """Compare the memory that a run needs with the memory available, before it is allocated.
 
@@ -65,8 +64,8 @@ def check_memory(
         The scenario and its study area.
     mechanisms
         By name; by default none, while they are not built.
-    vehicles, trips
-        Number of vehicles and of their trips; by default those of the scenario.
+    vehicles
+        Number of vehicles; by default that of the scenario.
 
     Raises
     ------
@@ -74,9 +73,7 @@ def check_memory(
         If the estimate is above the memory available: the message states the field that needs most, the estimate, and
         the memory available.
     """
-    parts = sorted(
-        estimate(scenario, city, mechanisms or {}, vehicles=vehicles, trips=trips), key=lambda part: -part.nbytes
-    )
+    parts = sorted(estimate(scenario, city, mechanisms or {}, vehicles=vehicles), key=lambda part: -part.nbytes)
     needed = sum(part.nbytes for part in parts)
     shares = ", ".join(f"{part.what} {in_words(part.nbytes)}" for part in parts[:3] if part.nbytes > needed / 20)
     if problem := shortage(needed, to=f"run this ({shares})"):
@@ -84,21 +81,15 @@ def check_memory(
 
 
 def estimate(
-    scenario: Scenario,
-    city: City,
-    mechanisms: Mapping[str, LocalMechanism],
-    *,
-    vehicles: int | None = None,
-    trips: int | None = None,
+    scenario: Scenario, city: City, mechanisms: Mapping[str, LocalMechanism], *, vehicles: int | None = None
 ) -> Iterator[Part]:
     """Yield the memory that the parts of a run need; parameters as in `check_memory`."""
     traffic: Any = scenario.traffic
     if vehicles is None:
         vehicles = getattr(traffic, "vehicles", None) or 0
-    if trips is None:
-        tours = getattr(traffic, "tours", None)
-        trips = vehicles * (1 if tours is None else (tours.stops + 1) * math.ceil(scenario.scenario.duration_s / DAY_S))
-    nodes = len(city.roads.node_names) if city.has_roads else 0
+    nodes, tours = len(city.roads.node_names) if city.has_roads else 0, getattr(traffic, "tours", None)
+    # Of a table whose trips name their vehicle, tours are taken to have as many trips as others.
+    trips = vehicles * ((tours.stops + 1) * math.ceil(scenario.scenario.duration_s / DAY_S) if tours else 1)
     moved = vehicles_nbytes(trips, nodes=nodes) + (
         trips * _AGENT if is_capable("engine", traffic.engine, "processes") else 0
     )

@@ -85,7 +85,8 @@ def traffic_section(run: RunResult) -> PageSection | None:
         for note in run.record.noticed
         if note.where == where
     ]
-    return _traffic({"recording": None, "engines": engines, "drawn": over_time(run), "notes": notes})
+    unit = "trips" if record.departed[-1] > run.record.vehicles else "vehicles"  # trips, where vehicles make several
+    return _traffic({"recording": None, "engines": engines, "drawn": over_time(run), "notes": notes, "unit": unit})
 
 
 def _traffic(values: dict[str, object]) -> PageSection:

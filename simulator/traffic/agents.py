@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Generator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import simpy
@@ -49,7 +50,7 @@ class _Vehicle:
     route: list[int]
     departure: int
     state: State = State.ARRIVED  # until it departs, where its vehicle is on the way there
-    process: simpy.Process | None = None
+    process: Any = None
     position: int = 0  # of the link it is on, or waits to enter, in its route
     lane: "_Lane | None" = None
     entry: int = 0
@@ -62,11 +63,6 @@ class _Vehicle:
     blocked_since: int = -1
     not_before: int = LONG_AGO
     claimed: "_Lane | None" = None
-
-    def interrupt(self) -> None:
-        """Wake its process."""
-        if self.process is not None:
-            self.process.interrupt()
 
     @property
     def link(self) -> int:
@@ -218,11 +214,8 @@ class Agents(QueueEngine):
                 yield env.timeout(tick - env.now)
             vehicle = _Vehicle(number, PriorityEvent(env), self._book.of(number).tolist(), tick)
             self._vehicles.append(vehicle)
-            if not self._is_held(number):
+            if not self._held_back[number]:
                 self._depart(vehicle)
-
-    def _is_held(self, number: int) -> bool:
-        return len(self._held_back) > 0 and bool(self._held_back[number])
 
     def _depart(self, vehicle: _Vehicle) -> None:
         vehicle.state = State.WAITING
@@ -449,7 +442,7 @@ class Agents(QueueEngine):
             moving.position += 1
         for (moving, _), (_, onto) in zip(cycle, [*cycle[1:], cycle[0]], strict=True):
             if moving is not vehicle:
-                moving.interrupt()
+                moving.process.interrupt()
             self._enter(moving, onto, time, 0, call=False)
         for _, here in cycle:
             self._call(here, later=True)

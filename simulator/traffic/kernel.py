@@ -664,8 +664,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
     departure
         (vehicles,) int32: the same; that of a trip whose vehicle comes too late is changed.
     following, held_back, stop_ticks
-        As in `Trips`: the next trip of the same vehicle, −1 after the last one; whether a trip may not depart yet; and
-        the ticks between arrival and departure. Of no length if each vehicle has one trip.
+        As `following`, `follows` and `stop_ticks` of `Trips`; a trip that may depart is no longer held back.
     ring
         (64, ⌈lanes / 64⌉) uint64, the calendar of passes.
     origins

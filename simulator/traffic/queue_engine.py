@@ -190,8 +190,7 @@ class QueueEngine(ABC):
 
     def begun(self) -> IntArray:
         """Return the numbers of the trips that have departed, (trips,) int64, ascending."""
-        numbers = np.arange(self._planned_so_far)
-        return numbers[~self._held_back[: len(numbers)]] if len(self._held_back) else numbers
+        return np.flatnonzero(~self._held_back[: self._planned_so_far])
 
     def trip_states(self) -> StateArray:
         """Return the state of each trip in `begun`, (trips,) uint8."""
@@ -206,7 +205,7 @@ class QueueEngine(ABC):
         vehicle = self.trips.vehicle[begun]
         last = np.zeros(vehicle.max(initial=-1) + 1, dtype=np.int64)
         last[vehicle] = begun  # which ascend: the last one of each vehicle stays
-        return LanePlaces(*(column[last] for column in found))
+        return LanePlaces._make(column[last] for column in found)
 
     def places(self) -> VehicleStates:
         """Return the place of every departed vehicle at `env.now`; call `advance` first."""

@@ -148,12 +148,10 @@ class Trips:
             (trips,) bool: whether the vehicle has a trip before.
         """
         if self.vehicle is None:
-            return np.empty(0, dtype=np.int32), np.empty(0, dtype=np.bool_)
-        order = np.argsort(self.vehicle, kind="stable").astype(np.int32)
-        again = self.vehicle[order[1:]] == self.vehicle[order[:-1]]
-        following = np.full(len(self), -1, dtype=np.int32)
-        following[order[:-1][again]] = order[1:][again]
-        return following, np.isin(np.arange(len(self)), order[1:][again])
+            return np.empty(0, dtype=np.int32), np.zeros(len(self), dtype=np.bool_)
+        number = pd.Series(np.arange(len(self), dtype=np.int32))
+        following = np.array(number.groupby(self.vehicle).shift(-1, fill_value=-1), dtype=np.int32)
+        return following, np.array(pd.Series(self.vehicle).duplicated(), dtype=np.bool_)
 
     def __len__(self) -> int:
         return len(self.departure_tick)

@@ -76,7 +76,7 @@ def draw_demand(
     scenario: Any, roads: RoadNetwork, paths: ShortestPaths, *, clock: Clock, rng: np.random.Generator
 ) -> Demand:
     """Draw trips between nodes, or between the zones of a table."""
-    section, duration_s = scenario.traffic, _planned_s(scenario)
+    section, duration_s = scenario.traffic, _drawn_s(scenario)
     if section.zones is not None:
         masses = ZoneMasses.read(scenarios.locate(section.zones), text=text_format(section))
         scale_s, constraint = section.gravity_scale_s, section.gravity_constraint
@@ -162,7 +162,7 @@ def check_demand(scenario: Scenario, city: City, *, streams: Streams) -> Demand 
     paths = ShortestPaths.of(roads)
     with faults_of_files(scenario, "traffic"):
         planned = plan_traffic(scenario, roads, paths, clock=clock, streams=streams)
-    check_memory(scenario, city, vehicles=planned.trips.vehicles, trips=len(planned.trips))
+    check_memory(scenario, city, vehicles=planned.trips.vehicles)
     check_corrupted(scenario, vehicles=planned.trips.vehicles)
     return planned
 
@@ -184,8 +184,8 @@ def check_corrupted(scenario: Scenario, *, vehicles: int) -> None:
         raise ScenarioError(scenario.name, faults)
 
 
-def _planned_s(scenario: Any) -> float:
-    """Return the time in which the trips of a demand depart: the run, or of tours the first day."""
+def _drawn_s(scenario: Any) -> float:
+    """Return the seconds from the start in which departures are drawn: all of the run, or of tours the first day."""
     duration_s: float = scenario.scenario.duration_s
     return duration_s if scenario.traffic.tours is None else min(duration_s, DAY_S)
 
@@ -221,7 +221,8 @@ def _departures(scenario: Any) -> tuple[Departures, float]:
 def _taking(scenario: Any) -> SamplingOptions:
     departures, inside = _departures(scenario)
     return SamplingOptions(
-        duration_s=_planned_s(scenario),
+        duration_s=scenario.scenario.duration_s,
+        drawn_s=_drawn_s(scenario),
         departures=departures,
         inside=inside,
         **same_keys(scenario.traffic, "begin_s", "share", "vehicles", "undrivable"),

@@ -96,7 +96,7 @@ def repeat_tours(
             leave_s += (_by_profile(usual_s[first], options.profiles[day]) - usual_s[first])[vehicle]
         leave_s += rng.normal(0.0, options.departure_sd_s, len(leave_s))
         driven = (rng.random(trips.vehicles) < drives)[vehicle]
-        begins, ends = _elsewhere(first, origin, destination, options.other_share, paths, rng=rng)
+        begins, ends = _elsewhere((vehicle, origin, destination), options.other_share, paths, rng=rng)
         parts.append([column[driven] for column in (vehicle, begins, ends, np.maximum(leave_s, 0.0))])
     vehicle, origin, destination, leave_s = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.argsort(vehicle, kind="stable")
@@ -128,32 +128,29 @@ def _usual(
 
     A vehicle does without a place from which, or to which, no path leads.
     """
+    leave_s = np.multiply(trips.departure_tick, clock.step_s, dtype=np.float64)
     if trips.vehicle is not None:
         order = np.argsort(trips.vehicle, kind="stable")
-        leave_s = trips.departure_tick[order] * clock.step_s
-        return trips.vehicle[order].astype(np.int64), trips.origin[order], trips.destination[order], leave_s
+        return trips.vehicle[order].astype(np.int64), trips.origin[order], trips.destination[order], leave_s[order]
     size, home, here = len(trips), trips.origin, trips.destination.copy()
-    rows = [(np.arange(size), home, trips.destination)]
+    rows = [(np.arange(size), home, trips.destination, leave_s)]
     for stop in range(options.stops):
         back = stop == options.stops - 1
         there = home if back else trips.destination[rng.integers(size, size=size)]
         goes = _drivable(paths, here, there) & (back | _drivable(paths, there, home))
-        rows.append((np.flatnonzero(goes), here[goes], there[goes]))
+        leave_s = leave_s + np.maximum(rng.normal(options.stay_s, options.stay_sd_s, size), options.minimum_stop_s)
+        rows.append((np.flatnonzero(goes), here[goes], there[goes], leave_s[goes]))
         here[goes] = there[goes]
-    vehicle, origin, destination = (np.concatenate(column) for column in zip(*rows, strict=True))
-    stay_s = np.maximum(rng.normal(options.stay_s, options.stay_sd_s, len(vehicle)), options.minimum_stop_s)
-    stay_s[:size] = trips.departure_tick * clock.step_s
     if away := int(np.count_nonzero(here != home)):
         notes.append(f"tours: {counted(away, 'vehicle does', 'vehicles do')} not drive back: no path leads there")
+    vehicle, origin, destination, leave_s = (np.concatenate(column) for column in zip(*rows, strict=True))
     order = np.argsort(vehicle, kind="stable")
-    vehicle, leave_s = vehicle[order], np.cumsum(stay_s[order])
-    first = np.flatnonzero(np.diff(vehicle, prepend=-1))
-    leave_s -= (leave_s[first] - stay_s[:size])[vehicle]
-    return vehicle, origin[order], destination[order], leave_s
+    return vehicle[order], origin[order], destination[order], leave_s[order]
 
 
 def _drivable(paths: ShortestPaths, origin: Int32Array, destination: Int32Array) -> Mask:
-    return (origin != destination) & (paths.all_joined or paths.reached(origin, destination))
+    able: Mask = (origin != destination) & (paths.all_joined or paths.reached(origin, destination))
+    return able
 
 
 def _by_profile(usual_s: FloatArray, profile: Sequence[Interval]) -> FloatArray:
@@ -162,28 +159,24 @@ def _by_profile(usual_s: FloatArray, profile: Sequence[Interval]) -> FloatArray:
         return usual_s
     rank = (np.argsort(np.argsort(usual_s, kind="stable"), kind="stable") + 0.5) / len(usual_s)
     below = np.cumsum([0.0, *(one.share for one in profile)])
-    return np.interp(rank, np.repeat(below / below[-1], 2)[1:-1], np.ravel([(one.from_s, one.to_s) for one in profile]))
+    ends = np.ravel([(one.from_s, one.to_s) for one in profile])
+    leave_s: FloatArray = np.interp(rank, np.repeat(below / below[-1], 2)[1:-1], ends)
+    return leave_s
 
 
 def _elsewhere(
-    first: IntArray,
-    origin: Int32Array,
-    destination: Int32Array,
-    share: float,
-    paths: ShortestPaths,
-    *,
-    rng: np.random.Generator,
+    legs: tuple[IntArray, Int32Array, Int32Array], share: float, paths: ShortestPaths, *, rng: np.random.Generator
 ) -> tuple[Int32Array, Int32Array]:
-    """Let a share of the vehicles visit the first destination of another one in place of their own.
+    """Return origins and destinations of trips in which a share of the vehicles visits another one's destination.
 
-    Returns origins and destinations of the trips. `first` are the rows of the vehicles' first trips.
+    It takes the place of a vehicle's first destination, unless paths to and from there are missing.
     """
-    changing = first[rng.random(len(first)) < share]
-    there = destination[first[rng.integers(len(first), size=len(changing))]]
-    onward = np.minimum(changing + 1, len(origin) - 1)
-    goes_on = ~np.isin(onward, first) & (origin[onward] == destination[changing]) & (onward > changing)
-    able = _drivable(paths, origin[changing], there)
-    able[goes_on] &= _drivable(paths, there[goes_on], destination[onward[goes_on]])
-    origin, destination = origin.copy(), destination.copy()
-    destination[changing[able]], origin[onward[able & goes_on]] = there[able], there[able & goes_on]
-    return origin, destination
+    vehicle, origin, destination = legs
+    usual = destination[np.flatnonzero(np.diff(vehicle, prepend=-1))]
+    there = np.where(rng.random(len(usual)) < share, rng.permutation(usual), usual)
+    for _ in range(2):  # again without the vehicles that cannot
+        begins, ends = (np.where(at == usual[vehicle], there[vehicle], at) for at in (origin, destination))
+        moved = np.flatnonzero((there != usual)[vehicle])
+        lost = vehicle[moved[~_drivable(paths, begins[moved], ends[moved])]]
+        there[lost] = usual[lost]
+    return begins, ends

@@ -78,6 +78,8 @@ class SamplingOptions:
         Share of those trips that departs within the run, 0 … 1; the others are left out.
     undrivable
         Handling of trips between places that do not exist, or that no path joins.
+    drawn_s
+        Seconds from the start in which departures are drawn for a file that has none; None for the whole run.
     """
 
     duration_s: float
@@ -87,6 +89,7 @@ class SamplingOptions:
     departures: Departures = "uniform"
     inside: float = 1.0
     undrivable: Literal["refuse", "leave_out"] = "refuse"
+    drawn_s: float | None = None
 
 
 def draw_table_trips(
@@ -152,7 +155,8 @@ def draw_table_trips(
     from_node, to_node = _nodes(zones, origin[entry], destination[entry], paths, rng=rng)
     leave_s = _leave(table, entry, taking, rng=rng)
     if vehicle is not None:
-        from_node, to_node = _one_node_each(vehicle, origin[entry], destination[entry], from_node, to_node, paths)
+        zones_of, nodes_of = np.array([origin[entry], destination[entry]]), np.array([from_node, to_node])
+        from_node, to_node = _one_node_each(vehicle, zones_of, nodes_of, paths)
         moved = np.count_nonzero((vehicle[1:] == vehicle[:-1]) & (from_node[1:] != to_node[:-1]))
         if moved:
             begin = counted(int(moved), "trip begins", "trips begin")
@@ -176,21 +180,15 @@ def _with_vehicles(
     return entry[np.argsort(vehicle, kind="stable")], np.sort(vehicle)
 
 
-def _one_node_each(
-    vehicle: IntArray,
-    origin: Int32Array,
-    destination: Int32Array,
-    from_node: Int32Array,
-    to_node: Int32Array,
-    paths: ShortestPaths,
-) -> tuple[Int32Array, Int32Array]:
-    """Let a vehicle use one node of each zone, that of its first trip from or to there, where paths join them."""
-    ends = np.column_stack([origin, destination]).ravel()
-    visited = np.repeat(vehicle, 2) * (int(ends.max(initial=0)) + 1) + ends
-    _, first, which = np.unique(visited, return_index=True, return_inverse=True)
-    start, end = np.column_stack([from_node, to_node]).ravel()[first[which]].reshape(-1, 2).T
-    joined = (start != end) & paths.reached(start, end)
-    return np.where(joined, start, from_node), np.where(joined, end, to_node)
+def _one_node_each(vehicle: IntArray, zones: Int32Array, nodes: Int32Array, paths: ShortestPaths) -> Int32Array:
+    """Let a vehicle use one node of each zone, that of its first trip from or to there, where paths join them.
+
+    `zones` and `nodes` are origins and destinations of trips, (2, trips).
+    """
+    visited = vehicle * (int(zones.max(initial=0)) + 1) + zones
+    _, first, which = np.unique(visited.T.ravel(), return_index=True, return_inverse=True)
+    same = nodes.T.ravel()[first[which]].reshape(-1, 2).T
+    return np.where((same[0] != same[1]) & paths.reached(same[0], same[1]), same, nodes)
 
 
 def _placed(
@@ -324,7 +322,8 @@ def _nodes(
 def _leave(table: TripTable, entry: IntArray, taking: SamplingOptions, *, rng: np.random.Generator) -> FloatArray:
     """Return the departure time of each vehicle, seconds of the run."""
     if table.from_s is None or table.to_s is None:
-        return draw_departures(len(entry), taking.departures, duration_s=taking.duration_s, rng=rng)
+        duration_s = taking.duration_s if taking.drawn_s is None else taking.drawn_s
+        return draw_departures(len(entry), taking.departures, duration_s=duration_s, rng=rng)
     begin, end = taking.begin_s, taking.begin_s + taking.duration_s
     from_s, to_s = np.maximum(table.from_s, begin)[entry], np.minimum(table.to_s, end)[entry]
     leave = from_s + rng.random(len(entry)) * (to_s - from_s) if np.any(to_s > from_s) else from_s

@@ -97,6 +97,9 @@ def columns_of(file: Path, given: Mapping[str, str], *, text: TextFormat = RECOG
             found.pop(name, None)
     if given.keys() & _UNIT_S.keys() and "trips" not in given:
         found.pop("trips", None)
+    if "vehicle" in found:  # each row is one trip; a number beside it may be that of the trips of the day
+        for name in {*_AMOUNTS} - given.keys():
+            found.pop(name, None)
     for name in ("origin", "destination"):
         found.setdefault(name, name)
     return found
@@ -121,8 +124,9 @@ def read_od_table(
     file
         ``.csv``, ``.csv.gz`` or ``.parquet``. Columns: ``origin`` and ``destination``; ``trips``, or ``rate_vph`` or
         ``rate_vps``, vehicles per hour or second between ``from_s`` and ``to_s``; without any of these, each row is one
-        trip; ``departure_s``, the departure time of a row's trips, or ``from_s`` and ``to_s``, between which they
-        depart. Times are seconds, HH:MM or HH:MM:SS. Other common names are recognized: see
+        trip, and may name its ``vehicle``, or its person as that and the ``household``; ``departure_s``, the departure
+        time of a row's trips, or ``from_s`` and ``to_s``, between which they depart. Times are seconds, HH:MM or
+        HH:MM:SS. Other common names are recognized: see
         :data:`~simulator.traffic.demand.trip_table_readers.NAMES`.
     columns
         Map from our name of a column to the file's, where the file uses another name.
@@ -164,7 +168,8 @@ def table_of_frame(frame: pd.DataFrame, *, title: str) -> TripTable:
     Parameters
     ----------
     frame
-        Columns ``origin`` and ``destination``, and optionally ``trips``, ``departure_s``, or ``from_s`` and ``to_s``.
+        Columns ``origin`` and ``destination``, and optionally ``trips`` or ``vehicle``, and ``departure_s``, or
+        ``from_s`` and ``to_s``.
     title
         What the frame is called in messages.
 
@@ -206,7 +211,9 @@ def _checked(table: Table, ignored: Collection[str] = ()) -> TripTable:
             table.broken.append(f"{table.file}: it holds no trips: all of its rows have 0")
         elif (trips >= 0).all() and not np.isfinite(total):
             table.broken.append(f"{table.file}: its trips must sum to a finite number")
-    vehicle = _vehicles(table, trips) if table.has("vehicle") else None
+    vehicle = _vehicles(table) if table.has("vehicle") else None
+    if vehicle is not None and amount is not None:
+        table.refuse(amount, trips != 1, "1 where each row names its vehicle")
     table.check()
     trip_table = TripTable(
         table.file, places.tolist(), origin, destination, trips, table.number, from_s=from_s, to_s=to_s, vehicle=vehicle
@@ -221,11 +228,10 @@ def _checked(table: Table, ignored: Collection[str] = ()) -> TripTable:
     return built
 
 
-def _vehicles(table: Table, trips: FloatArray) -> IntArray:
+def _vehicles(table: Table) -> IntArray:
     """Return the number of the vehicle of each row; those of persons may begin anew in each household."""
     if not table.has("departure_s") and not table.has("from_s"):
         table.broken.append(f"{table.file}: departure_s, or from_s and to_s, must be columns where vehicle is one")
-    table.refuse("vehicle", trips != 1, "of a row with 1 trip")
     keys = [identifiers(table.column(name)).codes for name in ("vehicle", "household") if table.has(name)]
     table.refuse("vehicle", keys[0] < 0, "the identifier of a vehicle or person")
     return pd.MultiIndex.from_arrays(keys).factorize()[0].astype(np.int64)
