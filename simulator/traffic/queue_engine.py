@@ -122,8 +122,10 @@ class QueueEngine(ABC):
             return []
         late = int(np.count_nonzero(self.departure_tick > self.trips.departure_tick))
         drive = f"{counted(self.vehicles, 'vehicle drives', 'vehicles drive')} {counted(len(self.trips), 'trip')}"
-        began = f"{counted(late, 'trip')} began later than planned, as the vehicle was still on its way"
-        return [f"{drive}; departures and arrivals are counted by trip. {began}."]
+        began = (
+            f" {counted(late, 'trip')} began later than planned, as the vehicle was still on its way." if late else ""
+        )
+        return [f"{drive}; departures and arrivals are counted by trip.{began}"]
 
     def _rotations(self) -> list[str]:
         number = self.totals().rotated

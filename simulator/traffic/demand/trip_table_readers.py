@@ -148,7 +148,8 @@ def read_od_table(
     """
     path, given = Path(file), columns or {}
     found = columns_of(path, given, text=text)
-    table = Table.from_file(path, columns=found, identifiers=_ENDS, format_=text)
+    names = [name for name in (*_ENDS, "vehicle", "household") if name in found]
+    table = Table.from_file(path, columns=found, identifiers=names, format_=text)
     if given.keys().isdisjoint(_AMOUNTS):  # otherwise the user has said which number counts
         times = find_columns(table.unread, {name: NAMES[name] for name in ("departure_s", "from_s", "to_s")})
         rows = "" if not found.keys().isdisjoint(_AMOUNTS) else ", or each row would be one trip"
