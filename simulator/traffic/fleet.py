@@ -205,7 +205,8 @@ class Fleet(QueueEngine):
     @property
     def nbytes(self) -> tuple[int, int]:
         """Bytes held for vehicles and their trips, and for routes."""
-        return self.trips.nbytes + self._vehicles.nbytes + self._cursor.nbytes, self._book.nbytes
+        of_trips = (self.trips, self._vehicles, self._cursor, self.departure_tick, self._held_back)
+        return sum(one.nbytes for one in of_trips), self._book.nbytes
 
     def __repr__(self) -> str:
         return f"<Fleet: {self.vehicles:,} vehicles on {len(self._physics):,} links, tick {self._now:g}>"

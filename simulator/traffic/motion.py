@@ -94,7 +94,9 @@ def motion_of_entries(engine: QueueEngine, clock: Clock, takes_part: Mask, *, ev
             "takes_part": takes_part[vehicle],
         }
     )
-    return Motion(entries=table.sort_values("vehicle", kind="stable", ignore_index=True), every=every)
+    if vehicle is not trip:
+        table = table.sort_values("vehicle", kind="stable", ignore_index=True)
+    return Motion(entries=table, every=every)
 
 
 def motion_of_places(sampler: Sampler, takes_part: Mask) -> Motion:

@@ -87,8 +87,8 @@ class QueueEngine(ABC):
         self._closures: list[tuple[int, int, int]] = []  # link, first tick, tick of the reopening
         self._closed_s: list[tuple[int, float, float]] = []  # the same as given, in seconds
         free = np.add.reduceat(physics.free[routes.links], routes.offsets[:-1], dtype=np.int64)
-        self._slow_ticks = 2 * free / ONE_TICK
-        self._due_tick = np.sort(trips.departure_tick + self._slow_ticks)
+        due = trips.departure_tick + 2 * free / ONE_TICK
+        self._due_tick = due if len(self._following) else np.sort(due)
         if record_entries & (record_entries - 1):
             raise ValueError(f"record_entries must be 0 or a power of 2, received {record_entries}")
         self.record_entries = int(record_entries)
@@ -178,8 +178,8 @@ class QueueEngine(ABC):
     def _due(self) -> int:
         """Count the trips that would have ended by now at half of free-flow speed on their first routes."""
         if len(self._following):
-            begun = self.begun()
-            return int(np.count_nonzero(self.departure_tick[begun] + self._slow_ticks[begun] <= self._now))
+            late = self.departure_tick - self.trips.departure_tick
+            return int(np.count_nonzero((self._due_tick + late)[self.begun()] <= self._now))
         return int(np.searchsorted(self._due_tick, self._now, side="right"))
 
     def close(self) -> None:  # noqa: B027 - not every engine has resources to release

@@ -223,7 +223,7 @@ def test_rows_of_one_person_are_one_vehicle(tmp_path):
     found = {tuple(map(tuple, rows[["origin", "destination"]].to_numpy().tolist())) for _, rows in
              table.groupby("vehicle")}  # fmt: skip
     assert found == {((1, 8), (8, 11), (11, 1)), ((0, 4), (4, 0)), ((2, 3), (7, 2))}
-    assert any("1 trip begins where the vehicle's trip before does not end" in note for note in demand.notes)
+    assert any("1 trip begins at another place than the vehicle's previous trip ends" in note for note in demand.notes)
     assert table_trips(tmp_path, DIARIES, share=2.0).trips.vehicles == 6
     assert table_trips(tmp_path, DIARIES, vehicles=2).trips.vehicles == 2
     repeated = toured(None, demand=demand, days=3, nodes=30)

@@ -74,7 +74,7 @@ def repeat_tours(
     Returns
     -------
     Demand
-        Trips without routes. Notes state how many vehicles have no way back, and how many trips would begin after the
+        Trips without routes. Notes state how many vehicles have no path back, and how many trips would begin after the
         end of the run and are left out.
 
     Raises
@@ -83,7 +83,7 @@ def repeat_tours(
         If the demand states routes, as a file of SUMO's does, or no trip begins within the run.
     """
     if demand.routes is not None:
-        raise InputError(["needs trips without routes: SUMO's route files state no way back"], key="traffic.tours")
+        raise InputError(["needs trips without routes: SUMO's route files have no return trips"], key="traffic.tours")
     trips, notes = demand.trips, list(demand.notes)
     vehicle, origin, destination, usual_s = _usual(trips, options, paths, notes, clock=clock, rng=rng)
     first = np.flatnonzero(np.diff(vehicle, prepend=-1))
@@ -142,7 +142,7 @@ def _usual(
         rows.append((np.flatnonzero(goes), here[goes], there[goes], leave_s[goes]))
         here[goes] = there[goes]
     if away := int(np.count_nonzero(here != home)):
-        notes.append(f"tours: {counted(away, 'vehicle does', 'vehicles do')} not drive back: no path leads there")
+        notes.append(f"tours: {counted(away, 'vehicle does', 'vehicles do')} not drive back: no path leads back")
     vehicle, origin, destination, leave_s = (np.concatenate(column) for column in zip(*rows, strict=True))
     order = np.argsort(vehicle, kind="stable")
     return vehicle[order], origin[order], destination[order], leave_s[order]

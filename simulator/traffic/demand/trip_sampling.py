@@ -160,7 +160,7 @@ def draw_table_trips(
         moved = np.count_nonzero((vehicle[1:] == vehicle[:-1]) & (from_node[1:] != to_node[:-1]))
         if moved:
             begin = counted(int(moved), "trip begins", "trips begin")
-            notes.append(f"{table.title}: {begin} where the vehicle's trip before does not end: it gets there undriven")
+            notes.append(f"{table.title}: {begin} at another place than the vehicle's previous trip ends; not driven")
         leave_s = np.maximum.accumulate(leave_s + vehicle * taking.duration_s) - vehicle * taking.duration_s
     drawn = Trips.from_unsorted(from_node, to_node, np.floor(leave_s / clock.step_s), vehicle)
     return Demand(drawn, notes=tuple(notes), timed=table.from_s is not None)
