@@ -570,22 +570,16 @@ def _seek(
 
 @compiled
 def _depart(
-    trip: Index,
-    starts: IntArray,
-    route: LinkIds,
-    cursor: Int32Array,
-    trips: Records,
-    vehicles: Records,
-    origins: Bitmap,
+    trip: Index, starts: IntArray, route: LinkIds, cursor: Int32Array, entries: Records, vehicles: Records, busy: Bitmap
 ) -> None:
-    """Append a trip to the queue of those that wait to enter its first link."""
+    """Append a trip to the queue of those that wait to enter its first link, which is then set in `busy`."""
     first = np.int64(route[starts[trip]])
     cursor[trip] = 1
-    entry = trips[first]
+    entry = entries[first]
     vehicles[trip].next = -1
     if entry.head < 0:
         entry.head = trip
-        _set_bit(origins, first)
+        _set_bit(busy, first)
     else:
         vehicles[entry.tail].next = trip
     entry.tail = trip

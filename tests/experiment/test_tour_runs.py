@@ -5,6 +5,7 @@ import pytest
 
 import scenarios
 from simulator import run
+from simulator.api import load
 from simulator.reporting.map_section import city_outlines
 from simulator.reporting.motion_section import motion_section
 
@@ -64,9 +65,9 @@ def runs(tmp_path_factory):
     (folder / "week.csv").write_text("weekday,hour,share\nfri,7,4\nsat,10,4\nsun,10,1\n")
     (folder / "days.toml").write_text(SCENARIO)
     scenario = scenarios.load(folder / "days.toml")
-    return {
-        engine: run(scenario.with_({"traffic.engine": engine}), out=folder / engine) for engine in ("fleet", "agents")
-    }
+    for engine in ("fleet", "agents"):
+        run(scenario.with_({"traffic.engine": engine}), out=folder / engine)
+    return {engine: load(folder / engine) for engine in ("fleet", "agents")}
 
 
 def test_both_engines_have_the_same_run(runs):

@@ -14,8 +14,8 @@ from zoned_roads import ring
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
 from simulator.traffic.agents import Agents
-from simulator.traffic.clock import Clock
-from simulator.traffic.demand.synthetic import DAY_S, Demand, Interval, read_profile
+from simulator.traffic.clock import DAY_S, Clock
+from simulator.traffic.demand.synthetic import Demand, Interval, read_profile
 from simulator.traffic.demand.tours import TourOptions, repeat_tours
 from simulator.traffic.demand.trip_sampling import SamplingOptions, draw_table_trips
 from simulator.traffic.demand.trip_table_readers import read_trip_table

@@ -28,17 +28,9 @@ from simulator.files.messages import Note, counted
 from simulator.roads import RoadNetwork
 from simulator.streams import Streams
 from simulator.traffic.assignment import Bpr, OdPairs, PublishedFlows
-from simulator.traffic.clock import Clock
+from simulator.traffic.clock import DAY_S, Clock
 from simulator.traffic.demand.sumo_routes import read_sumo_routes
-from simulator.traffic.demand.synthetic import (
-    DAY_S,
-    Demand,
-    Departures,
-    Interval,
-    draw_trips,
-    read_profile,
-    within_run,
-)
+from simulator.traffic.demand.synthetic import Demand, Departures, Interval, draw_trips, read_profile, within_run
 from simulator.traffic.demand.tours import TourOptions, repeat_tours
 from simulator.traffic.demand.trip_sampling import SamplingOptions, draw_table_trips
 from simulator.traffic.demand.trip_table import TripTable, TripZones

@@ -12,7 +12,7 @@ from simulator.arrays import FloatArray, Int32Array, IntArray
 from simulator.files.errors import InputError
 from simulator.files.tables import RECOGNIZED, Table, TextFormat, column_names, find_columns
 from simulator.roads.network import Links
-from simulator.traffic.clock import Clock
+from simulator.traffic.clock import DAY_S, Clock
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.routes import Routes
 from simulator.traffic.trips import Trips, VehicleClasses
@@ -68,7 +68,7 @@ def draw_departures(
     return np.asarray(start + rng.random(vehicles) * length, dtype=np.float64)
 
 
-_HOUR_S, DAY_S = 3600.0, 86_400.0
+_HOUR_S = 3600.0
 _WEEKDAYS = ("weekday", "day_of_week", "dayofweek", "dow")
 _SHARES = ("share", "trips", "vehicles", "volume", "flow", "count")
 

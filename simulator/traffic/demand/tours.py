@@ -9,8 +9,8 @@ import numpy as np
 from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
-from simulator.traffic.clock import Clock
-from simulator.traffic.demand.synthetic import DAY_S, Demand, Interval
+from simulator.traffic.clock import DAY_S, Clock
+from simulator.traffic.demand.synthetic import Demand, Interval
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.trips import Trips
 
@@ -85,7 +85,7 @@ def repeat_tours(
     if demand.routes is not None:
         raise InputError(["needs trips without routes: SUMO's route files have no return trips"], key="traffic.tours")
     trips, notes = demand.trips, list(demand.notes)
-    vehicle, origin, destination, usual_s = _usual(trips, options, paths, notes, clock=clock, rng=rng)
+    vehicle, origin, destination, usual_s = _usual(trips, options, paths, notes, clock.step_s, rng=rng)
     first = np.flatnonzero(np.diff(vehicle, prepend=-1))
     most = max((math.fsum(one.share for one in day) for day in options.profiles), default=1.0)
     parts = []
@@ -117,28 +117,28 @@ def repeat_tours(
 
 def _usual(
     trips: Trips,
-    options: TourOptions,
+    tours: TourOptions,
     paths: ShortestPaths,
     notes: list[str],
+    step_s: float,
     *,
-    clock: Clock,
     rng: np.random.Generator,
 ) -> tuple[IntArray, Int32Array, Int32Array, FloatArray]:
     """Return vehicle, origin, destination and departure of the trips of a usual day, by vehicle, then in their order.
 
     A vehicle does without a place from which, or to which, no path leads.
     """
-    leave_s = np.multiply(trips.departure_tick, clock.step_s, dtype=np.float64)
+    leave_s = np.multiply(trips.departure_tick, step_s, dtype=np.float64)
     if trips.vehicle is not None:
         order = np.argsort(trips.vehicle, kind="stable")
         return trips.vehicle[order].astype(np.int64), trips.origin[order], trips.destination[order], leave_s[order]
     size, home, here = len(trips), trips.origin, trips.destination.copy()
     rows = [(np.arange(size), home, trips.destination, leave_s)]
-    for stop in range(options.stops):
-        back = stop == options.stops - 1
+    for stop in range(tours.stops):
+        back = stop == tours.stops - 1
         there = home if back else trips.destination[rng.integers(size, size=size)]
         goes = _drivable(paths, here, there) & (back | _drivable(paths, there, home))
-        leave_s = leave_s + np.maximum(rng.normal(options.stay_s, options.stay_sd_s, size), options.minimum_stop_s)
+        leave_s = leave_s + np.maximum(rng.normal(tours.stay_s, tours.stay_sd_s, size), tours.minimum_stop_s)
         rows.append((np.flatnonzero(goes), here[goes], there[goes], leave_s[goes]))
         here[goes] = there[goes]
     if away := int(np.count_nonzero(here != home)):
