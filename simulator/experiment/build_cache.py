@@ -128,7 +128,9 @@ def cached_city(scenario: Scenario, build: Callable[[], Built]) -> Built:
 def cached_trips(scenario: Scenario, build: Callable[[], Built]) -> Built:
     """Return the trips and routes of a scenario, built or from the cache in use; they depend on the seed too."""
     run = scenario.scenario
-    return _cached("trips", scenario, ("roads", "traffic"), build, scenario.seed, run.duration_s, run.start)
+    return _cached(
+        "trips", scenario, ("roads", "traffic"), build, scenario.seed, run.duration_s, run.start, run.time_zone
+    )
 
 
 def _cached(

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
 from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
 from simulator.files.errors import InputError
@@ -12,6 +13,7 @@ from simulator.files.messages import counted
 from simulator.traffic.clock import DAY_S, Clock
 from simulator.traffic.demand.synthetic import Demand, Interval
 from simulator.traffic.paths import ShortestPaths
+from simulator.traffic.physics import MOST_TICKS
 from simulator.traffic.trips import Trips
 
 
@@ -99,30 +101,22 @@ def repeat_tours(
         begins, ends = _elsewhere((vehicle, origin, destination), options.other_share, paths, rng=rng)
         parts.append([column[driven] for column in (vehicle, begins, ends, np.maximum(leave_s, 0.0))])
     vehicle, origin, destination, leave_s = (np.concatenate(column) for column in zip(*parts, strict=True))
-    order = np.argsort(vehicle, kind="stable")
-    # No trip is planned before the one ahead of it; an offset above all times keeps the vehicles apart.
-    apart = vehicle[order] * (leave_s.max(initial=0.0) + 1.0)
-    leave_s = np.maximum.accumulate(leave_s[order] + apart) - apart
+    # No trip is planned before the one ahead of it.
+    leave_s = np.asarray(pd.Series(leave_s).groupby(vehicle).cummax(), dtype=np.float64)
     inside = leave_s < options.duration_s
     if not inside.any():
         raise InputError(["leave no trip that begins within the run"], key="traffic.tours")
     if not inside.all():
         outside = counted(int(np.count_nonzero(~inside)), "trip")
         notes.append(f"tours: {outside} not driven: planned for after the end of the run")
-    kept, ticks = order[inside], np.floor(leave_s[inside] / clock.step_s)
-    stop_ticks = max(1, clock.ticks_to_cover(options.minimum_stop_s))
-    driven_trips = Trips.from_unsorted(origin[kept], destination[kept], ticks, vehicle[kept], stop_ticks)
-    return Demand(driven_trips, notes=tuple(notes))
+    stop_ticks = min(max(1, clock.ticks_to_cover(options.minimum_stop_s)), MOST_TICKS)
+    ticks = np.floor(leave_s[inside] / clock.step_s)
+    kept = Trips.from_unsorted(origin[inside], destination[inside], ticks, vehicle[inside], stop_ticks)
+    return Demand(kept, notes=tuple(notes))
 
 
 def _usual(
-    trips: Trips,
-    tours: TourOptions,
-    paths: ShortestPaths,
-    notes: list[str],
-    step_s: float,
-    *,
-    rng: np.random.Generator,
+    trips: Trips, tours: TourOptions, paths: ShortestPaths, notes: list[str], step_s: float, *, rng: np.random.Generator
 ) -> tuple[IntArray, Int32Array, Int32Array, FloatArray]:
     """Return vehicle, origin, destination and departure of the trips of a usual day, by vehicle, then in their order.
 

@@ -161,7 +161,7 @@ def draw_table_trips(
         if moved:
             begin = counted(int(moved), "trip begins", "trips begin")
             notes.append(f"{table.title}: {begin} at another place than the vehicle's previous trip ends; not driven")
-        leave_s = np.maximum.accumulate(leave_s + vehicle * taking.duration_s) - vehicle * taking.duration_s
+        leave_s = np.asarray(pd.Series(leave_s).groupby(vehicle).cummax(), dtype=np.float64)
     drawn = Trips.from_unsorted(from_node, to_node, np.floor(leave_s / clock.step_s), vehicle)
     return Demand(drawn, notes=tuple(notes), timed=table.from_s is not None)
 
