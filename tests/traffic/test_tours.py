@@ -197,13 +197,15 @@ def test_a_profile_of_weekdays_sets_times_and_numbers_of_each_day(tmp_path):
         read_profile(file, days=[0])
 
 
-def table_trips(tmp_path, text, *, seed=1, zones=None, **taking):
+def table_trips(tmp_path, text, *, seed=1, zones=None, columns=None, **taking):
     file = tmp_path / "diaries.csv"
     file.write_text(text)
     roads = ring(30, zones=zones or {})
     options = SamplingOptions(**{"duration_s": DAY_S, **taking})
     paths, rng = ShortestPaths.of(roads), np.random.default_rng(seed)
-    return draw_table_trips(read_trip_table(file, columns={}), roads, paths, options, clock=Clock(1.0), rng=rng)
+    return draw_table_trips(
+        read_trip_table(file, columns=columns or {}), roads, paths, options, clock=Clock(1.0), rng=rng
+    )
 
 
 DIARIES = """person_id,household_id,origin,destination,departure_time
@@ -254,4 +256,15 @@ def test_a_person_lives_at_one_node_of_a_zone(tmp_path):
 )
 def test_a_table_of_vehicles_without_times_or_names_is_refused(tmp_path, text, message):
     with pytest.raises(InputError, match=message):
-        table_trips(tmp_path, text)
+        table_trips(tmp_path, text, columns={"vehicle": "vehicle"})
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["vehicle_id,origin,destination\n1,1,2\n1,2,3\n", "vehicle,origin,destination,depart,trips\ncar,1,2,8:00,2\n"],
+)
+def test_a_column_of_vehicles_without_times_or_beside_numbers_of_trips_is_used_only_if_it_is_named(tmp_path, text):
+    demand = table_trips(tmp_path, text)
+    assert demand.trips.vehicle is None
+    assert len(demand.trips) == 2
+    assert "columns not read: 'vehicle" in demand.notes[0]

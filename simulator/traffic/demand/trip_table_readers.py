@@ -83,7 +83,8 @@ def columns_of(file: Path, given: Mapping[str, str], *, text: TextFormat = RECOG
     dict
         Map from our name to the file's, for the given columns and those recognized by name. ``from_s`` and ``to_s``
         occur both or not at all, and not together with ``departure_s``, unless they were given. A rate occurs with
-        ``from_s`` and ``to_s`` and without ``trips``, unless it was given.
+        ``from_s`` and ``to_s`` and without ``trips``, unless it was given; ``vehicle`` with a time and without trips or
+        a rate, unless these were given.
     """
     found = find_columns(column_names(file, format_=text), NAMES, given=given)
     windows = {"from_s", "to_s"}
@@ -97,9 +98,11 @@ def columns_of(file: Path, given: Mapping[str, str], *, text: TextFormat = RECOG
             found.pop(name, None)
     if given.keys() & _UNIT_S.keys() and "trips" not in given:
         found.pop("trips", None)
-    if "vehicle" in found:  # each row is one trip; a number beside it may be that of the trips of the day
-        for name in {*_AMOUNTS} - given.keys():
-            found.pop(name, None)
+    # With numbers of trips the column may hold kinds of vehicles; without times its trips have no order.
+    if "vehicle" not in given and (found.keys() & {*_AMOUNTS} or not found.keys() & {"departure_s", "from_s"}):
+        found.pop("vehicle", None)
+    for name in {*_AMOUNTS} - given.keys() if "vehicle" in found else {"household"} - given.keys():
+        found.pop(name, None)
     for name in ("origin", "destination"):
         found.setdefault(name, name)
     return found
