@@ -140,10 +140,21 @@ def _onward(roads: pd.DataFrame) -> Any:
 
 def _add_entries(columns: _Columns, motion: pd.DataFrame, roads: pd.DataFrame, step_s: float) -> None:
     """Add departures, link entries and arrivals: turns instead of links, delays instead of times."""
+    departed = (motion["event"] == "departure").to_numpy()
+    begins, time_s = np.flatnonzero(departed), motion["time_s"].to_numpy()
+    again = np.flatnonzero(np.diff(motion["vehicle"].to_numpy()[begins]) == 0)  # of tours: trips, in their order
+    if len(again):
+        until_s = np.zeros(len(begins))
+        until_s[again] = time_s[begins[again + 1]]
+        trip = np.cumsum(departed) - 1
+        motion = motion.assign(until_s=until_s[trip]).iloc[np.argsort(time_s[begins][trip], kind="stable")]
     tick = np.ceil(motion["time_s"].to_numpy() / step_s * _PARTS - 1e-6).astype(np.int64)
     link = motion["link"].to_numpy()
     event = motion["event"].cat.codes.to_numpy()
     begins, entered = np.flatnonzero(event == 0), event == 1
+    if len(again):
+        columns.add("vehicle", motion["vehicle"].to_numpy()[begins])
+        columns.add("until", motion["until_s"].to_numpy()[begins] / step_s * _PARTS)
     ends = np.append(begins[1:], len(event))
     columns.add("departs", np.diff(tick[begins], prepend=0))
     columns.add("first", link[begins])

@@ -78,7 +78,8 @@ def traffic_section(run: RunResult) -> PageSection | None:
         changes = min(record.on_road) < max(record.on_road)
         drawn = over_time(run) if changes else None
         return _traffic({"recording": record, "drawn": drawn, "notes": record.notes})
-    engines = [_ending(one) for one in (record, *record.beside)]
+    unit = "trips" if record.departed[-1] > run.record.vehicles else "vehicles"  # trips, where vehicles make several
+    engines = [{**_ending(one), "unit": unit} for one in (record, *record.beside)]
     notes = [
         say(note) if len(engines) == 1 or note.code in NAMES_ENGINE else f"{one['begins']}: {say(note)}"
         for one, where in zip(engines, ("traffic", BESIDE), strict=False)

@@ -23,11 +23,11 @@ _AT_ONCE = 1_000_000
 
 
 class Traversals(NamedTuple):
-    """Links that vehicles have entered, by vehicle, then by time.
+    """Links that vehicles have entered, by trip, then by time.
 
     Attributes
     ----------
-    vehicle, link
+    trip, link
         (traversals,) int32.
     entry_s, leave_s
         (traversals,) float64, seconds from the start of the run; `leave_s` is NaN for a vehicle that is still there.
@@ -35,7 +35,7 @@ class Traversals(NamedTuple):
         (traversals,) float64: the time that the vehicle takes for the link when nothing holds it.
     """
 
-    vehicle: Int32Array
+    trip: Int32Array
     link: Int32Array
     entry_s: FloatArray
     leave_s: FloatArray
@@ -52,16 +52,16 @@ class Traversals(NamedTuple):
         """
         if engine.record_entries != 1:
             raise ValueError(f"the engine must log every vehicle, got record_entries = {engine.record_entries}")
-        vehicle, link, _, time = engine.log_by_vehicle().T
+        trip, link, _, time = engine.log_by_vehicle().T
         time_s = time / ONE_TICK * clock.step_s
-        follows = np.append(vehicle[1:] == vehicle[:-1], False)
+        follows = np.append(trip[1:] == trip[:-1], False)
         leave_s = np.where(follows, np.append(time_s[1:], np.nan), np.nan)
         entered = np.flatnonzero(link != ARRIVED_AT)
-        of, on = vehicle[entered].astype(np.int32), link[entered].astype(np.int32)
+        of, on = trip[entered].astype(np.int32), link[entered].astype(np.int32)
         return cls(of, on, time_s[entered], leave_s[entered], engine.free_s(of, on))
 
     def __len__(self) -> int:
-        return len(self.vehicle)
+        return len(self.trip)
 
 
 def links_by_interval(driven: Traversals, length_m: FloatArray, *, every_s: float, end_s: float) -> pd.DataFrame:
@@ -147,7 +147,7 @@ def _spread(first: IntArray, last: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def trip_table(driven: Traversals, engine: QueueEngine, clock: Clock, takes_part: Mask) -> pd.DataFrame:
-    """Return the trips of all vehicles that have departed, at the end of the run.
+    """Return the trips that have departed, at the end of the run.
 
     Parameters
     ----------
@@ -163,30 +163,32 @@ def trip_table(driven: Traversals, engine: QueueEngine, clock: Clock, takes_part
     Returns
     -------
     DataFrame
-        The table `trips` of a run (docs/columns.md), by vehicle.
+        The table `trips` of a run (docs/columns.md), by vehicle, then by departure.
     """
-    state = engine.places().state
-    departed, routes = len(state), engine.routes
-    vehicle = np.repeat(np.arange(len(routes), dtype=np.int32), np.diff(routes.offsets))
-    length_m = np.add.reduceat(engine.length_m[routes.links], routes.offsets[:-1])[:departed]
-    free_s = np.add.reduceat(engine.free_s(vehicle, routes.links), routes.offsets[:-1])[:departed]
-    departure_s = engine.trips.departure_tick[:departed] * clock.step_s
-    entry_s, arrival_s = np.full(departed, np.nan), np.full(departed, np.nan)
+    begun, routes = engine.begun(), engine.routes
+    trip = np.repeat(np.arange(len(routes), dtype=np.int32), np.diff(routes.offsets))
+    length_m = np.add.reduceat(engine.length_m[routes.links], routes.offsets[:-1])
+    free_s = np.add.reduceat(engine.free_s(trip, routes.links), routes.offsets[:-1])
+    departure_s = engine.departure_tick * clock.step_s
+    entry_s, arrival_s = np.full(len(routes), np.nan), np.full(len(routes), np.nan)
     if len(driven):
-        entered, begins = np.unique(driven.vehicle, return_index=True)
+        entered, begins = np.unique(driven.trip, return_index=True)
         entry_s[entered] = driven.entry_s[begins]
         arrival_s[entered] = driven.leave_s[np.append(begins[1:], len(driven)) - 1]
     names = pd.Index([each.name.lower() for each in State])
-    return pd.DataFrame(
+    vehicle = begun.astype(np.int32) if engine.trips.vehicle is None else engine.trips.vehicle[begun]
+    state = pd.Categorical.from_codes(engine.trip_states().astype(np.int64) - min(State), categories=names)
+    table = pd.DataFrame(
         {
-            "vehicle": np.arange(departed, dtype=np.int32),
-            "departure_s": departure_s,
-            "entry_s": entry_s,
-            "arrival_s": arrival_s,
-            "route_length_m": length_m,
-            "free_flow_s": free_s,
-            "trip_s": arrival_s - departure_s,
-            "state": pd.Categorical.from_codes(state.astype(np.int64) - min(State), categories=names),
-            "takes_part": takes_part[:departed],
+            "vehicle": vehicle,
+            "departure_s": departure_s[begun],
+            "entry_s": entry_s[begun],
+            "arrival_s": arrival_s[begun],
+            "route_length_m": length_m[begun],
+            "free_flow_s": free_s[begun],
+            "trip_s": (arrival_s - departure_s)[begun],
+            "state": state,
+            "takes_part": takes_part[vehicle],
         }
     )
+    return table.sort_values("vehicle", kind="stable", ignore_index=True)

@@ -87,8 +87,9 @@ const Motion = (() => {
         return WAITING;
       }
       if (t >= arrives[i]) {
-        if (parked) along(link[end - 1], 1, out);
-        return parked ? PARKED : 0;
+        if (!parked || (c.until && c.until[i] > 0 && t >= c.until[i])) return 0; // until its vehicle's next trip
+        along(link[end - 1], 1, out);
+        return PARKED;
       }
       let k = Math.min(Math.max(now[i], begin), end - 1); // it is where it was, or one link on, nearly always
       while (k < end - 1 && tick[k + 1] <= t) k += 1;
@@ -101,7 +102,7 @@ const Motion = (() => {
       along(l, Math.min(free, queue), out);
       return free >= queue ? QUEUED : DRIVING;
     };
-    return { vehicles, place, begins: (i) => departs[i] * step, number: (i) => i * every, willing: c.willing };
+    return { vehicles, place, begins: (i) => departs[i] * step, number: (i) => (c.vehicle ? c.vehicle[i] : i * every), willing: c.willing };
   };
   const betweenPlaces = (c) => {
     const at = starts(c.count), x0 = signed(c.x0), y0 = signed(c.y0), x = signed(c.dx), y = signed(c.dy), times = c.moments;
