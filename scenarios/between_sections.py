@@ -41,12 +41,14 @@ def _coordinates(scenario: ValidFields) -> Iterator[RuleViolation]:
 
 
 def _link_intervals(scenario: ValidFields) -> Iterator[RuleViolation]:
-    """Yield a fault for links by interval of an engine that does not log the entries of its vehicles."""
+    """Yield a fault for each thing that needs link entries, of an engine that does not log those of its vehicles."""
     report, engine = scenario.section("report"), scenario.section("traffic").get("engine")
     routed = names_of("engine", "routed")
-    if report.get("link_interval_s") is not None and engine is not None and engine not in routed:
+    if engine is not None and engine not in routed:
         rule = f"needs traffic.engine {' or '.join(routed)}, whose link entries are known"
-        yield RuleViolation(("report", "link_interval_s"), rule, report["link_interval_s"])
+        if report.get("link_interval_s") is not None:
+            yield RuleViolation(("report", "link_interval_s"), rule, report["link_interval_s"])
+        yield from (RuleViolation((key,), rule) for key in ("detectors", "counts") if scenario.sections(key))
 
 
 def _times(campaign: ValidFields) -> Iterator[RuleViolation]:
@@ -107,7 +109,7 @@ def _refined(refinement: ValidFields) -> Iterator[RuleViolation]:
 
 def _names(scenario: ValidFields) -> Iterator[RuleViolation]:
     """Yield a fault for each name that an earlier item of the same list has."""
-    for section in ("campaigns", "mechanisms", "refinements", "attacks"):
+    for section in ("campaigns", "mechanisms", "refinements", "attacks", "detectors"):
         items = enumerate(scenario.sections(section))
         for (earlier, first), (later, second) in itertools.combinations(items, 2):
             if first.has("name") and first["name"] == second.get("name"):

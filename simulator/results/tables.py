@@ -139,3 +139,59 @@ def records(frame: pd.DataFrame) -> list[dict[Any, Any]]:
     """Return the rows of a frame by column, with None for each missing value."""
     rows = frame.to_dict("records")
     return [{name: None if pd.isna(value) else value for name, value in row.items()} for row in rows]
+
+
+SIMULATED = "simulated"
+"""Source of the counts of the run itself, in the table `counts`."""
+
+
+def geh(flow_vph: "pd.Series[float]", measured_vph: "pd.Series[float]") -> "pd.Series[float]":
+    """Return GEH, √(2 (m − c)² / (m + c)) of hourly flows; 0 where both are 0, and for a flow below 0 that of 0."""
+    flow_vph = flow_vph.clip(lower=0.0)
+    total = flow_vph + measured_vph
+    return np.sqrt(2.0 * (flow_vph - measured_vph) ** 2 / total.where(total != 0.0, 1.0))
+
+
+def count_fit(counts: pd.DataFrame) -> pd.DataFrame:
+    """Return how the counts and speeds of each source agree with those measured and, of estimates, those simulated.
+
+    Parameters
+    ----------
+    counts
+        The table `counts` of a run.
+
+    Returns
+    -------
+    DataFrame
+        `source`, `campaign` and `against`, ``measured`` or ``simulated``. Of hourly flows: their number `flows`, the
+        share `geh_below_5`, `rmse_vph`, `rmse_percent` of the mean, `bias_vph` and `correlation` (Pearson's). The same
+        of speeds: `speeds`, `speed_rmse_mps`, `speed_bias_mps` and `speed_correlation`. NaN where not defined.
+    """
+    keys, rows = ["place", "link", "from_s", "to_s"], []
+    true = counts[counts["source"] == SIMULATED].set_index(keys)
+    for (source, campaign), part in counts.groupby(["source", "campaign"], sort=False, observed=True):
+        others = {"measured": part[["measured_count", "measured_speed_mps"]]}
+        if source != SIMULATED:
+            others[SIMULATED] = true.loc[pd.MultiIndex.from_frame(part[keys]), ["count", "speed_mps"]]
+        hours = ((part["to_s"] - part["from_s"]) / 3600.0).to_numpy()
+        for against, other in others.items():
+            flows = pd.DataFrame({"ours": part["count"].to_numpy(), "other": other.iloc[:, 0].to_numpy()}).div(
+                hours, axis=0
+            )
+            speeds = pd.DataFrame({"ours": part["speed_mps"].to_numpy(), "other": other.iloc[:, 1].to_numpy()})
+            flow, speed = _agreement(flows.dropna()), _agreement(speeds.dropna())
+            row = {"source": source, "campaign": campaign, "against": against, "flows": flow["number"]}
+            row["geh_below_5"] = (geh(flows["ours"], flows["other"]).dropna() < 5.0).mean()
+            row |= {"rmse_vph": flow["rmse"], "rmse_percent": 100.0 * flow["rmse"] / flows.dropna()["other"].mean()}
+            row |= {"bias_vph": flow["bias"], "correlation": flow["correlation"], "speeds": speed["number"]}
+            rows.append(row | {f"speed_{name}": speed[name] for name in ("rmse", "bias", "correlation")})
+    renamed = {"speed_rmse": "speed_rmse_mps", "speed_bias": "speed_bias_mps"}
+    return pd.DataFrame(rows).rename(columns=renamed)
+
+
+def _agreement(pairs: pd.DataFrame) -> dict[str, float]:
+    error = pairs["ours"] - pairs["other"]
+    varied = len(pairs) > 1 and bool((pairs.std() > 0.0).all())
+    correlation = pairs["ours"].corr(pairs["other"]) if varied else np.nan
+    rmse = float(np.sqrt((error**2).mean()))
+    return {"number": len(pairs), "rmse": rmse, "bias": error.mean(), "correlation": correlation}
