@@ -126,17 +126,9 @@ def collect(
     if driven is not None and components.detectors is not None:
         length_m = city.roads.links.length_m
         detectors = detector_table(driven, length_m, components.detectors, end_s=components.end_s)
-    if driven is not None and components.measured is not None and scenario.counts is not None:
-        counts, not_compared = compare_counts(
-            components.measured,
-            driven,
-            city.roads.links.length_m,
-            city.cells,
-            estimates,
-            {campaign.name: campaign.statistic for campaign in scenario.campaigns},
-            scale=scenario.counts.scale,
-            end_s=components.end_s,
-        )
+    if driven is not None and components.measured is not None:
+        end_s = components.end_s
+        counts, not_compared = compare_counts(components.measured, driven, city, estimates, scenario, end_s=end_s)
         noticed += not_compared
     # What may mislead a reader: printed after a run, and shown at the top of its report, where the first four are never
     # folded. Warnings that depend on the run itself come first.

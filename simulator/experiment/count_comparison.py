@@ -1,12 +1,13 @@
 """Comparison of measured counts and speeds with those of a run, and with those estimated from reports."""
 
-from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from simulator.arrays import FloatArray
 from simulator.cells import Partition, RoadSegments
+from simulator.experiment.study_area import City
 from simulator.files.messages import Note
 from simulator.results.schema import TABLES
 from simulator.results.tables import SIMULATED, geh
@@ -15,15 +16,7 @@ from simulator.traffic.link_intervals import Traversals
 
 
 def compare_counts(
-    measured: pd.DataFrame,
-    driven: Traversals,
-    length_m: FloatArray,
-    cells: Partition,
-    estimates: pd.DataFrame,
-    statistics: Mapping[str, str],
-    *,
-    scale: float,
-    end_s: float,
+    measured: pd.DataFrame, driven: Traversals, city: City, estimates: pd.DataFrame, scenario: Any, *, end_s: float
 ) -> tuple[pd.DataFrame, list[Note]]:
     """Compare measured values with what the run counted there, and with what mechanisms estimated.
 
@@ -31,14 +24,12 @@ def compare_counts(
     ----------
     measured
         `name`, `link`, `fraction`, `from_s`, `to_s`, `count` and `speed_mps` of each measured value.
-    driven, length_m, end_s
+    driven, end_s
         As for `passages`.
-    cells, estimates
-        The cells, and the table `estimates` of the run.
-    statistics
-        The statistic of each campaign, by name.
-    scale
-        Vehicles that each vehicle of the run represents.
+    city, scenario
+        Of the run.
+    estimates
+        The table `estimates` of the run.
 
     Returns
     -------
@@ -46,11 +37,13 @@ def compare_counts(
         The table `counts` of a run (docs/columns.md), and notes on estimates that cannot be compared.
     """
     names = {"name": "place", "count": "measured_count", "speed_mps": "measured_speed_mps"}
-    rows = measured.rename(columns=names)
+    rows, length_m = measured.rename(columns=names), city.roads.links.length_m
     simulated = rows.join(passages(driven, length_m, rows, end_s=end_s)).assign(source=SIMULATED, campaign="")
-    estimated, notes = _estimated(rows, length_m, cells, estimates, statistics)
+    statistic = estimates["campaign"].map({campaign.name: campaign.statistic for campaign in scenario.campaigns})
+    counts, speeds = estimates[statistic == "count"], estimates[statistic == "mean_speed"]
+    estimated, notes = _estimated(rows, length_m, city.cells, counts, speeds)
     table = pd.concat([simulated, estimated], ignore_index=True)
-    table["count"] *= scale
+    table["count"] *= scenario.counts.scale
     hours = (table["to_s"] - table["from_s"]) / 3600.0
     table["geh"] = geh(table["count"] / hours, table["measured_count"] / hours)
     table["position_m"] = table["fraction"] * length_m[table["link"]]
@@ -58,11 +51,9 @@ def compare_counts(
 
 
 def _estimated(
-    rows: pd.DataFrame, length_m: FloatArray, cells: Partition, estimates: pd.DataFrame, statistics: Mapping[str, str]
+    rows: pd.DataFrame, length_m: FloatArray, cells: Partition, counts: pd.DataFrame, speeds: pd.DataFrame
 ) -> tuple[pd.DataFrame, list[Note]]:
     """Return counts and speeds by flow = density · speed, each averaged over the queries of an interval."""
-    of = estimates["campaign"].map(statistics)
-    counts, speeds = estimates[of == "count"], estimates[of == "mean_speed"]
     if not isinstance(cells, RoadSegments) or counts.empty or speeds.empty:
         needs = 'cells.kind = "roads", a campaign of counts and one of mean_speed: a flow is density times speed'
         return rows[:0], [

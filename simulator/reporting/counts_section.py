@@ -31,17 +31,20 @@ def count_lines(run: RunResult) -> list[str]:
     """Return a sentence for each source on how its counts and speeds agree with the measured or simulated ones."""
     lines = []
     for row in records(run.count_fit) if run.count_fit is not None else ():
-        name = row["source"] if row["source"] == SIMULATED else f"{run.label(row['source'])} ({row['campaign']})"
-        line = f"Counts, {name} against {row['against']}:"
+        line = f"Counts, {_named(run, row['source'], row['campaign'])} against {row['against']}:"
         if row["flows"]:
             line += f" GEH below 5 for {percent(row['geh_below_5'])} of {counted(row['flows'], 'flow')}, RMSE "
-            line += f"{number(row['rmse_vph'])} vehicles/h ({number(row['rmse_percent'])} % of the mean), "
-            line += f"correlation {number(row['correlation'])}."
+            line += f"{number(row['flow_rmse'])} vehicles/h ({number(row['flow_rmse_percent'])} % of the mean), "
+            line += f"correlation {number(row['flow_correlation'])}."
         if row["speeds"]:
-            line += f" RMSE of {counted(row['speeds'], 'speed')} {number(row['speed_rmse_mps'])} m/s, bias "
-            line += f"{signed(row['speed_bias_mps'])} m/s, correlation {number(row['speed_correlation'])}."
+            line += f" RMSE of {counted(row['speeds'], 'speed')} {number(row['speed_rmse'])} m/s, bias "
+            line += f"{signed(row['speed_bias'])} m/s, correlation {number(row['speed_correlation'])}."
         lines.append(line)
     return lines
+
+
+def _named(run: RunResult, source: str, campaign: str) -> str:
+    return source if source == SIMULATED else f"{run.label(source)} ({campaign})"
 
 
 def counts_section(run: RunResult) -> PageSection | None:
@@ -70,12 +73,8 @@ def counts_section(run: RunResult) -> PageSection | None:
     worst = simulated.sort_values("geh", ascending=False, kind="stable")[:WORST]
     clock = run.record.clock
     rows = [
-        [
-            str(row["place"]),
-            str(row["link"]),
-            f"{clock.text(row['from_s'])} to {clock.text(row['to_s'])}",
-            *(marked(row[name]) for name in ("measured", "flow", "geh")),
-        ]
+        [row["place"], str(row["link"]), " to ".join(clock.text(row[end]) for end in ("from_s", "to_s"))]
+        + [marked(row[name]) for name in ("measured", "flow", "geh")]
         for row in records(worst)
     ]
     groups = [PageGroup(charts=charts)]
@@ -97,9 +96,8 @@ def _scatter(run: RunResult, rows: pd.DataFrame, x: str, y: str, words: str) -> 
     low = min(0.0, 1.04 * rows[y].min())
     series = [Series("as measured", [0, reach], [0, reach], style=PLAIN._replace(dash="dot"), thin=True)]
     for place, ((source, campaign), part) in enumerate(rows.groupby(["source", "campaign"], sort=False, observed=True)):
-        name = "simulated" if source == SIMULATED else f"{run.label(source)} ({campaign})"
-        style = numbered_style(place)
-        series.append(Series(name, part[x], part[y], "points", style, texts=part["place"].tolist()))
+        name, texts = _named(run, source, campaign), part["place"].tolist()
+        series.append(Series(name, part[x], part[y], "points", numbered_style(place), texts=texts))
     axes = Axis(f"measured {words}", ends=(0, reach)), Axis(words, ends=(low, reach))
     return Chart(series, *axes, "One point a place and interval. On the diagonal a value is as measured.", height=460)
 

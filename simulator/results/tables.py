@@ -163,9 +163,10 @@ def count_fit(counts: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        `source`, `campaign` and `against`, ``measured`` or ``simulated``. Of hourly flows: their number `flows`, the
-        share `geh_below_5`, `rmse_vph`, `rmse_percent` of the mean, `bias_vph` and `correlation` (Pearson's). The same
-        of speeds: `speeds`, `speed_rmse_mps`, `speed_bias_mps` and `speed_correlation`. NaN where not defined.
+        `source`, `campaign` and `against`, ``measured`` or ``simulated``; of hourly flows their number `flows`, the
+        share `geh_below_5`, `flow_rmse` and `flow_bias`, vehicles/h, `flow_rmse_percent` of the mean, and
+        `flow_correlation` (Pearson's); of speeds likewise `speeds`, `speed_rmse` and `speed_bias`, m/s,
+        `speed_rmse_percent` and `speed_correlation`. NaN where not defined.
     """
     keys, rows = ["place", "link", "from_s", "to_s"], []
     true = counts[counts["source"] == SIMULATED].set_index(keys)
@@ -173,25 +174,27 @@ def count_fit(counts: pd.DataFrame) -> pd.DataFrame:
         others = {"measured": part[["measured_count", "measured_speed_mps"]]}
         if source != SIMULATED:
             others[SIMULATED] = true.loc[pd.MultiIndex.from_frame(part[keys]), ["count", "speed_mps"]]
-        hours = ((part["to_s"] - part["from_s"]) / 3600.0).to_numpy()
+        hours = (part["to_s"] - part["from_s"]).to_numpy() / 3600.0
         for against, other in others.items():
-            flows = pd.DataFrame({"ours": part["count"].to_numpy(), "other": other.iloc[:, 0].to_numpy()}).div(
-                hours, axis=0
-            )
-            speeds = pd.DataFrame({"ours": part["speed_mps"].to_numpy(), "other": other.iloc[:, 1].to_numpy()})
-            flow, speed = _agreement(flows.dropna()), _agreement(speeds.dropna())
-            row = {"source": source, "campaign": campaign, "against": against, "flows": flow["number"]}
-            row["geh_below_5"] = (geh(flows["ours"], flows["other"]).dropna() < 5.0).mean()
-            row |= {"rmse_vph": flow["rmse"], "rmse_percent": 100.0 * flow["rmse"] / flows.dropna()["other"].mean()}
-            row |= {"bias_vph": flow["bias"], "correlation": flow["correlation"], "speeds": speed["number"]}
-            rows.append(row | {f"speed_{name}": speed[name] for name in ("rmse", "bias", "correlation")})
-    renamed = {"speed_rmse": "speed_rmse_mps", "speed_bias": "speed_bias_mps"}
-    return pd.DataFrame(rows).rename(columns=renamed)
+            flows = _pairs(part["count"] / hours, other.iloc[:, 0].to_numpy() / hours)
+            speeds = _pairs(part["speed_mps"], other.iloc[:, 1].to_numpy())
+            row = {"source": source, "campaign": campaign, "against": against}
+            row["geh_below_5"] = (geh(flows["ours"], flows["other"]) < 5.0).mean()
+            rows.append(row | _agreement(flows, "flow") | _agreement(speeds, "speed"))
+    return pd.DataFrame(rows)
 
 
-def _agreement(pairs: pd.DataFrame) -> dict[str, float]:
+def _pairs(ours: "pd.Series[float]", other: Any) -> pd.DataFrame:
+    return pd.DataFrame({"ours": ours, "other": other}).dropna()
+
+
+def _agreement(pairs: pd.DataFrame, what: str) -> dict[str, float]:
     error = pairs["ours"] - pairs["other"]
-    varied = len(pairs) > 1 and bool((pairs.std() > 0.0).all())
-    correlation = pairs["ours"].corr(pairs["other"]) if varied else np.nan
-    rmse = float(np.sqrt((error**2).mean()))
-    return {"number": len(pairs), "rmse": rmse, "bias": error.mean(), "correlation": correlation}
+    rmse, varied = float(np.sqrt((error**2).mean())), len(pairs) > 1 and bool((pairs.std() > 0.0).all())
+    return {
+        f"{what}s": len(pairs),
+        f"{what}_rmse": rmse,
+        f"{what}_rmse_percent": 100.0 * rmse / pairs["other"].mean(),
+        f"{what}_bias": error.mean(),
+        f"{what}_correlation": pairs["ours"].corr(pairs["other"]) if varied else np.nan,
+    }

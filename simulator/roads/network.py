@@ -407,12 +407,7 @@ class RoadNetwork:
         return {name: link for name, link in named if often[name] == 1} or {str(n): n for n in range(len(edges))}
 
     def nearest_links(
-        self,
-        xy: NDArray[np.float64],
-        *,
-        within_m: float,
-        heading_deg: NDArray[np.float64],
-        allowed: NDArray[np.bool_],
+        self, xy: NDArray[np.float64], *, within_m: float, heading_deg: NDArray[np.float64], allowed: NDArray[np.bool_]
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Find the link nearest to each point.
 

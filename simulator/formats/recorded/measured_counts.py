@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -100,11 +101,8 @@ def read_detectors(
     axes = ("lon", "lat") if table.has("lon") else ("x", "y")
     if table.has("link"):
         places["link"] = [roads.link_ids.get(name, -1) for name in table.identifiers("link")]
-        table.refuse(
-            "link",
-            places["link"].to_numpy() < 0,
-            "the identifier of one link or, where the roads have none, its number",
-        )
+        rule = "the identifier of one link or, where the roads have none, its number"
+        table.refuse("link", places["link"].to_numpy() < 0, rule)
     elif all(map(table.has, axes)):
         xy = np.column_stack(coordinates(table, axes, chosen=np.ones(len(table), dtype=np.bool_)))
         headings = table.numbers("heading_deg")
@@ -119,9 +117,8 @@ def read_detectors(
         )
     elif table.has("name") and known is not None:
         found = known.set_index("name").reindex(places["name"])
-        table.refuse(
-            "name", found["link"].isna().to_numpy(), "the name of a detector, or there must be other columns of places"
-        )
+        rule = "the name of a detector, where there are no columns link, lon and lat, or x and y"
+        table.refuse("name", found["link"].isna().to_numpy(), rule)
         places[["link", "fraction"]] = found[["link", "fraction"]].fillna(0).to_numpy()
     else:
         rule = "its places need columns link, lon and lat, or x and y"
@@ -150,9 +147,7 @@ def read_counts(
     within: tuple[float, float],
     interval_s: float | None,
     time_format: str | None,
-    known: pd.DataFrame | None,
-    within_m: float,
-    allowed: Mask,
+    **placing: Any,
 ) -> tuple[pd.DataFrame, list[str]]:
     """Read measured counts and speeds.
 
@@ -160,7 +155,7 @@ def read_counts(
     ----------
     table
         Columns as of `NAMES`.
-    roads, known, within_m, allowed
+    roads, placing
         As for `read_detectors`.
     clock
         The clock of the run.
@@ -185,7 +180,7 @@ def read_counts(
     if not any(map(table.has, _VALUES)):
         rule = "name a count, flow_vph or a speed in counts.columns"
         raise InputError([f"{table.file}: it has no known column of values: {rule}; there are {listed(table.names)}"])
-    rows, notes = read_detectors(table, roads, within_m=within_m, allowed=allowed, known=known)
+    rows, notes = read_detectors(table, roads, **placing)
     table, rows = table.kept(np.isin(np.arange(len(table)), rows.index)), rows.reset_index(drop=True)
     from_s, of_day = _moments(table, "from_s" if table.has("from_s") else "hour", clock, time_format)
     to_s = from_s + (interval_s or _HOUR_S)
@@ -198,27 +193,18 @@ def read_counts(
     values = {name: table.checked_numbers(name, at_least=0.0, optional=True) for name in _VALUES if table.has(name)}
     table.check()
     rows["from_s"], rows["to_s"] = from_s, to_s
-    rows["count"] = (
-        values["flow_vph"] * (to_s - from_s) / _HOUR_S if "flow_vph" in values else values.get("count", np.nan)
-    )
+    if "flow_vph" in values:
+        values["count"] = values["flow_vph"] * (to_s - from_s) / _HOUR_S
     speeds = [values[name] * unit for name, unit in METRES_PER_SECOND.items() if name in values]
-    rows["speed_mps"] = speeds[0] if speeds else np.nan
-    span = f"the run after warm-up, {clock.text(within[0])} to {clock.text(within[1])}"
-    for why, choose in (
-        ("without a value", lambda kept: kept["count"].notna() | kept["speed_mps"].notna()),
-        (
-            f"whose interval is not within {span}",
-            lambda kept: (kept["from_s"] >= within[0]) & (kept["to_s"] <= within[1]),
-        ),
-        (
-            "of the place and interval of an earlier one",
-            lambda kept: ~kept.duplicated(["name", "link", "from_s", "to_s"]),
-        ),
-    ):
-        kept = rows[choose(rows)]
-        if len(kept) < len(rows):
-            notes.append(f"{table.file}: left out {counted(len(rows) - len(kept), 'row')} {why}")
-        rows = kept
+    rows["count"], rows["speed_mps"] = values.get("count", np.nan), speeds[0] if speeds else np.nan
+    bare = rows[["count", "speed_mps"]].isna().all(axis=1)
+    outside = ~bare & ((rows["from_s"] < within[0]) | (rows["to_s"] > within[1]))
+    again = rows[~bare & ~outside].duplicated(["name", "link", "from_s", "to_s"]).reindex(rows.index, fill_value=False)
+    span = f"{clock.text(within[0])} to {clock.text(within[1])}, the run after warm-up"
+    whys = ("without a value", f"whose interval is not within {span}", "of the place and interval of an earlier one")
+    for drop, why in zip((bare, outside, again), whys, strict=True):
+        notes += [f"{table.file}: left out {counted(int(drop.sum()), 'row')} {why}"] if drop.any() else []
+    rows = rows[~(bare | outside | again)]
     if rows.empty:
         raise InputError([f"{table.file}: no row is left: {'; '.join(notes)}"])
     return rows.reset_index(drop=True), notes
