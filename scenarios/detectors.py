@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from scenarios.cells import Column, PlaceTable, Texts
 from scenarios.field_types import Name, NotNegative, Positive, Probability
@@ -13,6 +13,11 @@ from scenarios.rules import GIVEN, LEFT_OUT, must, needs, one_of
 
 READER = "simulator.formats.recorded.measured_counts"
 """The module that reads tables of detectors and of counts."""
+
+LinkName = Annotated[
+    str, BeforeValidator(lambda value: str(value) if type(value) is int else value, json_schema_input_type=str | int)
+]
+"""A link, by its identifier or number, which may be written without quotes."""
 
 
 class DetectorColumns(ColumnNames):
@@ -85,7 +90,7 @@ class DetectorSection(PlacedTable):
 
     name: Name | None = None
     """Unique name; of a single detector only."""
-    link: str | Annotated[int, Field(ge=0)] | None = None
+    link: LinkName | None = None
     """The link: where the source of the roads has identifiers (SUMO's edge, GMNS's link), its identifier, else its
     number in `roads.parquet`."""
     position_m: NotNegative | None = None

@@ -12,8 +12,10 @@ from simulator.results.run import RunResult
 from simulator.results.tables import SIMULATED, records
 
 WORST = 20
-MOST_LINKS = 20_000
-"""Number of links up to which the map shows the roads."""
+MOST_LINKS = 5_000
+"""Maximum number of links on the map: the fastest."""
+_ASPECT = 0.8
+"""Width over height of a map, of three charts side by side."""
 _GEH = (
     ("GEH below 5", 0.0, 5.0, STYLES[2]),
     ("GEH 5 to 10", 5.0, 10.0, STYLES[4]),
@@ -67,9 +69,10 @@ def counts_section(run: RunResult) -> PageSection | None:
     flows = run.counts.assign(measured=run.counts["measured_count"] / hours, flow=run.counts["count"] / hours)
     flows = flows.dropna(subset="geh")
     charts = [_scatter(run, flows, "measured", "flow", "flow, vehicles/h")] if len(flows) else []
+    simulated = flows[flows["source"] == SIMULATED]
+    charts += [_map(run, simulated)] if len(flows) else []
     speeds = run.counts.dropna(subset=["measured_speed_mps", "speed_mps"])
     charts += [_scatter(run, speeds, "measured_speed_mps", "speed_mps", "speed, m/s")] if len(speeds) else []
-    simulated = flows[flows["source"] == SIMULATED]
     worst = simulated.sort_values("geh", ascending=False, kind="stable")[:WORST]
     clock = run.record.clock
     rows = [
@@ -81,7 +84,7 @@ def counts_section(run: RunResult) -> PageSection | None:
     if len(worst):
         left_out = f"{len(simulated) - WORST:,} others are in counts.parquet" if len(simulated) > WORST else ""
         table = ShownTable("Flows that differ most by GEH, vehicles/h", _HEADS, rows, left_out=left_out)
-        groups += [PageGroup("Where they were measured", charts=[_map(run, simulated)]), PageGroup(table=table)]
+        groups.append(PageGroup(table=table))
     about = [*count_lines(run), _ABOUT_GEH]
     if (run.counts["source"] != SIMULATED).any():
         about.append(
@@ -113,12 +116,15 @@ def _map(run: RunResult, rows: pd.DataFrame) -> Chart:
     points = shapely.line_interpolate_point(lines[places["link"]], share, normalized=True)
     places[["x", "y"]] = (shapely.get_coordinates(points) - bounds[:2]) * scale
     places["text"] = places["place"] + ", GEH " + places["geh"].map(number)
-    ends = [[line.coords[0], line.coords[-1], (np.nan, np.nan)] for line in (lines if len(lines) <= MOST_LINKS else ())]
+    fastest = roads["speed_mps"].nlargest(MOST_LINKS).index  # type: ignore[index]
+    ends = [[line.coords[0], line.coords[-1], (np.nan, np.nan)] for line in lines[fastest]]
     drawn = (np.reshape(ends, (-1, 2)) - bounds[:2]) * scale
     series = [Series("roads", *drawn.T, style=PLAIN._replace(colour="#b8c2cc"), thin=True, legend="")]
     for name, low, high, style in _GEH:
         part = places[(places["geh"] >= low) & (places["geh"] < high)]
         series.append(Series(name, part["x"], part["y"], "points", style, texts=part["text"].tolist()))
-    width, height = (bounds[2:] - bounds[:2]) * scale
-    axes = Axis("km east", ends=(0.0, width)), Axis("km north", ends=(0.0, height))
+    middle, size = (bounds[2:] - bounds[:2]) * scale / 2.0, (bounds[2:] - bounds[:2]) * scale
+    reach = max(size[1], size[0] / _ASPECT) / 2.0
+    x_axis = Axis("km east", ends=(middle[0] - _ASPECT * reach, middle[0] + _ASPECT * reach))
+    axes = x_axis, Axis("km north", ends=(middle[1] - reach, middle[1] + reach))
     return Chart(series, *axes, "Places by the mean GEH of their intervals, simulated.", height=460)

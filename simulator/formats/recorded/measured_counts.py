@@ -97,6 +97,7 @@ def read_detectors(
         If the table states no places, one is faulty, or none is on a link.
     """
     notes: list[str] = []
+    where = f"within {within_m:g} m of a link that it may be on"
     places = pd.DataFrame({"name": pd.Series(table.identifiers("name"), dtype="str"), "link": -1, "fraction": 0.5})
     axes = ("lon", "lat") if table.has("lon") else ("x", "y")
     if table.has("link"):
@@ -117,9 +118,8 @@ def read_detectors(
         )
     elif table.has("name") and known is not None:
         found = known.set_index("name").reindex(places["name"])
-        rule = "the name of a detector, where there are no columns link, lon and lat, or x and y"
-        table.refuse("name", found["link"].isna().to_numpy(), rule)
-        places[["link", "fraction"]] = found[["link", "fraction"]].fillna(0).to_numpy()
+        places[["link", "fraction"]] = found[["link", "fraction"]].fillna(-1).to_numpy()
+        where = "at a detector of this name"
     else:
         rule = "its places need columns link, lon and lat, or x and y"
         raise InputError([f"{table.file}: {rule}; its columns are {listed(table.names)}"])
@@ -131,10 +131,9 @@ def read_detectors(
     table.check()
     places = places[places["link"] >= 0].astype({"link": np.int32})
     if places.empty:
-        raise InputError([f"{table.file}: no place is within {within_m:g} m of a link that it may be on"])
+        raise InputError([f"{table.file}: no place is {where}"])
     if len(places) < len(table):
-        away = counted(len(table) - len(places), "row")
-        notes.append(f"{table.file}: left out {away} without coordinates, or further than {within_m:g} m from any link")
+        notes.append(f"{table.file}: left out {counted(len(table) - len(places), 'row')} not {where}")
     places["name"] = places["name"].where(places["name"] != "", "link " + places["link"].astype("str"))
     return places, notes
 
@@ -206,7 +205,7 @@ def read_counts(
         notes += [f"{table.file}: left out {counted(int(drop.sum()), 'row')} {why}"] if drop.any() else []
     rows = rows[~(bare | outside | again)]
     if rows.empty:
-        raise InputError([f"{table.file}: no row is left: {'; '.join(notes)}"])
+        raise InputError([*notes, f"{table.file}: no row is left to compare"])
     return rows.reset_index(drop=True), notes
 
 
