@@ -44,7 +44,7 @@ class DetectorColumns(ColumnNames):
     ``bound`` may be added."""
 
     rules = (
-        one_of(("lon", "lat"), ("x", "y"), ("link",), (), words="must name one of link, lon and lat, and x and y"),
+        one_of(("lon", "lat"), ("x", "y"), ("link",), (), words="must name link, or lon and lat, or x and y, or none"),
         must("fraction", LEFT_OUT, "must be left out with position_m", position_m=GIVEN),
     )
 
