@@ -1,6 +1,6 @@
 """``[[detectors]]`` and ``[counts]``: places at which passing vehicles are counted, and measured counts and speeds."""
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import BeforeValidator, Field
 
@@ -10,6 +10,7 @@ from scenarios.recorded_traffic import TimeFormat
 from scenarios.references import FileReference
 from scenarios.roads import ColumnNames
 from scenarios.rules import GIVEN, LEFT_OUT, must, needs, one_of
+from scenarios.section import Rules
 
 READER = "simulator.formats.recorded.measured_counts"
 """The module that reads tables of detectors and of counts."""
@@ -43,7 +44,7 @@ class DetectorColumns(ColumnNames):
     """Direction of traffic: degrees clockwise from north, or one of N, NE, E, SE, S, SW, W and NW, to which ``B`` or
     ``bound`` may be added."""
 
-    rules = (
+    rules: ClassVar[Rules] = (
         one_of(("lon", "lat"), ("x", "y"), ("link",), (), words="must name link, or lon and lat, or x and y, or none"),
         must("fraction", LEFT_OUT, "must be left out with position_m", position_m=GIVEN),
     )

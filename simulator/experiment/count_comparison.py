@@ -67,7 +67,8 @@ def _estimated(
     def means(table: pd.DataFrame, value: str, *keys: str) -> pd.DataFrame:
         at = asked.merge(table, on="cell")
         at = at[(at["time_s"] >= at["from_s"]) & (at["time_s"] < at["to_s"])]
-        return at.groupby(["row", *keys], sort=False, observed=True)[value].mean().reset_index()
+        averaged: pd.DataFrame = at.groupby(["row", *keys], sort=False, observed=True)[value].mean().reset_index()
+        return averaged
 
     both = means(counts, "scaled_estimate", "campaign", "mechanism").merge(
         means(speeds, "estimate", "campaign"), on="row", suffixes=("", "_of_speeds")

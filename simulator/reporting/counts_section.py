@@ -99,7 +99,7 @@ def _scatter(run: RunResult, rows: pd.DataFrame, x: str, y: str, words: str) -> 
     low = min(0.0, 1.04 * rows[y].min())
     series = [Series("as measured", [0, reach], [0, reach], style=PLAIN._replace(dash="dot"), thin=True)]
     for place, ((source, campaign), part) in enumerate(rows.groupby(["source", "campaign"], sort=False, observed=True)):
-        name, texts = _named(run, source, campaign), part["place"].tolist()
+        name, texts = _named(run, str(source), str(campaign)), part["place"].tolist()
         series.append(Series(name, part[x], part[y], "points", numbered_style(place), texts=texts))
     axes = Axis(f"measured {words}", ends=(0, reach)), Axis(words, ends=(low, reach))
     return Chart(series, *axes, "One point a place and interval. On the diagonal a value is as measured.", height=460)
@@ -118,8 +118,8 @@ def _map(run: RunResult, rows: pd.DataFrame) -> Chart:
     places["text"] = places["place"] + ", GEH " + places["geh"].map(number)
     fastest = roads["speed_mps"].nlargest(MOST_LINKS).index  # type: ignore[index]
     ends = [[line.coords[0], line.coords[-1], (np.nan, np.nan)] for line in lines[fastest]]
-    drawn = (np.reshape(ends, (-1, 2)) - bounds[:2]) * scale
-    series = [Series("roads", *drawn.T, style=PLAIN._replace(colour="#b8c2cc"), thin=True, legend="")]
+    x, y = ((np.reshape(ends, (-1, 2)) - bounds[:2]) * scale).T
+    series = [Series("roads", x, y, style=PLAIN._replace(colour="#b8c2cc"), thin=True, legend="")]
     for name, low, high, style in _GEH:
         part = places[(places["geh"] >= low) & (places["geh"] < high)]
         series.append(Series(name, part["x"], part["y"], "points", style, texts=part["text"].tolist()))

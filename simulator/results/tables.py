@@ -149,7 +149,7 @@ def geh(flow_vph: "pd.Series[float]", measured_vph: "pd.Series[float]") -> "pd.S
     """Return GEH, √(2 (m − c)² / (m + c)) of hourly flows; 0 where both are 0, and for a flow below 0 that of 0."""
     flow_vph = flow_vph.clip(lower=0.0)
     total = flow_vph + measured_vph
-    return np.sqrt(2.0 * (flow_vph - measured_vph) ** 2 / total.where(total != 0.0, 1.0))
+    return (2.0 * (flow_vph - measured_vph) ** 2 / total.where(total != 0.0, 1.0)) ** 0.5
 
 
 def count_fit(counts: pd.DataFrame) -> pd.DataFrame:

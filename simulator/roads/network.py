@@ -429,11 +429,11 @@ class RoadNetwork:
             The link, -1 for none, int32, and the fraction of its geometry, float64, shape (n,) each. Of links that are
             equally near, to the millimetre, the first.
         """
-        lines, points = self.shapes.lines(), shapely.points(xy)
+        lines, points = self.shapes.lines(), np.asarray(shapely.points(xy))
         points[~np.isfinite(xy).all(axis=1)] = None
         of, link = shapely.STRtree(lines).query(points, predicate="dwithin", distance=within_m)
         of, link = of[allowed[link]], link[allowed[link]]
-        along_m = shapely.line_locate_point(lines[link], points[of])
+        along_m = np.asarray(shapely.line_locate_point(lines[link], points[of]))
         ends = [shapely.line_interpolate_point(lines[link], np.maximum(along_m + by, 0.0)) for by in (-1.0, 1.0)]
         east, north = (shapely.get_coordinates(ends[1]) - shapely.get_coordinates(ends[0])).T
         agrees = east * np.sin(np.radians(heading_deg[of])) + north * np.cos(np.radians(heading_deg[of]))

@@ -37,7 +37,8 @@ def passages(driven: Traversals, length_m: FloatArray, rows: pd.DataFrame, *, en
     used = used[np.argsort(driven.link[used], kind="stable")]
     on, entry_s, leave_s, free_s = (column[used] for column in driven[1:])
     passed = pd.DataFrame({"count": 0, "speed_mps": np.nan}, index=rows.index)
-    for (link, fraction), at in rows.reset_index().groupby(["link", "fraction"]).indices.items():
+    for at in rows.reset_index().groupby(["link", "fraction"]).indices.values():
+        link, fraction = (rows[name].iloc[at[0]] for name in ("link", "fraction"))
         here = slice(*np.searchsorted(on, [link, link + 1]))
         entered, left = entry_s[here], leave_s[here]
         time_s = left if fraction == 1.0 else np.fmin(entered + fraction * free_s[here], left)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -62,7 +62,8 @@ def read_table(file: Path, *, columns: Mapping[str, str | int], format_: FileFor
     InputError
         If the file cannot be read, lacks a mapped column, or holds no row to use.
     """
-    found = find_columns(column_names(file, format_=format_) if format_.header else [], NAMES, given=columns)
+    header = column_names(file, format_=format_) if format_.header else []
+    found = find_columns(header, NAMES, given=cast("Mapping[str, str]", columns))  # numbers are left as they are
     for group in _INSTEAD:
         for other in sorted(found.keys() & group, key=lambda name: (name not in columns, group.index(name)))[1:]:
             del found[other]
