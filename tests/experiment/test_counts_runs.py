@@ -109,7 +109,7 @@ def test_flow_of_exact_reports_is_that_of_the_detectors_by_the_fundamental_relat
     [
         "station;lat;lon;dir;time;end;volume\nA;50,0;8,00279;E;2026-03-02 07:00;2026-03-02 07:10;12,5\n",
         "station,lat,lon,heading,time,end,volume\nA,50.0,8.00279,90,2026-03-02T06:00Z,2026-03-02T06:10Z,12.5\n",
-        "place,link,pos,from,to,vph\nA,3,0,0,600,75\n",
+        "place;link;pos;from;to;vph\nA;3;0,0;0;600;75,0\n",
         "station,lat,lon,direction,begin,end,count\nA,50.0,8.00279,Eastbound,7:00,7:10,12.5\nB,51,8,N,7:00,7:10,3\n",
     ],
 )
@@ -162,9 +162,10 @@ def test_faults_of_detectors():
     with pytest.raises(ScenarioError, match="must give a file, link, lon and lat, or x and y") as caught:
         scenarios.Scenario.model_validate({**given, "detectors": wrong})
     assert [fault.path for fault in caught.value.faults] == ["detectors.a", "detectors.b", "detectors.c.heading_deg"]
-    far = scenarios.Scenario.model_validate({**given, "detectors": [{"name": "far", "x": 1e6, "y": 0.0}]})
-    with pytest.raises(ScenarioError, match=r"detectors\.far: no place is within 50 m"):
-        run(far)
+    far = [{"name": "far", "x": 1e6, "y": 0.0}, {"name": "long", "link": 1, "position_m": 1e6}]
+    with pytest.raises(ScenarioError, match=r"detectors\.far: no place is within 50 m") as caught:
+        run(scenarios.Scenario.model_validate({**given, "detectors": far}))
+    assert "detectors.long: row 1: position_m must be at most the length of its link" in str(caught.value)
 
 
 def test_without_speeds_or_links_as_cells_nothing_is_estimated(tmp_path):

@@ -32,12 +32,17 @@ def build_detectors(scenario: Scenario, roads: RoadNetwork | None) -> tuple[pd.D
     ScenarioError
         If a detector cannot be put on a link, or two have one name.
     """
-    placed, notes = [], []
+    placed, notes, faults = [], [], []
     with faults_of_files(scenario, "detectors"):
         for section in scenario.detectors:
-            found, more = _read("read_detectors", section, roads)()
-            placed.append(found.assign(every_s=section.every_s))
-            notes += more
+            try:
+                found, more = _read("read_detectors", section, roads)()
+                placed.append(found.assign(every_s=section.every_s))
+                notes += more
+            except InputError as error:
+                faults += error.faults
+        if faults:
+            raise InputError(faults)
         if not placed:
             return None, []
         detectors = pd.concat(placed, ignore_index=True)

@@ -21,11 +21,23 @@ from simulator.roads import RoadNetwork
 from simulator.roads.projection import WGS84, coordinates, transform
 
 NAMES: Mapping[str, tuple[str, ...]] = {
-    "name": ("detector", "detectorid", "station", "stationid", "sensor", "sensorid", "site", "place", "name", "id"),
+    "name": (
+        "detector",
+        "detectorid",
+        "detid",
+        "station",
+        "stationid",
+        "sensor",
+        "sensorid",
+        "site",
+        "place",
+        "name",
+        "id",
+    ),
     "link": ("link", "linkid", "edge", "edgeid"),
     "position_m": ("positionm", "position", "pos"),
     "fraction": ("fraction",),
-    "lon": ("lon", "lng", "longitude"),
+    "lon": ("lon", "lng", "long", "longitude"),
     "lat": ("lat", "latitude"),
     "x": ("x",),
     "y": ("y",),
@@ -67,7 +79,7 @@ def read_table(file: Path, *, columns: Mapping[str, str | int], format_: FileFor
     for group in _INSTEAD:
         for other in sorted(found.keys() & group, key=lambda name: (name not in columns, group.index(name)))[1:]:
             del found[other]
-    table, chosen = read_rows(file, columns=found, format_=format_)
+    table, chosen = read_rows(file, columns=found, format_=format_, numbers=NAMES.keys() - {"name", "link"})
     return table.kept(chosen)
 
 
@@ -117,7 +129,8 @@ def read_detectors(
             heading_deg=np.where(np.isfinite(headings), headings, words),
             allowed=allowed,
         )
-    elif table.has("name") and known is not None:
+    elif known is not None and (table.has("name") or len(known) == 1):
+        places["name"] = places["name"] if table.has("name") else known["name"].iloc[0]
         found = known.set_index("name").reindex(places["name"])
         places[["link", "fraction"]] = found[["link", "fraction"]].fillna(-1).to_numpy()
         where = "at a detector of this name"
