@@ -43,12 +43,14 @@ def _coordinates(scenario: ValidFields) -> Iterator[RuleViolation]:
 
 
 def _link_intervals(scenario: ValidFields) -> Iterator[RuleViolation]:
-    """Yield a fault for links by interval of an engine that does not log the entries of its vehicles."""
+    """Yield a fault for each thing that needs link entries, of an engine that does not log those of its vehicles."""
     report, engine = scenario.section("report"), scenario.section("traffic").get("engine")
     routed = names_of("engine", "routed")
-    if report.get("link_interval_s") is not None and engine is not None and engine not in routed:
+    if engine is not None and engine not in routed:
         rule = f"needs traffic.engine {' or '.join(routed)}, whose link entries are known"
-        yield RuleViolation(("report", "link_interval_s"), rule, report["link_interval_s"])
+        if report.get("link_interval_s") is not None:
+            yield RuleViolation(("report", "link_interval_s"), rule, report["link_interval_s"])
+        yield from (RuleViolation((key,), rule) for key in ("detectors", "counts") if scenario.sections(key))
 
 
 def _times(campaign: ValidFields) -> Iterator[RuleViolation]:
@@ -107,7 +109,14 @@ def _refined(refinement: ValidFields) -> Iterator[RuleViolation]:
         yield refinement.violation("window", "there must be a campaign of counts with several queries")
 
 
-_NAMED = {"cells": "partition", "campaigns": "name", "mechanisms": "name", "refinements": "name", "attacks": "name"}
+_NAMED = {
+    "cells": "partition",
+    "campaigns": "name",
+    "mechanisms": "name",
+    "refinements": "name",
+    "attacks": "name",
+    "detectors": "name",
+}
 """The key of the name of an item, by list."""
 
 

@@ -13,6 +13,7 @@ from scenarios.recorded_traffic import VEHICLES
 from simulator.experiment.build.constructors import source_sha256
 from simulator.experiment.claims import tabulate_claims, weakened_claims
 from simulator.experiment.components import RunComponents
+from simulator.experiment.count_comparison import compare_counts
 from simulator.experiment.deployment_record import describe_deployments, describe_releases
 from simulator.experiment.error_theory import describe_loss, describe_mechanisms
 from simulator.experiment.refine import refine_queries, refinement_warnings
@@ -48,6 +49,7 @@ from simulator.sensing.query import QueriedPopulation, Query
 from simulator.stopwatch import Stopwatch
 from simulator.traffic.agents import Agents
 from simulator.traffic.clock import Clock
+from simulator.traffic.detectors import detector_table
 from simulator.traffic.engine import Engine, vehicles_of
 from simulator.traffic.fcd import Sampler
 from simulator.traffic.fleet import Fleet
@@ -99,14 +101,14 @@ def collect(
         with stopwatch.phase("flow check"):
             flow_check = components.flow_check.record(engine)
     motion, fcd, interval_s = Motion(), samplers["fcd"], scenario.report.link_interval_s
-    links = trips = None
+    links = trips = driven = detectors = counts = None
     traffic_clock = Clock(scenario.traffic.step_s)
     with stopwatch.phase("motion"):
         if isinstance(engine, QueueEngine) and engine.record_entries:
-            every = logged_every(engine.routes) if interval_s else engine.record_entries
+            every = logged_every(engine.routes) if scenario.logs_links else engine.record_entries
             motion = motion_of_entries(engine, traffic_clock, population.takes_part, every=every)
-            if interval_s:
-                driven = Traversals.of(engine, traffic_clock)
+            driven = Traversals.of(engine, traffic_clock) if scenario.logs_links else None
+            if interval_s and driven is not None:
                 links = links_by_interval(driven, engine.length_m, every_s=interval_s, end_s=components.end_s)
                 trips = trip_table(driven, engine, traffic_clock, population.takes_part)
         elif samplers["motion"] is not None:
@@ -119,10 +121,18 @@ def collect(
     participation = components.participation
     rounds, answers = tabulate_rounds(queries), rows_of_answers(queries, participation)
     scores = score_answers(answers, centroids, participation)
+    estimates = tabulate_estimates(answers, cells_before)
     claims = tabulate_claims(scenario.claims, campaigns, queries)
     noticed = [*city.notes, *of_traffic]
     noticed += [] if flow_check is None else notes_of("flows", flow_check.notes, "roads.flows")
     noticed += [note for campaign in campaigns for note in campaign.notes]
+    if driven is not None and components.detectors is not None:
+        length_m = city.roads.links.length_m
+        detectors = detector_table(driven, length_m, components.detectors, end_s=components.end_s)
+    if driven is not None and components.measured is not None:
+        end_s = components.end_s
+        counts, not_compared = compare_counts(components.measured, driven, city, estimates, scenario, end_s=end_s)
+        noticed += not_compared
     # What may mislead a reader: printed after a run, and shown at the top of its report, where the first four are never
     # folded. Warnings that depend on the run itself come first.
     warnings = [
@@ -191,7 +201,7 @@ def collect(
     named = without_paths(record.model_dump(by_alias=True, exclude_unset=True), scenario)
     tables = {
         "cells": _tabulate_cells(polygons),
-        "estimates": with_times(tabulate_estimates(answers, cells_before), clock),
+        "estimates": with_times(estimates, clock),
         "rounds": rounds,
         "servers": tabulate_servers(queries),
         "scores": scores,
@@ -199,6 +209,8 @@ def collect(
         "attacks": TABLES["attacks"].frame(attacked.findings),
         "links": links,
         "trips": trips,
+        "detectors": detectors,
+        "counts": counts,
         "roads": _tabulate_roads(city.roads, engine) if city.has_roads else None,
         "surroundings": with_streets(city.roads) if city.has_roads else None,
         **{name: None if table is None else with_times(table, clock) for name, table in of_vehicles.items()},

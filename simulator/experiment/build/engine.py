@@ -97,7 +97,7 @@ def build_simulated(
         clock=clock,
         reactive=reactive,
         notes=planned.notes,
-        record_entries=(1 if scenario.report.link_interval_s else logged_every(routes)) if motion else 0,
+        record_entries=(1 if scenario.logs_links else logged_every(routes)) if motion else 0,
     )
     if isinstance(engine, Fleet):
         with stopwatch.phase("compile"):
