@@ -39,9 +39,13 @@ def compare_counts(
     names = {"name": "place", "count": "measured_count", "speed_mps": "measured_speed_mps"}
     rows, length_m = measured.rename(columns=names), city.roads.links.length_m
     simulated = rows.join(passages(driven, length_m, rows, end_s=end_s)).assign(source=SIMULATED, campaign="")
+    partition = next((name for name, cells in city.partitions.items() if isinstance(cells, RoadSegments)), None)
+    cells, before = city.divided(partition).cells, 0 if partition is None else city.cells_before[partition]
+    estimates = estimates.assign(cell=estimates["cell"] - before)
+    estimates = estimates[estimates["cell"].between(1, cells.count)]
     statistic = estimates["campaign"].map({campaign.name: campaign.statistic for campaign in scenario.campaigns})
     counts, speeds = estimates[statistic == "count"], estimates[statistic == "mean_speed"]
-    estimated, notes = _estimated(rows, length_m, city.cells, counts, speeds)
+    estimated, notes = _estimated(rows, length_m, cells, counts, speeds)
     table = pd.concat([simulated, estimated], ignore_index=True)
     table["count"] *= scenario.counts.scale
     hours = (table["to_s"] - table["from_s"]) / 3600.0
