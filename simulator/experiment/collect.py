@@ -2,13 +2,16 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from typing import cast
 
 import geopandas as gpd
 import numpy as np
+import pandas as pd
 
 import scenarios
 from scenarios import Scenario, plug_ins
 from scenarios.recorded_traffic import VEHICLES
+from simulator.arrays import IntArray
 from simulator.experiment.build.constructors import source_sha256
 from simulator.experiment.claims import tabulate_claims, weakened_claims
 from simulator.experiment.components import RunComponents
@@ -50,9 +53,10 @@ from simulator.traffic.clock import Clock
 from simulator.traffic.engine import Engine, vehicles_of
 from simulator.traffic.fcd import Sampler
 from simulator.traffic.fleet import Fleet
-from simulator.traffic.link_intervals import Traversals, links_by_interval, trip_table
+from simulator.traffic.link_intervals import LinkTables, Traversals, links_by_interval, recorded_trips, trip_table
 from simulator.traffic.motion import Motion, logged_every, motion_of_entries, motion_of_places
 from simulator.traffic.queue_engine import QueueEngine
+from simulator.traffic.recording import Replay
 
 
 def collect(
@@ -99,17 +103,19 @@ def collect(
             flow_check = components.flow_check.record(engine)
     motion, fcd, interval_s = Motion(), samplers["fcd"], scenario.report.link_interval_s
     links = trips = None
-    traffic_clock = Clock(scenario.traffic.step_s)
     with stopwatch.phase("motion"):
+        log = None
         if isinstance(engine, QueueEngine) and engine.record_entries:
+            log = engine.log_by_vehicle()
             every = logged_every(engine.routes) if interval_s else engine.record_entries
-            motion = motion_of_entries(engine, traffic_clock, population.takes_part, every=every)
-            if interval_s:
-                driven = Traversals.of(engine, traffic_clock)
-                links = links_by_interval(driven, engine.length_m, every_s=interval_s, end_s=components.end_s)
-                trips = trip_table(driven, engine, traffic_clock, population.takes_part)
+            motion = motion_of_entries(engine, Clock(scenario.traffic.step_s), population.takes_part, log, every=every)
         elif samplers["motion"] is not None:
             motion = motion_of_places(samplers["motion"], population.takes_part)
+        if interval_s and (log is not None or not isinstance(engine, QueueEngine)):
+            links, trips = _link_tables(components, engine, log, interval_s)
+            trips["takes_part"] = population.takes_part[: len(trips)]
+            # Trips of recorded vehicles are those of people; sums over links are not.
+            trips = trips if scenario.shows_vehicles else None
     queries, refined = refine_queries(refinements, campaigns, closed)
     polygons = city.cells.polygons()
     middles = polygons.geometry.centroid
@@ -202,6 +208,23 @@ def collect(
     }
     samples = None if fcd is None else fcd.samples()
     return RunResult(RunRecord.model_validate(named), tables, scenario=scenario, stopwatch=stopwatch, fcd=samples)
+
+
+def _link_tables(
+    components: RunComponents, engine: Engine, log: IntArray | None, every_s: float
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the tables `links` and `trips`, the latter without `takes_part`; `log` is that of a queue engine."""
+    if isinstance(engine, LinkTables):
+        return engine.link_tables()
+    links, clock = components.city.roads.links, Clock(components.scenario.traffic.step_s)
+    if isinstance(engine, QueueEngine) and log is not None:
+        driven = Traversals.of(engine, clock, log)
+        table = links_by_interval(driven, links.length_m, every_s=every_s, end_s=components.end_s)
+        return table, trip_table(driven, engine, clock)
+    replay, end_s = cast("Replay", engine), components.scenario.scenario.duration_s
+    driven = Traversals.of_tracks(replay.tracks, end_s=end_s)
+    table = links_by_interval(driven, links.length_m, every_s=every_s, end_s=end_s, queued=False)
+    return table, recorded_trips(driven, replay, links)
 
 
 def _tabulate_roads(roads: RoadNetwork, engine: Engine) -> gpd.GeoDataFrame:
