@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import cast
+from typing import Any, cast
 
 import geopandas as gpd
 import numpy as np
@@ -57,6 +57,9 @@ from simulator.traffic.link_intervals import LinkTables, Traversals, links_by_in
 from simulator.traffic.motion import Motion, logged_every, motion_of_entries, motion_of_places
 from simulator.traffic.queue_engine import QueueEngine
 from simulator.traffic.recording import Replay
+
+SOURCE_IDS = ("sumo_edge", "osm_ways", "link_id", "edge", "id")
+"""Attributes of an edge that may be its id in the source of the roads; the first one present is used."""
 
 
 def collect(
@@ -230,7 +233,7 @@ def _link_tables(
 def _tabulate_roads(roads: RoadNetwork, engine: Engine) -> gpd.GeoDataFrame:
     """Return the links with what a map needs, in WGS84."""
     links = roads.links
-    columns = {
+    columns: dict[str, Any] = {
         "link": np.arange(len(links), dtype=np.int32),
         "from_node": links.from_node,
         "to_node": links.to_node,
@@ -240,6 +243,11 @@ def _tabulate_roads(roads: RoadNetwork, engine: Engine) -> gpd.GeoDataFrame:
     }
     if isinstance(engine, QueueEngine):
         columns["spacing_m"], columns["wave_s"] = engine.queues()
+    edges = sorted((data for *_, data in roads.graph.edges(data=True)), key=lambda data: data["link"])
+    for column, names in (("source_id", SOURCE_IDS), ("class", ("class",)), ("name", ("name",))):
+        known = [next((str(data[name]) for name in names if data.get(name)), None) for data in edges]
+        if any(known):
+            columns[column] = known
     return gpd.GeoDataFrame(columns, geometry=roads.shapes.lines(), crs=roads.crs).to_crs("EPSG:4326")
 
 
