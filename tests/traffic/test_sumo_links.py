@@ -67,7 +67,7 @@ def test_links_are_those_that_sumo_itself_counts(net, every_s, options):
         assert (row.entered, row.left) == (entered, left)
         assert row.occupied_s == pytest.approx(occupied, abs=0.005 * every_s + 0.01)
         assert row.density_vpkm == pytest.approx(row.occupied_s / (row.to_s - row.from_s) / 0.1)
-        if occupied:
+        if occupied and not given.mesoscopic:  # whose distances count where a vehicle leaves
             assert row.mean_speed_mps == pytest.approx(driven / occupied, rel=0.02, abs=0.01)
     assert not sums
     on_links = links["entered"].sum() - links["left"].sum()
