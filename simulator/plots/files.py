@@ -150,4 +150,5 @@ def _figures(plots: RunPlots, *, every: bool) -> "Iterator[tuple[str, Callable[[
     if plots.has_links:
         yield "links-volume", plots.links
         yield "links-speed", partial(plots.links, "speed")
-        yield from {"fundamental-diagram": plots.fundamental_diagram, "time-space": plots.time_space}.items()
+        yield "fundamental-diagram", plots.fundamental_diagram
+        yield "time-space", plots.time_space

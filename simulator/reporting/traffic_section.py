@@ -1,6 +1,7 @@
 """Report sections: vehicles over time, flow against density, a recording's coverage, link volumes beside published."""
 
 import math
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -188,12 +189,11 @@ def time_space(run: RunResult, vehicle: int | None = None) -> Chart | None:
     rows = run.entries[run.entries["event"] != "departure"]
     follows = rows["vehicle"].eq(rows["vehicle"].shift(-1))
     entered = rows.assign(leave_s=rows["time_s"].shift(-1).where(follows))[rows["event"] == "entry"]
-    routes = entered.groupby("vehicle")["link"].agg(tuple)
-    if vehicle is None and len(routes):
-        busy = entered["link"].value_counts().to_dict()
-        alike = routes.value_counts().to_dict()
-        vehicle = max(routes.index, key=lambda one: (alike[routes[one]], sum(busy[link] for link in routes[one])))
-    if vehicle not in routes:
+    routes: dict[int, tuple[int, ...]] = entered.groupby("vehicle")["link"].agg(tuple).to_dict()
+    if vehicle is None and routes:
+        alike, busy = Counter(routes.values()), Counter(entered["link"].tolist())
+        vehicle = max(routes, key=lambda one: (alike[routes[one]], sum(busy[link] for link in routes[one])))
+    if vehicle is None or vehicle not in routes:
         return None
     length_m, ends, along_m = run.roads["length_m"].to_numpy(), dict[int, tuple[float, float]](), 0.0
     for link in routes[vehicle]:

@@ -87,7 +87,8 @@ class EdgeOutput(NamedTuple):
             for element in elements_of(folder / _EDGES.format(number), ends=False):
                 edge = element.attributes or {}
                 if element.name == "interval":
-                    from_s, to_s = (float(edge[name]) - self.begin_s for name in ("begin", "end"))
+                    from_s, to_s = float(edge["begin"]) - self.begin_s, float(edge["end"]) - self.begin_s
+                    to_s = to_s if from_s >= self.end_s else min(to_s, self.end_s)
                 elif element.name == "edge":
                     entered = int(edge["entered"]) + int(edge["departed"])
                     if edge["id"] not in self.link_of:
@@ -107,7 +108,7 @@ class EdgeOutput(NamedTuple):
         table.insert(6, "density_vpkm", 1000.0 * table["occupied_s"] / lasts_s / length_m)
         left_out = counted(others, "entry", "entries")
         words = f"links by interval: {left_out} into edges that are not among the roads, left out"
-        types = {"link": np.int32, "entered": np.int64, "left": np.int64}
+        types = dict[str, type](dict.fromkeys(LINK_COLUMNS, np.float64), link=np.int32, entered=np.int64, left=np.int64)
         return table[[*LINK_COLUMNS]].astype(types), [Note("edges_not_counted", words)] if others else []
 
 
