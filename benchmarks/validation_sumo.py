@@ -249,7 +249,7 @@ def beside_sumo(data: Path, names: Sequence[str]) -> list[str]:
             road, occupancy, speed = scores(micro, seen)
             faster = f"{micro_took_s / took_s:.1f} ×"
             rows.append(
-                f"| {name} | SUMO, {label} | {r:.3f} | {alike:.1%} | "
+                f"| {name} | SUMO, {label} | {r:.3f} | {alike:.0%} | "
                 f"{occupancy:.3f} | {speed:.2f} | {road:.2f} | {mean_s / trip_s:.2f} | "
                 f"{one_place(seen):.1%} | {faster} |"
             )
@@ -266,7 +266,7 @@ def beside_sumo(data: Path, names: Sequence[str]) -> list[str]:
         road, occupancy, speed, trip, _, r, alike = table.mean(axis=0)
         lowest, highest = table[:, 1].min(), table[:, 1].max()
         rows.append(
-            f"| {name} | crowdveil | **{r:.3f}** | **{alike:.1%}** | "
+            f"| {name} | crowdveil | **{r:.3f}** | **{alike:.0%}** | "
             f"**{occupancy:.3f}** ({lowest:.3f} … {highest:.3f}) | **{speed:.2f}** "
             f"({table[:, 2].min():.2f} … {table[:, 2].max():.2f}) | {road:.2f} | {trip:.2f} | {shared:.1%} | "
             f"{math.floor(np.median(table[:, 4])):,} × |"

@@ -246,8 +246,7 @@ def _tabulate_roads(roads: RoadNetwork, engine: Engine) -> gpd.GeoDataFrame:
     edges = sorted((data for *_, data in roads.graph.edges(data=True)), key=lambda data: data["link"])
     for column, names in (("source_id", SOURCE_IDS), ("class", ("class",)), ("name", ("name",))):
         known = [next((str(data[name]) for name in names if data.get(name)), None) for data in edges]
-        if any(known):
-            columns[column] = known
+        columns[column] = pd.Series(known, dtype="str")
     return gpd.GeoDataFrame(columns, geometry=roads.shapes.lines(), crs=roads.crs).to_crs("EPSG:4326")
 
 

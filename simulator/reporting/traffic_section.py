@@ -189,7 +189,7 @@ def time_space(run: RunResult, vehicle: int | None = None) -> Chart | None:
     rows = run.entries[run.entries["event"] != "departure"]
     follows = rows["vehicle"].eq(rows["vehicle"].shift(-1))
     entered = rows.assign(leave_s=rows["time_s"].shift(-1).where(follows))[rows["event"] == "entry"]
-    routes: dict[int, tuple[int, ...]] = entered.groupby("vehicle")["link"].agg(tuple).to_dict()
+    routes: dict[Any, tuple[int, ...]] = entered.groupby("vehicle")["link"].agg(tuple).to_dict()
     if vehicle is None and routes:
         alike, busy = Counter(routes.values()), Counter(entered["link"].tolist())
         vehicle = max(routes, key=lambda one: (alike[routes[one]], sum(busy[link] for link in routes[one])))

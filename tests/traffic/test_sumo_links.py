@@ -71,8 +71,8 @@ def test_links_are_those_that_sumo_itself_counts(net, every_s, options):
             assert row.mean_speed_mps == pytest.approx(driven / occupied, rel=0.02, abs=0.01)
     assert not sums
     on_links = links["entered"].sum() - links["left"].sum()
-    assert totals.on_road * 0.8 <= on_links <= totals.on_road  # all others are within junctions
-    assert links["queue_vehicles"].max() > 0.3
+    assert totals.on_road * 0.8 - 1 <= on_links <= totals.on_road  # all others are within junctions, one is parked
+    assert links["queue_vehicles"].max() > 0.2
 
 
 def test_trips_are_those_of_sumo_and_edges_off_the_roads_are_counted(net):
