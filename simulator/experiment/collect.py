@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
 
 import geopandas as gpd
 import numpy as np
@@ -43,6 +44,7 @@ from simulator.results.run import RunResult
 from simulator.results.schema import TABLES
 from simulator.results.tables import with_times
 from simulator.roads import RoadNetwork
+from simulator.roads.network import LINK_IDS
 from simulator.roads.surroundings import with_streets
 from simulator.sensing.campaign import Campaign
 from simulator.sensing.query import QueriedPopulation, Query
@@ -53,9 +55,10 @@ from simulator.traffic.detectors import detector_table
 from simulator.traffic.engine import Engine, vehicles_of
 from simulator.traffic.fcd import Sampler
 from simulator.traffic.fleet import Fleet
-from simulator.traffic.link_intervals import Traversals, links_by_interval, trip_table
+from simulator.traffic.link_intervals import LinkTables, Traversals, links_by_interval, recorded_trips, trip_table
 from simulator.traffic.motion import Motion, logged_every, motion_of_entries, motion_of_places
 from simulator.traffic.queue_engine import QueueEngine
+from simulator.traffic.recording import Replay
 
 
 def collect(
@@ -105,14 +108,17 @@ def collect(
     traffic_clock = Clock(scenario.traffic.step_s)
     with stopwatch.phase("motion"):
         if isinstance(engine, QueueEngine) and engine.record_entries:
+            log = engine.log_by_vehicle()
             every = logged_every(engine.routes) if scenario.logs_links else engine.record_entries
-            motion = motion_of_entries(engine, traffic_clock, population.takes_part, every=every)
-            driven = Traversals.of(engine, traffic_clock) if scenario.logs_links else None
-            if interval_s and driven is not None:
-                links = links_by_interval(driven, engine.length_m, every_s=interval_s, end_s=components.end_s)
-                trips = trip_table(driven, engine, traffic_clock, population.takes_part)
+            motion = motion_of_entries(engine, traffic_clock, population.takes_part, log, every=every)
+            driven = Traversals.of(engine, traffic_clock, log) if scenario.logs_links else None
         elif samplers["motion"] is not None:
             motion = motion_of_places(samplers["motion"], population.takes_part)
+        if interval_s and (driven is not None or not isinstance(engine, QueueEngine)):
+            links, trips = _link_tables(components, engine, driven, interval_s)
+            trips["takes_part"] = population.takes_part[trips["vehicle"]]
+            # Trips of recorded vehicles are those of people; sums over links are not.
+            trips = trips if scenario.shows_vehicles else None
     queries, refined = refine_queries(refinements, campaigns, closed)
     polygons = {name: cells.polygons() for name, cells in city.partitions.items()}
     middles = {name: shapes.geometry.centroid for name, shapes in polygons.items()}
@@ -234,10 +240,26 @@ def _of_all_cells(guesses: pd.DataFrame | None, cells_before: Mapping[str, int])
     return guesses.assign(**{name: guesses[name] + before.where(guesses[name] > 0, 0) for name in ("truth", "guess")})
 
 
+def _link_tables(
+    components: RunComponents, engine: Engine, driven: Traversals | None, every_s: float
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the tables `links` and `trips`, the latter without `takes_part`; `driven` is that of a queue engine."""
+    if isinstance(engine, LinkTables):
+        return engine.link_tables()
+    links = components.city.roads.links
+    if isinstance(engine, QueueEngine) and driven is not None:
+        table = links_by_interval(driven, links.length_m, every_s=every_s, end_s=components.end_s)
+        return table, trip_table(driven, engine, Clock(components.scenario.traffic.step_s))
+    replay, end_s = cast("Replay", engine), components.scenario.scenario.duration_s
+    driven = Traversals.of_tracks(replay.tracks, end_s=end_s)
+    table = links_by_interval(driven, links.length_m, every_s=every_s, end_s=end_s, queued=False)
+    return table, recorded_trips(driven, replay, links)
+
+
 def _tabulate_roads(roads: RoadNetwork, engine: Engine) -> gpd.GeoDataFrame:
     """Return the links with what a map needs, in WGS84."""
     links = roads.links
-    columns = {
+    columns: dict[str, Any] = {
         "link": np.arange(len(links), dtype=np.int32),
         "from_node": links.from_node,
         "to_node": links.to_node,
@@ -247,6 +269,10 @@ def _tabulate_roads(roads: RoadNetwork, engine: Engine) -> gpd.GeoDataFrame:
     }
     if isinstance(engine, QueueEngine):
         columns["spacing_m"], columns["wave_s"] = engine.queues()
+    edges = sorted((data for *_, data in roads.graph.edges(data=True)), key=lambda data: data["link"])
+    for column, names in (("source_id", ("osm_ways", *LINK_IDS)), ("class", ("class",)), ("name", ("name",))):
+        known = [next((str(data[name]) for name in names if data.get(name)), None) for data in edges]
+        columns[column] = pd.Series(known, dtype="str")
     return gpd.GeoDataFrame(columns, geometry=roads.shapes.lines(), crs=roads.crs).to_crs("EPSG:4326")
 
 

@@ -302,7 +302,7 @@ class RunResult:
 
     @cached_property
     def plot(self) -> "RunPlots":
-        """Plots on matplotlib axes: ``map``, ``errors``, ``growth``, ``privacy``, ``attacks`` and ``traffic``."""
+        """Plots on matplotlib axes, such as ``map``, ``errors``, ``growth``, ``privacy`` and ``traffic``."""
         from simulator.plots import RunPlots  # noqa: PLC0415
 
         return RunPlots(self)

@@ -19,7 +19,7 @@ from simulator.files.errors import InputError
 from simulator.roads.movements import is_open_to, movement_table, signal_table
 from simulator.roads.schema import EDGE_NUMBERS, faults_of
 
-LINK_IDS = ("sumo_edge", "matsim_link", "gmns_link", "edge", "id")
+LINK_IDS = ("sumo_edge", "matsim_link", "link_id", "edge", "id")
 """Attributes of an edge that can be its identifier in the source; the first one present is used."""
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from simulator.arrays import FloatArray, Mask
+from simulator.arrays import FloatArray, IntArray, Mask
 from simulator.traffic.clock import Clock
 from simulator.traffic.fcd import Sampler
 from simulator.traffic.physics import ONE_TICK
@@ -63,15 +63,14 @@ def sampled_every(vehicles: int, moments: int) -> int:
     return max(1, math.ceil(vehicles * moments / MOST_PLACES))
 
 
-def motion_of_entries(engine: QueueEngine, clock: Clock, takes_part: Mask, *, every: int) -> Motion:
+def motion_of_entries(engine: QueueEngine, clock: Clock, takes_part: Mask, log: IntArray, *, every: int) -> Motion:
     """Return the departures, link entries and arrivals of every n-th trip, at the end of the run.
 
-    `every` is a multiple of the engine's `record_entries`. `takes_part`, (vehicles,) bool, says whether each vehicle
-    answers queries.
+    `log` is the engine's `log_by_vehicle()`; `every` is a multiple of the engine's `record_entries`. `takes_part`,
+    (vehicles,) bool, says whether each vehicle answers queries.
     """
     departed = engine.begun()
     departed = departed[departed % every == 0]
-    log = engine.log_by_vehicle()
     log = log[log[:, 0] % every == 0]
     before = np.searchsorted(log[:, 0], departed)
     time = np.insert(log[:, 3], before, engine.departure_tick[departed].astype(np.int64) * ONE_TICK)

@@ -21,7 +21,7 @@ def grid():
     (engine, env), _ = drive_both(roads, vehicles=500, duration_s=600.0, step_s=STEP_S, stuck_s=30.0, seed=11)
     env.run(until=END_S / STEP_S + 0.25)
     engine.advance()
-    return roads, Traversals.of(engine, Clock(STEP_S))
+    return roads, Traversals.of(engine, Clock(STEP_S), engine.log_by_vehicle())
 
 
 def detectors_of(links, fraction, every_s=97.5):

@@ -72,12 +72,12 @@ def test_tables_of_trips_and_of_motion_have_a_departure_for_each_trip(engine):
     env.run(until=400)
     driven.advance()
     takes_part = np.array([True, False])
-    table = trip_table(Traversals.of(driven, Clock(1.0)), driven, Clock(1.0), takes_part)
+    log = driven.log_by_vehicle()
+    table = trip_table(Traversals.of(driven, Clock(1.0), log), driven, Clock(1.0))
     assert table["vehicle"].tolist() == [0, 0, 1]
     assert table["departure_s"].tolist() == [10, 115, 20]
     assert table["arrival_s"].tolist() == pytest.approx([110, 215, 120], abs=1)
-    assert table["takes_part"].tolist() == [True, True, False]
-    events = motion_of_entries(driven, Clock(1.0), takes_part, every=1).entries
+    events = motion_of_entries(driven, Clock(1.0), takes_part, log, every=1).entries
     assert events["vehicle"].tolist() == [0] * 6 + [1] * 3
     assert events["event"].tolist() == ["departure", "entry", "arrival"] * 3
     assert events.groupby("vehicle")["time_s"].is_monotonic_increasing.all()
