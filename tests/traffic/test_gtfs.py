@@ -107,6 +107,7 @@ def test_folder_is_read_as_an_archive_is(tmp_path):
         ),
         ("routes.txt", "route_id,route_type\n1,bus\n", "row 1: route_type .*whole number"),
         ("frequencies.txt", "trip_id,start_time,end_time,headway_secs\nout,06:00:00,07:00:00,0\n", "headway_secs"),
+        ("frequencies.txt", "trip_id,start_time,end_time,headway_secs\nout,,07:00:00,9\n", "start_time"),
     ],
 )
 def test_faults_name_the_table(tmp_path, table, text, message):

@@ -34,6 +34,8 @@ BUSES = (3, *range(700, 800))
 """Route types of buses, with those of the extended list."""
 _FAR_M = 200.0
 _DAY_S = 86_400.0
+_LATEST_S = 3 * _DAY_S
+"""Time of a service after which no repeated trip begins."""
 _SHORT = "fewer than two of their stops are on the roads"
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _REQUIRED = {
@@ -189,7 +191,7 @@ def _stop_times(feed: Mapping[str, Table], route_types: Collection[int], service
         **{name: stops.checked_numbers(name, optional=True) for name in ("stop_lon", "stop_lat")}
     )
     rows = times.frame.assign(
-        stop_sequence=times.integers("stop_sequence"), departure_time=_times(times, "departure_time")
+        stop_sequence=times.integers("stop_sequence"), departure_time=_times(times, "departure_time", optional=True)
     )
     for table in (stops, routes, trips, times):
         table.check()
@@ -202,10 +204,10 @@ def _stop_times(feed: Mapping[str, Table], route_types: Collection[int], service
     return rows.reset_index(drop=True)
 
 
-def _times(table: Table, name: str) -> FloatArray:
-    """Return a column of times in seconds, NaN where there is none, and note what is no time."""
+def _times(table: Table, name: str, *, optional: bool = False) -> FloatArray:
+    """Return a column of times in seconds, NaN where there is none, and note what is no time, or missing."""
     texts = table.texts(name)
-    known = {text: np.nan if text is None else time_of_day(text) for text in set(texts)}
+    known = {text: np.nan if text is None and optional else time_of_day(text or "") for text in set(texts)}
     table.refuse(name, np.array([known[text] is None for text in texts]), "a time, HH:MM:SS")
     return np.array([known[text] for text in texts], dtype=np.float64)
 
@@ -215,12 +217,10 @@ def _departures(feed: Mapping[str, Table], starts_s: pd.Series[float]) -> list[F
     repeated: dict[str, list[FloatArray]] = {}
     if (table := feed.get("frequencies.txt")) is not None:
         every_s = table.integers("headway_secs", at_least=1)
-        spans = zip(
-            table.identifiers("trip_id"), _times(table, "start_time"), _times(table, "end_time"), every_s, strict=True
-        )
+        begin_s, end_s = _times(table, "start_time"), np.minimum(_times(table, "end_time"), _LATEST_S)
         table.check()
-        for trip, from_s, to_s, headway_s in spans:
-            repeated.setdefault(trip, []).append(np.arange(from_s, to_s, headway_s))
+        for trip, *span in zip(table.identifiers("trip_id"), begin_s, end_s, every_s, strict=True):
+            repeated.setdefault(trip, []).append(np.arange(*span))
     return [np.concatenate(repeated.get(str(trip), [np.array([start_s])])) for trip, start_s in starts_s.items()]
 
 

@@ -215,7 +215,7 @@ def _selected_plans(file: Path) -> Iterator[tuple[str, list[dict[str, str]]]]:
         elif name == "plan":
             items, selected = [], attributes.get("selected") == "yes"
         elif name in ("act", "activity", "leg"):
-            items.append({**attributes, "is": name, "where": f"{file}: line {line}"})
+            items.append({**attributes, "is": name, "where": f"{file.name}: line {line}"})
         elif name == "route" and items:
             items[-1]["route of"] = "nodes" if root == "plans" else attributes.get("type", "links")
             items[-1].setdefault("trav_time", attributes.get("trav_time", ""))
