@@ -112,7 +112,7 @@ def _shortest(legs: Sequence[tuple[int, int]], paths: ShortestPaths) -> dict[tup
     return {leg: routes.of(i).tolist() if reached[i] else None for i, leg in enumerate(legs)}
 
 
-class Departures(NamedTuple):
+class CourseVehicles(NamedTuple):
     """Vehicles of a file: the file, and of each its name, its departure in the file's seconds, and its course.
 
     Attributes
@@ -137,7 +137,7 @@ class Departures(NamedTuple):
 
 
 def trips_on_courses(
-    read: Departures,
+    read: CourseVehicles,
     driven: Routes,
     faults: Faults,
     network: RoadNetwork,

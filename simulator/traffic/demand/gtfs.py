@@ -24,7 +24,7 @@ from simulator.files.messages import counted
 from simulator.files.tables import Table
 from simulator.roads.network import RoadNetwork
 from simulator.roads.projection import WGS84, transform
-from simulator.traffic.demand.courses import Departures, course_routes, trips_on_courses
+from simulator.traffic.demand.courses import CourseVehicles, course_routes, trips_on_courses
 from simulator.traffic.demand.sumo_attributes import time_of_day
 from simulator.traffic.demand.sumo_file import Course
 from simulator.traffic.demand.synthetic import Demand
@@ -136,7 +136,7 @@ def read_gtfs(
     if not which:
         rule = f"no trip of the route types departs on {day} within the run; see its calendar"
         raise InputError([f"{path}: {rule}", *notes])
-    read = Departures(
+    read = CourseVehicles(
         path.name, kept.index[which].tolist(), np.array(depart_s), course[which].astype(np.int32), courses
     )
     made, routes, _, more = trips_on_courses(read, driven, faults, network, unused=Counter(), **run)

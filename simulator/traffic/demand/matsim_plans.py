@@ -15,7 +15,7 @@ from simulator.files.tntp_text import finite_number
 from simulator.files.xml_elements import TEXT, elements_of
 from simulator.roads.network import RoadNetwork
 from simulator.roads.projection import known_crs, transform
-from simulator.traffic.demand.courses import Departures, course_routes, trips_on_courses
+from simulator.traffic.demand.courses import CourseVehicles, course_routes, trips_on_courses
 from simulator.traffic.demand.sumo_attributes import time_of_day
 from simulator.traffic.demand.sumo_file import Course
 from simulator.traffic.demand.synthetic import Demand
@@ -160,7 +160,7 @@ def read_matsim_plans(
         unused[reason] += int((drives & left_out).sum())
         drives &= ~left_out
     persons = [leg.person for leg, taken in zip(legs, drives, strict=True) if taken]
-    read = Departures(file.name, persons, depart_s[drives], course[drives], [*numbers])
+    read = CourseVehicles(file.name, persons, depart_s[drives], course[drives], [*numbers])
     trips, routes, _, notes = trips_on_courses(read, driven, faults, network, unused=+unused, **run)
     return Demand(trips, routes, tuple(notes))
 

@@ -10,7 +10,7 @@ import numpy as np
 from simulator.files.errors import InputError, ProgramError, RejectionError
 from simulator.roads.network import RoadNetwork
 from simulator.traffic.clock import Clock
-from simulator.traffic.demand.courses import Departures, course_routes, trips_on_courses
+from simulator.traffic.demand.courses import CourseVehicles, course_routes, trips_on_courses
 from simulator.traffic.demand.sumo_attributes import VehicleType
 from simulator.traffic.demand.sumo_file import Course, SumoFile
 from simulator.traffic.paths import ShortestPaths
@@ -152,7 +152,7 @@ def read_sumo_routes(
     courses, kinds = [course for course, _ in numbers], [kind for _, kind in numbers]
     driven, faults = course_routes(courses, network, sumo_link_ids(network), classes=kinds, paths=paths)
     trips, routes, ids, notes = trips_on_courses(
-        Departures(named, [vehicle.name for vehicle in read], depart_s, course, courses),
+        CourseVehicles(named, [vehicle.name for vehicle in read], depart_s, course, courses),
         driven,
         faults,
         network,
