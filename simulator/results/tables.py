@@ -194,7 +194,7 @@ def _agreement(pairs: pd.DataFrame, what: str) -> dict[str, float]:
     return {
         f"{what}s": len(pairs),
         f"{what}_rmse": rmse,
-        f"{what}_rmse_percent": 100.0 * rmse / pairs["other"].mean(),
+        f"{what}_rmse_percent": 100.0 * rmse / pairs["other"].mean() if pairs["other"].any() else np.nan,
         f"{what}_bias": error.mean(),
         f"{what}_correlation": pairs["ours"].corr(pairs["other"]) if varied else np.nan,
     }
