@@ -96,6 +96,11 @@ def test_implausible_capacities_of_a_lane_cause_a_doubt(read, capacity, columns,
         assert "name the column as capacity_total_vph in roads.columns" in texts[0]
 
 
+def test_one_coordinate_alone_is_a_missing_column(read):
+    with pytest.raises(InputError, match="no column 'y' for y; its columns are 'id', 'x'"):
+        read("id,x\n1,2\n", OSMNX_EDGES)
+
+
 def test_missing_columns_list_those_of_the_file(read):
     with pytest.raises(InputError) as caught:
         read("knoten,lon,lat\n1,2,3\n", "von,nach\n1,2\n")

@@ -20,7 +20,7 @@ from simulator.files.messages import counted
 from simulator.files.tables import Table, find_columns, listed
 from simulator.formats.roads.link_columns import METRES_PER_UNIT, find_link_columns, link_values, link_warnings
 from simulator.formats.roads.osm_streets import CLASSES
-from simulator.roads.projection import WGS84, true_plane, utm_about
+from simulator.roads.projection import WGS84, transform, true_plane, utm_about
 from simulator.roads.raw_network import Defaults, RawNetwork, column_of
 from simulator.roads.read_report import usable_rows
 from simulator.roads.schema import crs_faults
@@ -155,8 +155,9 @@ def _in_metres(frame: gpd.GeoDataFrame, file: Path, crs: object) -> gpd.GeoDataF
         raise InputError([f"{file}: it holds no geometries"])
     if frame.crs.is_geographic and (fault := no_degrees(frame.total_bounds.tolist())):
         raise InputError([f"{file}: {fault}"], key="roads.crs")
-    west, south, east, north = frame.to_crs(WGS84).total_bounds
-    lonlat = np.array([[west, south], [east, north]])
+    lonlat = transform(frame.crs, WGS84, frame.total_bounds.reshape(2, 2))
+    if not np.isfinite(lonlat).all():
+        raise InputError([f"{file}: its coordinates are outside the range of {frame.crs.name}"], key="roads.crs")
     if crs_faults(frame.crs):
         return frame.to_crs(utm_about(*lonlat.T, what=str(file)))
     return frame.to_crs(true_plane(frame.crs, lonlat, what=str(file))[0])

@@ -126,13 +126,11 @@ def _columns(
     )
     if {"node", "from", "to"} <= given.keys() and not {"lat", "y"}.isdisjoint(given):
         return node_columns, edge_columns
-    axes = {*NODE_NAMES} - {"node"}
-    known = {name: names for name, names in NODE_NAMES.items() if name == "node" or axes.isdisjoint(given)}
+    placed = not {"lon", "lat", "x", "y"}.isdisjoint(given)
+    known = {name: names for name, names in NODE_NAMES.items() if name == "node" or not placed}
     found = find_columns(column_names(Path(nodes), format_=text), known, given=node_columns)
-    unused = ("x", "y") if {"lon", "lat"} <= found.keys() or "x" not in found else ("lon", "lat")
-    node_columns = {"node": "node"} | {ours: name for ours, name in found.items() if ours not in unused}
-    if axes.isdisjoint(node_columns):
-        node_columns |= {"lon": "lon", "lat": "lat"}
+    axes = ("lon", "lat") if {"lon", "lat"} <= found.keys() or {"x", "y"}.isdisjoint(found) else ("x", "y")
+    node_columns = {name: found.get(name, name) for name in ("node", *axes)}
     found = find_link_columns(column_names(Path(edges), format_=text), edge_columns)
     return node_columns, {"from": "from", "to": "to"} | found
 

@@ -132,7 +132,7 @@ _VEHICLES = ("vehicle", "household")
 _HOURS_AND_MINUTES = re.compile(r"\s*\d{1,2}:\d{2}\s*")
 _TIME = "seconds, HH:MM or HH:MM:SS, 0 or more, or a date and time as 2026-03-29T08:00:00"
 _TAXI_ZONE = "pulocationid"
-"""Column of New York's taxi trips, whose numbers are no trips: each row is one."""
+"""Column of New York's taxi trips: each row is one trip, whatever numbers it has."""
 
 
 def read_od_table(
@@ -283,20 +283,8 @@ def _checked(table: Table, ignored: Collection[str] = (), setting: TripPlaces | 
     if vehicle is not None and amount is not None:
         table.refuse(amount, trips != 1, "1 where each row names its vehicle")
     table.check()
-    trip_table = TripTable(
-        table.file,
-        places,
-        origin,
-        destination,
-        trips,
-        table.number,
-        from_s=from_s,
-        to_s=to_s,
-        zones=zones,
-        notes=notes,
-        second_0=zero,
-        vehicle=vehicle,
-    )
+    entries = (origin, destination, trips, table.number, "row", from_s, to_s)
+    trip_table = TripTable(table.file, places, *entries, notes, zones=zones, second_0=zero, vehicle=vehicle)
     driven = trip_table.kept(trips > 0)
     built = driven.sorted() if amount is None or vehicle is not None else driven.summed()
     read = {*table.columns.values(), *ignored}
