@@ -14,9 +14,9 @@ from simulator.arrays import FloatArray, Mask
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.files.tables import FileFormat, Table, column_names, find_columns, listed
+from simulator.files.times import timed
 from simulator.formats.recorded.fixes import METRES_PER_SECOND
 from simulator.formats.recorded.owner_rows import read_rows
-from simulator.formats.recorded.times import timed
 from simulator.roads import RoadNetwork
 from simulator.roads.projection import WGS84, coordinates, transform
 
