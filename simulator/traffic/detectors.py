@@ -35,7 +35,7 @@ def passages(driven: Traversals, length_m: FloatArray, rows: pd.DataFrame, *, en
     """
     used = np.flatnonzero(np.isin(driven.link, rows["link"]))
     used = used[np.argsort(driven.link[used], kind="stable")]
-    on, entry_s, leave_s, free_s = (column[used] for column in driven[1:])
+    on, entry_s, leave_s, free_s = (column[used] for column in driven[1:5])
     passed = pd.DataFrame({"count": 0, "speed_mps": np.nan}, index=rows.index)
     for at in rows.reset_index().groupby(["link", "fraction"]).indices.values():
         link, fraction = (rows[name].iloc[at[0]] for name in ("link", "fraction"))
