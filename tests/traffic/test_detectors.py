@@ -53,7 +53,7 @@ def test_a_detector_within_a_link_counts_free_driving_and_takes_the_speed_over_t
     found = passages(driven, roads.links.length_m, rows, end_s=END_S)
     for row in rows.itertuples():
         times, spent = 0, []
-        for on, entry_s, leave_s, free_s in zip(*driven[1:], strict=True):
+        for on, entry_s, leave_s, free_s in zip(*driven[1:5], strict=True):
             at_s = entry_s + 0.3 * free_s
             if on == link and row.from_s <= at_s and (at_s < row.to_s or row.to_s == at_s == END_S):
                 times += 1
