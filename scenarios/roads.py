@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from scenarios.errors import RuleViolation
-from scenarios.field_types import Count, Positive, rule
+from scenarios.field_types import Count, NotNegative, Positive, rule
 from scenarios.references import FileReference, FolderReference
 from scenarios.rules import GIVEN, LEFT_OUT, Rule, needs, one_of
 from scenarios.section import ByKind, OwnKind, OwnParameters, Place, Section, ValidFields
@@ -290,13 +290,41 @@ _NOT_LON_LAT = ({"columns": LEFT_OUT}, {"columns.x": GIVEN}, {"columns.lon": LEF
 CRS_OF_X_Y = (X_Y_NEED_CRS, Rule(("crs",), CRS_ALONE, _NOT_LON_LAT, LEFT_OUT))
 
 
-class Columns(ColumnNames):
+class LinkColumns(ColumnNames):
+    """Columns of roads."""
+
+    length_m: str | None = None
+    """Length, metres. Default: that of the line, which is straight between the nodes of a table."""
+    length_km: str | None = None
+    """Length, kilometres."""
+    length_ft: str | None = None
+    """Length, feet."""
+    length_mi: str | None = None
+    """Length, miles."""
+    speed_mps: str | None = None
+    """Free-flow speed, metres per second."""
+    speed_kph: str | None = None
+    """Free-flow speed, kilometres per hour."""
+    speed_mph: str | None = None
+    """Free-flow speed, miles per hour."""
+    lanes: str | None = None
+    """Lanes in the direction of the edge; of both directions of a line that is driven in both."""
+    capacity_vph: str | None = None
+    """Vehicles per hour and lane that can leave the edge."""
+    capacity_total_vph: str | None = None
+    """Vehicles per hour that can leave the edge on all of its lanes together. Where the lanes are not known, they are
+    guessed: one for each `roads.capacity_vph`."""
+    class_: str | None = Field(default=None, alias="class")
+    """Class of road, kept unchanged."""
+
+
+class Columns(LinkColumns):
     """Columns of the user's tables: name in this schema = the file's name of the column.
 
     Nodes: `node`, and `lon` with `lat` or `x` with `y`. Edges: the rest. Where several lengths or speeds are named,
     each row takes the first that holds a positive number, of speeds in the order `speed_mps`, `speed_mph`, `speed_kph`.
-    Columns of a file that are left out are found by their usual names; but where `from` and `to` are named, no other
-    column of the edges is looked for, nor of the nodes where `node` and both coordinates are named.
+    Columns that are left out are found by their usual names, unless `node`, coordinates, `from` and `to` are all named:
+    then no others are read.
     """
 
     node: str | None = None
@@ -313,29 +341,6 @@ class Columns(ColumnNames):
     """Node at which an edge starts."""
     to: str | None = None
     """Node at which an edge ends."""
-    length_m: str | None = None
-    """Length, metres. Default: the length of the straight line between the nodes."""
-    length_km: str | None = None
-    """Length, kilometres."""
-    length_ft: str | None = None
-    """Length, feet."""
-    length_mi: str | None = None
-    """Length, miles."""
-    speed_mps: str | None = None
-    """Free-flow speed, metres per second."""
-    speed_kph: str | None = None
-    """Free-flow speed, kilometres per hour."""
-    speed_mph: str | None = None
-    """Free-flow speed, miles per hour."""
-    lanes: str | None = None
-    """Lanes in the direction of the edge."""
-    capacity_vph: str | None = None
-    """Vehicles per hour and lane that can leave the edge."""
-    capacity_total_vph: str | None = None
-    """Vehicles per hour that can leave the edge on all of its lanes together. Where the lanes are not known, they are
-    guessed: one for each `roads.capacity_vph`."""
-    class_: str | None = Field(default=None, alias="class")
-    """Class of road, kept unchanged."""
 
     rules = (one_of(("lon", "lat"), ("x", "y"), (), words="must name lon and lat, or x and y"),)
 
@@ -361,6 +366,44 @@ class Tables(TextTables, RoadSection):
     """Vehicles per hour and lane that can leave an edge whose row gives no capacity."""
 
     rules = CRS_OF_X_Y
+
+
+class LineColumns(LinkColumns):
+    """Columns of lines: name in this schema = the file's name. Omitted columns are found by their usual names."""
+
+    oneway: str | None = None
+    """Whether a line is driven in one direction, and in which: see `roads.along` and `roads.against`."""
+
+
+_Values = Annotated[tuple[str, ...], Field(strict=False)]
+
+
+class LineRoads(RoadSection):
+    """Roads drawn as lines: Shapefile (also zipped), GeoJSON, GeoPackage or GeoParquet."""
+
+    source: Literal["lines"]
+    path: FileReference
+    """File: relative to the scenario's folder, absolute, or ``data:FOLDER/FILE``."""
+    layer: str | None = None
+    """Layer of a GeoPackage that has several."""
+    columns: LineColumns = LineColumns()
+    """Columns of the file. Default: found by their usual names."""
+    crs: AnyCrs | None = None
+    """Coordinate reference system of the file, in any units. Default: the one that it states."""
+    join_m: NotNegative = 1.0
+    """Maximum distance of ends of lines that become one node, metres."""
+    along: _Values = ("yes", "true", "1", "f", "ft", "forward", "along")
+    """Values of the column `oneway` of lines that are driven in the order of their vertices only."""
+    against: _Values = ("-1", "reverse", "t", "tf", "backward", "against")
+    """Values of the column `oneway` of lines that are driven in the opposite order only. Others: both directions."""
+    classes: _Values | None = None
+    """Classes of road that are kept. Default: all; of OpenStreetMap's, those on which cars may drive."""
+    default_speed_mps: Positive = STREET_SPEED_MPS
+    """Free-flow speed of a line that has none, metres per second, if its class has no default."""
+    default_lanes: Count = 1
+    """Lanes in each direction of a line that has none, if its class has no default."""
+    capacity_vph: Positive = CAPACITY_VPH
+    """Vehicles per hour and lane that can leave a line that has no capacity, if its class has no default."""
 
 
 class OwnRoads(RoadSection, OwnParameters):

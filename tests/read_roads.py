@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simulator.formats.roads import geo_files, gmns, osm, sumo_net, tables, tntp
+from simulator.formats.roads import geo_files, gmns, matsim, osm, sumo_net, tables, tntp
 from simulator.roads.raw_network import build
 
 
@@ -12,6 +12,7 @@ def _built(read):
 
 read_osm = _built(osm.read_osm)
 read_gmns = _built(gmns.read_gmns)
+read_matsim = _built(matsim.read_matsim)
 read_tntp = _built(tntp.read_tntp)
 read_tables = _built(tables.read_tables)
 read_sumo_net = _built(sumo_net.read_sumo_net)

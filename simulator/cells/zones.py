@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+import zipfile
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -38,12 +39,13 @@ _FORMATS = {
     ".json": ("GeoJSON", b"{"),
     ".gpkg": ("GPKG", b"SQLite format 3\x00"),
     ".shp": ("ESRI Shapefile", b"\x00\x00\x27\x0a"),
+    ".zip": ("ESRI Shapefile", b"PK"),
     ".parquet": ("GeoParquet", b"PAR1"),
 }
 """By suffix: the format, and its first bytes. GDAL would choose a driver by content alone, among them some that open
 other files or addresses."""
 
-FORMATS = "GeoJSON (.geojson, .json), GeoPackage (.gpkg), Shapefile (.shp) or GeoParquet (.parquet)"
+FORMATS = "GeoJSON (.geojson, .json), GeoPackage (.gpkg), Shapefile (.shp, .zip) or GeoParquet (.parquet)"
 
 
 class UnprojectableError(InputError):
@@ -111,7 +113,7 @@ class Zones(DrawnCells):
             if len(kept) < len(zones)
             else []
         )
-        if pyproj.CRS(kept.crs).is_geographic and (fault := _no_degrees(kept.total_bounds.tolist())):
+        if pyproj.CRS(kept.crs).is_geographic and (fault := no_degrees(kept.total_bounds.tolist())):
             raise InputError([fault])
         numbers = range(1, len(kept) + 1)
         names = [text or "no name" for text in identifier_list(numbers if name is None else kept[name])]
@@ -166,25 +168,7 @@ class Zones(DrawnCells):
         InputError
             If the file cannot be read as one of these formats, or as in `build`.
         """
-        suffix = path.suffix.lower()
-        if suffix not in _FORMATS:
-            raise InputError([f"{path.name}: must be {FORMATS}"])
-        format_, signature = _FORMATS[suffix]
-        with path.open("rb") as file:
-            start = file.read(1024)
-        if format_ == "GeoJSON":
-            start = start.removeprefix(b"\xef\xbb\xbf").lstrip()
-        if not start.startswith(signature):
-            raise InputError([f"{path.name}: is not {format_}"])
-        if fault := shortage(path.stat().st_size * _NBYTES_PER_FILE_BYTE, to=f"read {path.name}"):
-            raise InputError([fault])
-        try:
-            frame = _read_parquet(path) if format_ == "GeoParquet" else _read_layer(path, format_, layer)
-        except InputError:
-            raise
-        # Of pyogrio: RuntimeError, and UnboundLocalError where a coordinate system is no text.
-        except (OSError, ValueError, RuntimeError, UnboundLocalError, shapely.errors.GEOSException) as error:
-            raise InputError([f"{path.name}: cannot be read as {format_}: {error}"]) from error
+        frame = read_features(path, layer)
         return cls.build(frame, name=name, crs=crs)
 
     def cell_of(self, xy: ArrayLike) -> NDArray[np.int32]:
@@ -199,7 +183,7 @@ class Zones(DrawnCells):
         return f"Zones({self.count} polygons)"
 
 
-def _no_degrees(bounds: Sequence[float]) -> str:
+def no_degrees(bounds: Sequence[float]) -> str:
     """Return a fault if coordinates that count as degrees are none: (x_min, y_min, x_max, y_max) out of range."""
     x_min, y_min, x_max, y_max = bounds
     if max(-x_min, x_max) <= _MOST_LON and max(-y_min, y_max) <= _MOST_LAT:
@@ -212,7 +196,51 @@ def _no_degrees(bounds: Sequence[float]) -> str:
         "degrees of WGS84"
     )
     got = f"{x_min:.6g} to {x_max:.6g} and {y_min:.6g} to {y_max:.6g}"
-    return f"the zones' coordinates must be longitudes and latitudes in degrees, as their system is, got {got}: {mend}"
+    return f"the coordinates must be longitudes and latitudes in degrees, as their system is, got {got}: {mend}"
+
+
+def read_features(path: Path, layer: str | None) -> gpd.GeoDataFrame:
+    """Read the geometries of a file, with their attributes: GeoJSON, GeoPackage, Shapefile or GeoParquet.
+
+    Parameters
+    ----------
+    path
+        The file; a Shapefile may be in a zip archive.
+    layer
+        Layer of a GeoPackage with several; None for its only one.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read as one of these formats.
+    """
+    suffix = path.suffix.lower()
+    if suffix not in _FORMATS:
+        raise InputError([f"{path.name}: must be {FORMATS}"])
+    format_, signature = _FORMATS[suffix]
+    with path.open("rb") as file:
+        start = file.read(1024)
+    if format_ == "GeoJSON":
+        start = start.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if not start.startswith(signature):
+        raise InputError([f"{path.name}: is not {format_}"])
+    nbytes = path.stat().st_size
+    if suffix == ".zip":
+        try:
+            with zipfile.ZipFile(path) as packed:
+                nbytes = sum(part.file_size for part in packed.infolist())
+        except zipfile.BadZipFile as error:
+            raise InputError([f"{path.name}: cannot be unpacked: {error}"]) from error
+    if fault := shortage(nbytes * _NBYTES_PER_FILE_BYTE, to=f"read {path.name}"):
+        raise InputError([fault])
+    try:
+        frame = _read_parquet(path) if format_ == "GeoParquet" else _read_layer(path, format_, layer)
+    except InputError:
+        raise
+    # Of pyogrio: RuntimeError, and UnboundLocalError where a coordinate system is no text.
+    except (OSError, ValueError, RuntimeError, UnboundLocalError, shapely.errors.GEOSException) as error:
+        raise InputError([f"{path.name}: cannot be read as {format_}: {error}"]) from error
+    return frame
 
 
 def _read_parquet(path: Path) -> gpd.GeoDataFrame:

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from simulator.arrays import FloatArray, IntArray, Mask
 from simulator.files.messages import counted
 from simulator.files.tables import Table, numbers_in
 
@@ -53,19 +53,19 @@ class Times:
         Whether the times are numbers in a unit.
     """
 
-    seconds: FloatArray
+    seconds: NDArray[np.float64]
     calendar: bool
     naive: bool = False
-    zoned: Mask | None = None
+    zoned: NDArray[np.bool_] | None = None
     numbers: bool = False
 
     @property
-    def without_zone(self) -> Mask:
+    def without_zone(self) -> NDArray[np.bool_]:
         """(n,) bool: times without a time zone, if other times name one."""
         none = np.zeros(len(self.seconds), dtype=bool)
         return none if self.zoned is None or not self.zoned.any() else np.isfinite(self.seconds) & ~self.zoned
 
-    def in_zone(self, zone: str | None, vehicle: IntArray) -> tuple["Times", list[str]]:
+    def in_zone(self, zone: str | None, vehicle: NDArray[np.int64]) -> tuple["Times", list[str]]:
         """Return times that name no time zone as those of the clocks of a zone, with its summer time.
 
         In the hour that the end of summer time repeats, the times of a vehicle are of the first pass until they go
@@ -138,7 +138,7 @@ class Times:
         return cls(_seconds(stamps), calendar=True, naive=not zoned.any(), zoned=zoned)
 
     @classmethod
-    def from_numbers(cls, numbers: FloatArray, *, unit_s: float | None = None) -> "Times":
+    def from_numbers(cls, numbers: NDArray[np.float64], *, unit_s: float | None = None) -> "Times":
         """Convert numeric times, in a unit that is given or derived from their size."""
         middle = _middle(numbers)
         if unit_s is None:
@@ -158,7 +158,7 @@ class Times:
 def timed(
     table: Table,
     zone: str | None,
-    vehicle: IntArray,
+    vehicle: NDArray[np.int64],
     *,
     unit_s: float | None,
     written: str | None = None,
@@ -206,7 +206,7 @@ def in_words(seconds: float, *, calendar: bool) -> str:
     return f"{str(np.datetime64(int(seconds), 's')).replace('T', ' ')} UTC"
 
 
-def _second_passes(frame: pd.DataFrame) -> tuple[IntArray, int]:
+def _second_passes(frame: pd.DataFrame) -> tuple[NDArray[np.int64], int]:
     """Find the times that are of the second pass of a repeated hour.
 
     Parameters
@@ -241,13 +241,13 @@ def _second_passes(frame: pd.DataFrame) -> tuple[IntArray, int]:
     return frame.index[second].to_numpy(), int((inside & ~told).sum())
 
 
-def _middle(numbers: FloatArray) -> float:
+def _middle(numbers: NDArray[np.float64]) -> float:
     """Return the median size of the finite numbers; 0 if there are none."""
     finite = numbers[np.isfinite(numbers)]
     return float(np.median(np.abs(finite))) if len(finite) else 0.0
 
 
-def _seconds(stamps: "pd.Series[pd.Timestamp]") -> FloatArray:
+def _seconds(stamps: "pd.Series[pd.Timestamp]") -> NDArray[np.float64]:
     plain = stamps.dt.tz_localize(None).to_numpy().astype("datetime64[us]")
     seconds = plain.astype(np.int64) / 1e6
     seconds[np.isnat(plain)] = np.nan

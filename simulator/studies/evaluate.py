@@ -59,7 +59,7 @@ MECHANISMS = (
 _BASELINE = "no_privacy"
 _PROBE, _RUNS = "probe", "runs"
 """Folders of an evaluation: runs of each data set without privacy, to know its size; and all others."""
-_DELETED = ("mechanisms", "attacks", "refinements", "release", "aggregation", "fcd", "claims")
+_DELETED = ("mechanisms", "attacks", "refinements", "release", "aggregation", "fcd", "claims", "detectors", "counts")
 
 
 @dataclass(eq=False)

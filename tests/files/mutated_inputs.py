@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import geopandas as gpd
+import h5py
 import numpy as np
 import pandas as pd
+import shapely
 
 from simulator.formats.roads.geo_files import write_geopackage, write_geoparquet
 from simulator.formats.roads.gmns_writer import write_gmns
@@ -21,6 +23,8 @@ from simulator.roads import build_grid
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from simulator.roads import RoadNetwork
 
 for _folder in ("roads", "traffic"):  # helpers of other tests
     sys.path.append(str(Path(__file__).parents[1] / _folder))
@@ -46,6 +50,7 @@ TABLES = (
     'node = "node"\nlon = "lon"\nlat = "lat"\nfrom = "from"\n'
     'to = "to"\nlength_m = "length_m"\nspeed_mps = "speed_mps"\n'
 )
+AT_HOME = GRID + "anchor = {lon = 11.3, lat = 44.5}\n"
 NONE = '[roads]\nsource = "none"\n'
 NET = """<net version="1.20">
 <location netOffset="0,0" convBoundary="0,0,9,0" origBoundary="0,0,9,0" projParameter="!"/>
@@ -101,6 +106,24 @@ def packed(files: dict[str, str | bytes]) -> dict[str, bytes]:
     }
 
 
+def written_by_libraries(folder: Path, grid: RoadNetwork) -> dict[str, dict[str, str | bytes]]:
+    """Return roads, trips, zones and a matrix as files, by the name of the first."""
+    lines = gpd.GeoDataFrame(geometry=grid.shapes.lines()[::2], crs=grid.crs).to_crs(4326)
+    lines = lines.assign(lanes=2, oneway="no", maxspeed="50")
+    lines.to_file(folder / "l.geojson")
+    lines.to_file(folder / "s.shp")
+    lines[["geometry"]].to_parquet(folder / "l.parquet")
+    boxes = [shapely.box(*grid.bounds).buffer(10), shapely.box(*grid.bounds).buffer(10)]
+    boxes[0], boxes[1] = (shapely.affinity.translate(box, east) for box, east in zip(boxes, (-320, 320), strict=True))
+    gpd.GeoDataFrame({"zone": [1, 2]}, geometry=boxes, crs=grid.crs).to_crs(4326).to_file(folder / "z.geojson")
+    with h5py.File(folder / "m.omx", "w") as file:
+        file["data/cars"] = np.full((2, 2), 3.0)
+        file["lookup/taz"] = [1, 2]
+    names = {name: [name] for name in ("l.geojson", "l.parquet", "z.geojson", "m.omx")}
+    names["s.shp"] = [f"s.{end}" for end in ("shp", "shx", "dbf", "prj")]
+    return {first: {name: (folder / name).read_bytes() for name in all_} for first, all_ in names.items()}
+
+
 def inputs(folder: Path) -> dict[str, Input]:
     """Return one input per reader; files written by libraries are first written in `folder`."""
     grid = build_grid(
@@ -132,6 +155,8 @@ def inputs(folder: Path) -> dict[str, Input]:
         crs=4326,
     )
     points.to_parquet(folder / "points.parquet")
+    written = written_by_libraries(folder, grid)
+    rides = "start_lng,start_lat,end_lng,end_lat,started_at\n11.3,44.5,11.304,44.504,2026-03-02 08:00\n"
     folders = {
         name: {f"{name}/{file.name}": file.read_bytes() for file in (folder / name).iterdir()} for name in ("g", "gmns")
     }
@@ -170,6 +195,18 @@ def inputs(folder: Path) -> dict[str, Input]:
         "sumo engine": (
             '[roads]\nsource = "sumo"\npath = "net.net.xml"\n[traffic]\nengine = "sumo"\nconfig = "c.sumocfg"\n',
             {"net.net.xml": NET, "r.rou.xml": ROUTES, "c.sumocfg": CFG},
+        ),
+        "usual columns": (
+            TABLES.partition("[roads.columns]")[0].format(".csv") + FEW,
+            {"n.csv": nodes, "e.csv": edges.replace("800,10,1", "0.8km,10km/h,2")},
+        ),
+        "lines": ('[roads]\nsource = "lines"\npath = "l.geojson"\n' + FEW, written["l.geojson"]),
+        "shapefile": ('[roads]\nsource = "lines"\npath = "s.shp"\n' + FEW, written["s.shp"]),
+        "points": (AT_HOME + DEMAND.format("p.csv") + 'begin_s = "08:00"\n', {"p.csv": rides}),
+        "lines of trips": (AT_HOME + DEMAND.format("l.parquet"), written["l.parquet"]),
+        "matrix": (
+            AT_HOME + DEMAND.format("m.omx") + 'trip_zones = {file = "z.geojson", name = "zone"}\n',
+            written["m.omx"] | written["z.geojson"],
         ),
         "profile": (
             GRID + '[traffic]\nvehicles = 9\ndepartures = "profile"\nprofile = "p.csv"\n',

@@ -75,6 +75,16 @@ def test_invalid_xml_is_refused(file, content, message):
     assert message in fault_of(file, content)
 
 
+@pytest.mark.parametrize("declared", ["", ' [<!ENTITY b "bb">]', " [<!ELEMENT a ANY>]"])
+def test_document_type_may_be_named_where_allowed(file, declared):
+    file.write_text(f'<!DOCTYPE a SYSTEM "http://example.org/a.dtd"{declared}><a b="1"/>')
+    if declared:
+        with pytest.raises(InputError, match="must not declare a document type or entities"):
+            list(elements_of(file, doctype=True))
+    else:
+        assert [element.attributes for element in elements_of(file, doctype=True, ends=False)] == [{"b": "1"}]
+
+
 def test_tag_length_is_limited(file, monkeypatch):
     monkeypatch.setattr("simulator.files.xml_elements.LONGEST_BYTES", 1 << 21)
     file.write_bytes(b'<a x="' + b"y" * (1 << 21) + b'"/>')

@@ -8,6 +8,8 @@ from read_roads import read_tables
 
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
+from simulator.files.tables import comparable_name
+from simulator.formats.roads.link_columns import LINK_NAMES, NODE_NAMES
 
 OSMNX_NODES = "osmid,y,x,street_count\n11,40.750,-73.990,3\n12,40.751,-73.989,3\n13,40.752,-73.988,3\n"
 OSMNX_EDGES = """u,v,key,osmid,highway,lanes,maxspeed,oneway,length
@@ -96,6 +98,11 @@ def test_implausible_capacities_of_a_lane_cause_a_doubt(read, capacity, columns,
         assert "name the column as capacity_total_vph in roads.columns" in texts[0]
 
 
+def test_one_coordinate_alone_is_a_missing_column(read):
+    with pytest.raises(InputError, match="no column 'y' for y; its columns are 'id', 'x'"):
+        read("id,x\n1,2\n", OSMNX_EDGES)
+
+
 def test_missing_columns_list_those_of_the_file(read):
     with pytest.raises(InputError) as caught:
         read("knoten,lon,lat\n1,2,3\n", "von,nach\n1,2\n")
@@ -104,3 +111,18 @@ def test_missing_columns_list_those_of_the_file(read):
         "no column 'from' for from; its columns are 'von', 'nach'",
         "no column 'to' for to; its columns are 'von', 'nach'",
     ]
+
+
+def test_gmns_tables_need_no_columns(read):
+    nodes = "node_id,name,x_coord,y_coord,zone_id\n1,a,-71.06,42.35,7\n2,b,-71.05,42.35,\n3,c,-71.05,42.36,\n"
+    edges = "link_id,from_node_id,to_node_id,length,free_speed,lanes,capacity\n"
+    edges += "".join(f"{start}{end},{start},{end},900,36,2,1500\n" for start, end in ((1, 2), (2, 3), (3, 1)))
+    roads, _ = read(nodes, edges)
+    np.testing.assert_allclose(roads.links.speed_mps, 10.0)
+    np.testing.assert_array_equal(roads.links.capacity_vph, 1500)
+
+
+@pytest.mark.parametrize("names", [NODE_NAMES, LINK_NAMES])
+def test_no_usual_name_has_two_meanings(names):
+    plain = [comparable_name(name) for spellings in names.values() for name in {*map(comparable_name, spellings)}]
+    assert len(plain) == len(set(plain))

@@ -134,16 +134,24 @@ def test_dates_without_a_date_of_the_run_count_from_the_midnight_before_the_firs
 
 
 def test_taxi_zones_are_polygons_in_which_nodes_are_drawn(tmp_path):
-    """The western zone has six nodes, the eastern one three, and zone 264 none."""
-    shapes = [shapely.box(-50, -50, 250, 450), shapely.box(250, -50, 450, 450), shapely.box(2000, 0, 2100, 100)]
+    """The western zone has six nodes in two polygons, the eastern one three, and zone 264 none."""
+    shapes = [
+        shapely.box(-50, -50, 100, 450),
+        shapely.box(100, -50, 250, 450),
+        shapely.box(250, -50, 450, 450),
+        shapely.box(2000, 0, 2100, 100),
+    ]
     west = GRID.node_xy[:, 0].min()
     moved = shapely.transform(np.array(shapes, dtype=object), lambda xy: xy + GRID.node_xy.min(axis=0))
-    zones = gpd.GeoDataFrame({"LocationID": [4, 7, 264]}, geometry=moved, crs=GRID.crs).to_crs("EPSG:4326")
+    zones = gpd.GeoDataFrame({"LocationID": [4, 4, 7, 264]}, geometry=moved, crs=GRID.crs).to_crs("EPSG:4326")
     zones.to_file(tmp_path / "zones.geojson", driver="GeoJSON")
     rides = {"PULocationID": [4] * 400 + [264], "DOLocationID": 7, "passenger_count": 1, "total_amount": 9.5}
     table = pd.DataFrame(rides).assign(tpep_pickup_datetime="2026-01-05 08:00:30")
     heading = {"start": "2026-01-05T08:00:00"}
     given = {"trip_zones": {"file": tmp_path / "zones.geojson", "name": "LocationID"}, "heading": heading}
+    with pytest.raises(InputError, match="'PULocationID' names taxi zones") as caught:
+        planned(tmp_path, table, heading=heading)
+    assert caught.value.key == "traffic.trip_zones"
     with pytest.raises(InputError, match="'264' is no zone"):
         planned(tmp_path, table, **given)
     demand = planned(tmp_path, table, undrivable="leave_out", **given)

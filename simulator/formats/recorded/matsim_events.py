@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from simulator.arrays import FloatArray, Int32Array, IntArray
 from simulator.files.errors import InputError
@@ -76,15 +77,14 @@ def read_matsim_events(
     kept = np.flatnonzero(known_link & ~at_once & within)
     if not len(kept):
         raise InputError([f"start must be before the last event, got {start!r}"])
-    shown, first = np.unique(vehicle[kept], return_index=True)
     # Vehicles in the order of their first events.
-    rank = np.empty(vehicle[-1] + 1, dtype=np.int64)
-    rank[shown[np.argsort(time_s[kept[first]], kind="stable")]] = np.arange(len(shown))
-    kept = kept[np.argsort(rank[vehicle[kept]], kind="stable")]
-    link, comes_to, lasts_s, leaves_at = (values[kept] for values in (link, comes_to, lasts_s, position))
+    first_s = pd.Series(time_s[kept]).groupby(vehicle[kept]).transform("first").to_numpy()
+    kept = kept[np.lexsort((kept, vehicle[kept], first_s))]
+    first = np.append(np.flatnonzero(np.diff(vehicle[kept], prepend=-1)), len(kept))
+    link, (comes_to, lasts_s, leaves_at) = link[kept], (values[kept] for values in (comes_to, lasts_s, position))
     metres = np.maximum(comes_to - leaves_at, 0.0) * roads.links.length_m[link]
     tracks = Tracks(
-        np.append(0, np.cumsum(np.bincount(rank[vehicle[kept]]))),
+        first,
         time_s[kept],
         roads.locate(link, leaves_at),
         (drives | waits)[kept],
@@ -95,8 +95,8 @@ def read_matsim_events(
         comes_to,
     )
     held = (
-        f"the events hold {counted(len(shown), 'vehicle')} on the roads; second 0 is {start_s:.12g} s of the events, "
-        f"and the last event is at {tracks.time_s.max():,.0f} s"
+        f"the events hold {counted(tracks.vehicles, 'vehicle')} on the roads; second 0 is {start_s:.12g} s of the "
+        f"events, and the last event is at {tracks.time_s.max():,.0f} s"
     )
     notes = [Note("trace", held)]
     if elsewhere := int((~known_link).sum()):

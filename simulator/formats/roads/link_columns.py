@@ -54,7 +54,7 @@ def find_link_columns(names: Sequence[str], given: Mapping[str, str]) -> dict[st
 
 
 def link_values(
-    table: Table, *, lane_vph: float, columns: Mapping[str, str]
+    table: Table, *, lane_vph: float, columns: Mapping[str, str], both_ways: NDArray[np.bool_] | None = None
 ) -> tuple[pd.DataFrame, dict[str, NDArray[np.bool_]], list[str]]:
     """Read length, speed, lanes, capacity and class of each row, in metres, m/s and vehicles per hour and lane.
 
@@ -70,6 +70,8 @@ def link_values(
         Capacity of a lane for the guess, vehicles per hour.
     columns
         The columns that the user named.
+    both_ways
+        Rows whose lanes count both directions, bool; None for those of two-way streets in OSMnx's tables.
 
     Returns
     -------
@@ -97,7 +99,9 @@ def link_values(
     if lengths:
         short = f"{next(iter(lengths))} is not a number above 0"
         reasons = {short: links["length"].isna().to_numpy()} | reasons
-    lanes = _lanes(table)
+    if both_ways is None:
+        both_ways = np.array([(text or "").lower() in ("false", "no", "0") for text in table.texts("oneway")])
+    lanes = _lanes(table, both_ways)
     total, capacity = table.numbers("capacity_total_vph"), table.numbers("capacity_vph")
     guessed = (total > 0) & np.isfinite(total) & ~(lanes > 0)
     lanes = np.where(guessed, np.clip(np.rint(total / lane_vph), 1, MOST_LANES), lanes)
@@ -152,13 +156,12 @@ def _quantities(table: Table, name: str) -> NDArray[np.float64]:
     return numbers
 
 
-def _lanes(table: Table) -> NDArray[np.float64]:
-    """Return whole numbers of lanes in the direction of each row; NaN where there is none."""
+def _lanes(table: Table, both_ways: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return whole numbers of lanes in one direction of each row; NaN where there is none."""
     numbers = table.numbers("lanes").copy()
     if not table.has("lanes"):
         return numbers
     column = table.column("lanes")
-    both_ways = np.array([(text or "").lower() in ("false", "no", "0", "0.0") for text in table.texts("oneway")])
     texts = column.map(lambda value: isinstance(value, str))
     for row in np.flatnonzero((np.isnan(numbers) & texts) | both_ways).tolist():
         tags = {"lanes": _plain(str(column.iloc[row])), "oneway": "no" if both_ways[row] else "yes"}

@@ -59,9 +59,9 @@ def read_tables(
         WGS84) or ``x`` and ``y`` (metres). In the edge file: ``from``, ``to`` and, optionally, ``length_m``,
         ``length_km``, ``length_ft`` or ``length_mi`` (straight distance if there is none), ``speed_mps``, ``speed_mph``
         and ``speed_kph`` (of these, the first with a number above 0 is used in each row), ``lanes``,
-        ``capacity_vph`` (per lane), ``capacity_total_vph`` (of the whole edge), ``class``. Those of a file that are
-        left out are found by their usual names (:mod:`~simulator.formats.roads.link_columns`), unless ``from`` and
-        ``to``, or ``node`` and coordinates, are named: then no others are read. Coordinates ``x`` and ``y`` that are
+        ``capacity_vph`` (per lane), ``capacity_total_vph`` (of the whole edge), ``class``. Those that
+        are left out are found by their usual names (:mod:`~simulator.formats.roads.link_columns`), unless ``node``,
+        coordinates, ``from`` and ``to`` are all named: then no others are read. Coordinates ``x`` and ``y`` that are
         found and are degrees are longitude and latitude.
     crs
         The projected system, in metres, of ``x`` and ``y``; required with them. With degrees, the system to which they
@@ -124,18 +124,15 @@ def _columns(
     node_columns, edge_columns = (
         {name: given[name] for name in names if name in given} for names in (NODE_NAMES, LINK_NAMES)
     )
-    if not {"node", "lat"} <= given.keys() and not {"node", "y"} <= given.keys():
-        axes = {*NODE_NAMES} - {"node"}
-        known = {name: names for name, names in NODE_NAMES.items() if name == "node" or axes.isdisjoint(given)}
-        found = find_columns(column_names(Path(nodes), format_=text), known, given=node_columns)
-        unused = ("x", "y") if {"lon", "lat"} <= found.keys() or "x" not in found else ("lon", "lat")
-        node_columns = {"node": "node"} | {ours: name for ours, name in found.items() if ours not in unused}
-        if axes.isdisjoint(node_columns):
-            node_columns |= {"lon": "lon", "lat": "lat"}
-    if not {"from", "to"} <= given.keys():
-        found = find_link_columns(column_names(Path(edges), format_=text), edge_columns)
-        edge_columns = {"from": "from", "to": "to"} | found
-    return node_columns, edge_columns
+    if {"node", "from", "to"} <= given.keys() and not {"lat", "y"}.isdisjoint(given):
+        return node_columns, edge_columns
+    placed = not {"lon", "lat", "x", "y"}.isdisjoint(given)
+    known = {name: names for name, names in NODE_NAMES.items() if name == "node" or not placed}
+    found = find_columns(column_names(Path(nodes), format_=text), known, given=node_columns)
+    axes = ("lon", "lat") if {"lon", "lat"} <= found.keys() or {"x", "y"}.isdisjoint(found) else ("x", "y")
+    node_columns = {name: found.get(name, name) for name in ("node", *axes)}
+    found = find_link_columns(column_names(Path(edges), format_=text), edge_columns)
+    return node_columns, {"from": "from", "to": "to"} | found
 
 
 def _links(

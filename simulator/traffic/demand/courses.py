@@ -112,7 +112,7 @@ def _shortest(legs: Sequence[tuple[int, int]], paths: ShortestPaths) -> dict[tup
     return {leg: routes.of(i).tolist() if reached[i] else None for i, leg in enumerate(legs)}
 
 
-class Departures(NamedTuple):
+class CourseVehicles(NamedTuple):
     """Vehicles of a file: the file, and of each its name, its departure in the file's seconds, and its course.
 
     Attributes
@@ -136,17 +136,8 @@ class Departures(NamedTuple):
     courses: Sequence[Course]
 
 
-class CourseTrips(NamedTuple):
-    """Trips in the order of departure with their routes, the name of each one's vehicle, and notes."""
-
-    trips: Trips
-    routes: Routes
-    names: list[str]
-    notes: list[str]
-
-
 def trips_on_courses(
-    read: Departures,
+    read: CourseVehicles,
     driven: Routes,
     faults: Faults,
     network: RoadNetwork,
@@ -158,7 +149,7 @@ def trips_on_courses(
     share: float,
     vehicles: int | None,
     rng: np.random.Generator,
-) -> CourseTrips:
+) -> tuple[Trips, Routes, list[str], list[str]]:
     """Choose the vehicles that depart within the run and can be driven, and count the others by reason.
 
     Parameters
@@ -178,6 +169,17 @@ def trips_on_courses(
     rng
         Draws the vehicles selected by a share.
 
+    Returns
+    -------
+    trips : Trips
+        In the order of departure.
+    routes : Routes
+        One per trip.
+    names : list of str
+        The name of each trip's vehicle.
+    notes : list of str
+        What was left out and why, one sentence each.
+
     Raises
     ------
     InputError
@@ -188,9 +190,8 @@ def trips_on_courses(
     notes = [f"{named}: {total:,} not driven: {reason}" for reason, total in unused.items()]
     if not fits.any():
         edges = {edge for number in faults for edge in read.courses[number].edges}
-        raise NotDrivableError(
-            [f"{named}: no vehicle of {len(read.names):,} can be driven on these roads", *notes], edges
-        )
+        rule = f"{named}: no vehicle of {len(read.names):,} can be driven on these roads"
+        raise NotDrivableError([rule, *notes], edges)
     order = np.flatnonzero(fits)[np.argsort(depart_s[fits], kind="stable")]
     copies = whole_vehicles(
         np.ones(len(order)) if vehicles is not None else np.full(len(order), share), total=vehicles, rng=rng
@@ -210,7 +211,7 @@ def trips_on_courses(
         notes.append(f"{named}: {given} a turn that the roads do not allow; the vehicles drive as the file states")
     links = network.links
     trips = Trips(links.from_node[routes.first], links.to_node[routes.last], tick)
-    return CourseTrips(trips, routes, [read.names[place] for place in chosen], notes)
+    return trips, routes, [read.names[place] for place in chosen.tolist()], notes
 
 
 def _count_unfit(

@@ -24,7 +24,7 @@ from simulator.files.messages import counted
 from simulator.files.tables import Table
 from simulator.roads.network import RoadNetwork
 from simulator.roads.projection import WGS84, transform
-from simulator.traffic.demand.courses import Departures, course_routes, trips_on_courses
+from simulator.traffic.demand.courses import CourseVehicles, course_routes, trips_on_courses
 from simulator.traffic.demand.sumo_attributes import time_of_day
 from simulator.traffic.demand.sumo_file import Course
 from simulator.traffic.demand.synthetic import Demand
@@ -34,6 +34,9 @@ BUSES = (3, *range(700, 800))
 """Route types of buses, with those of the extended list."""
 _FAR_M = 200.0
 _DAY_S = 86_400.0
+_LATEST_S = 3 * _DAY_S
+"""Time of a service after which no repeated trip begins."""
+_SHORT = "fewer than two of their stops are on the roads"
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _REQUIRED = {
     "stops.txt": ("stop_id", "stop_lat", "stop_lon"),
@@ -47,7 +50,6 @@ _TABLES = {
     "calendar_dates.txt": ("service_id", "date", "exception_type"),
     "frequencies.txt": ("trip_id", "start_time", "end_time", "headway_secs"),
 }
-_SHORT = f"fewer than two of their stops are on links within {_FAR_M:g} m"
 
 
 def is_gtfs(path: Path) -> bool:
@@ -100,46 +102,45 @@ def read_gtfs(
         If the feed cannot be read, a table is faulty, or no trip departs within the run.
     """
     feed = _read_tables(path)
-    rows = _stop_times(feed, route_types)
-    if rows.empty:
-        raise InputError(
-            [f"{path}: no trip of a route whose route_type is among {sorted(route_types)[:4]} … has stops"]
-        )
-    xy = transform(WGS84, network.crs, rows[["stop_lon", "stop_lat"]].to_numpy())
-    place, trip_id = np.arange(len(rows)), rows["trip_id"].to_numpy()
-    follows = np.append(False, trip_id[1:] == trip_id[:-1])
-    link, far_m = network.nearest_links(xy, along=xy[place + np.append(follows[1:], False)] - xy[place - follows])
-    on = far_m <= _FAR_M
+    begin_s, end_s = run["begin_s"], run["begin_s"] + run["duration_s"]
+    days = {ahead: _services(feed, day + timedelta(days=ahead)) for ahead in range(-1, int(end_s // _DAY_S) + 1)}
+    rows = _stop_times(feed, route_types, set().union(*days.values()))
     trips = rows.groupby("trip_id").agg(service=("service_id", "first"), starts_s=("departure_time", "first"))
-    inside = rows.assign(link=link.astype("str"))[on].groupby("trip_id")
-    late_s = (inside["departure_time"].first().reindex(trips.index) - trips["starts_s"]).fillna(0.0)
-    edges = inside["link"].agg(tuple).reindex(trips.index).map(lambda links: links if isinstance(links, tuple) else ())
+    rows[["x", "y"]] = transform(WGS84, network.crs, rows[["stop_lon", "stop_lat"]].to_numpy())
+    on = network.nearest_links(rows[["x", "y"]].to_numpy())[1] <= _FAR_M
+    xy = rows.loc[on, ["x", "y"]]
+    others = xy.groupby(rows["trip_id"][on])
+    along = others.shift(-1).fillna(xy) - others.shift(1).fillna(xy)
+    link, _ = network.nearest_links(xy.to_numpy(), along=along.to_numpy())
+    stays = rows[on].assign(link=link.astype("str")).groupby("trip_id")
+    edges = stays["link"].agg(tuple)
+    edges = edges[edges.map(set).map(len) > 1]
+    kept = trips.loc[edges.index]
+    late_s = (stays["departure_time"].first() - kept["starts_s"])[edges.index].to_numpy()
     course, passed = pd.factorize(edges)
-    first = trips.index[np.unique(course, return_index=True)[1]]
-    courses = [Course(e, given=False, where=f"{path.name}: trip {t!r}") for e, t in zip(passed, first, strict=True)]
+    courses = [Course(links, given=False, where=f"{path.name}: links of {len(links)} stops") for links in passed]
     names = {str(number): number for number in range(len(network.links))}
     driven, faults = course_routes(courses, network, names, paths=paths)
-    short = np.array([len(set(links)) < 2 for links in passed])[course]
-    begin_s, end_s = run["begin_s"], run["begin_s"] + run["duration_s"]
-    first_s = _departures(feed, trips["starts_s"])
-    found: list[tuple[int, float]] = []
-    for ahead in range(-1, int(end_s // _DAY_S) + 1):
-        runs = trips["service"].isin(_services(feed, day + timedelta(days=ahead)))
-        for trip in np.flatnonzero(runs).tolist():
-            moments = first_s[trip] + late_s.iloc[trip] + ahead * _DAY_S
-            found += [(trip, moment) for moment in moments[(moments >= begin_s) & (moments < end_s)].tolist()]
-    if not found:
-        raise InputError([f"{path}: none of its trips departs on {day} within the run; see its calendar"])
-    which = np.array([trip for trip, _ in found])
-    kept = which[~short[which]]
-    depart_s = np.array([moment for _, moment in found])[~short[which]]
-    read = Departures(path.name, trips.index[kept].tolist(), depart_s, course[kept].astype(np.int32), courses)
-    unused = Counter({_SHORT: len(which) - len(kept)})
-    made = trips_on_courses(read, driven, faults, network, unused=+unused, **run)
-    outside = rows["stop_id"][~on].nunique()
-    stops = counted(rows["stop_id"].nunique(), "stop")
-    cut = [f"{path.name}: {outside:,} of {stops} are more than {_FAR_M:g} m from every link, and left out"]
-    return Demand(made.trips, made.routes, (*made.notes, *cut[: bool(outside)]))
+    first_s = _departures(feed, kept["starts_s"])
+    which, depart_s = list[int](), list[float]()
+    for ahead, services in days.items():
+        for trip in np.flatnonzero(kept["service"].isin(services)).tolist():
+            moments = first_s[trip] + late_s[trip] + ahead * _DAY_S
+            moments = moments[(moments >= begin_s) & (moments < end_s)]
+            which.extend([trip] * len(moments))
+            depart_s.extend(moments.tolist())
+    stops, far = rows["stop_id"].nunique(), rows["stop_id"][~on].nunique()
+    notes = [f"{path.name}: left out {far:,} of {counted(stops, 'stop')}, more than {_FAR_M:g} m from every link"]
+    notes += [f"{path.name}: left out {len(trips) - len(kept):,} of {counted(len(trips), 'trip')}: {_SHORT}"]
+    notes = [note for note, number in zip(notes, (far, len(trips) - len(kept)), strict=True) if number]
+    if not which:
+        rule = f"no trip of the route types departs on {day} within the run; see its calendar"
+        raise InputError([f"{path}: {rule}", *notes])
+    read = CourseVehicles(
+        path.name, kept.index[which].tolist(), np.array(depart_s), course[which].astype(np.int32), courses
+    )
+    made, routes, _, more = trips_on_courses(read, driven, faults, network, unused=Counter(), **run)
+    return Demand(made, routes, (*more, *notes))
 
 
 def _read_tables(path: Path) -> dict[str, Table]:
@@ -177,8 +178,8 @@ def _unpacked(path: Path) -> Iterator[Path]:
         yield Path(folder)
 
 
-def _stop_times(feed: Mapping[str, Table], route_types: Collection[int]) -> pd.DataFrame:
-    """Return the stops of the trips that are driven, by trip in driving order, with places and times of departure.
+def _stop_times(feed: Mapping[str, Table], route_types: Collection[int], services: Collection[str]) -> pd.DataFrame:
+    """Return the stops of the trips of some services, by trip in driving order, with places and times of departure.
 
     Trips, routes and stops that are not defined have no rows. Only the first and the last stop of a trip must have a
     time; those between are interpolated.
@@ -190,11 +191,12 @@ def _stop_times(feed: Mapping[str, Table], route_types: Collection[int]) -> pd.D
         **{name: stops.checked_numbers(name, optional=True) for name in ("stop_lon", "stop_lat")}
     )
     rows = times.frame.assign(
-        stop_sequence=times.integers("stop_sequence"), departure_time=_times(times, "departure_time")
+        stop_sequence=times.integers("stop_sequence"), departure_time=_times(times, "departure_time", optional=True)
     )
     for table in (stops, routes, trips, times):
         table.check()
-    driven = trips.frame.merge(types[types["route_type"].isin(route_types)], on="route_id")
+    driven = trips.frame[trips.frame["service_id"].isin(services)]
+    driven = driven.merge(types[types["route_type"].isin(route_types)], on="route_id")
     rows = rows.merge(driven, on="trip_id").merge(places, on="stop_id").sort_values(["trip_id", "stop_sequence"])
     timed = np.flatnonzero(rows["departure_time"].notna())
     if len(timed):
@@ -202,10 +204,10 @@ def _stop_times(feed: Mapping[str, Table], route_types: Collection[int]) -> pd.D
     return rows.reset_index(drop=True)
 
 
-def _times(table: Table, name: str) -> FloatArray:
-    """Return a column of times in seconds, NaN where there is none, and note what is no time."""
+def _times(table: Table, name: str, *, optional: bool = False) -> FloatArray:
+    """Return a column of times in seconds, NaN where there is none, and note what is no time, or missing."""
     texts = table.texts(name)
-    known = {text: np.nan if text is None else time_of_day(text) for text in set(texts)}
+    known = {text: np.nan if text is None and optional else time_of_day(text or "") for text in set(texts)}
     table.refuse(name, np.array([known[text] is None for text in texts]), "a time, HH:MM:SS")
     return np.array([known[text] for text in texts], dtype=np.float64)
 
@@ -215,13 +217,11 @@ def _departures(feed: Mapping[str, Table], starts_s: pd.Series[float]) -> list[F
     repeated: dict[str, list[FloatArray]] = {}
     if (table := feed.get("frequencies.txt")) is not None:
         every_s = table.integers("headway_secs", at_least=1)
-        spans = zip(
-            table.identifiers("trip_id"), _times(table, "start_time"), _times(table, "end_time"), every_s, strict=True
-        )
+        begin_s, end_s = _times(table, "start_time"), np.minimum(_times(table, "end_time"), _LATEST_S)
         table.check()
-        for trip, from_s, to_s, headway_s in spans:
-            repeated.setdefault(trip, []).append(np.arange(from_s, to_s, headway_s))
-    return [np.concatenate(repeated.get(trip, [[start_s]])) for trip, start_s in starts_s.items()]
+        for trip, *span in zip(table.identifiers("trip_id"), begin_s, end_s, every_s, strict=True):
+            repeated.setdefault(trip, []).append(np.arange(*span))
+    return [np.concatenate(repeated.get(str(trip), [np.array([start_s])])) for trip, start_s in starts_s.items()]
 
 
 def _services(feed: Mapping[str, Table], day: date) -> set[str]:

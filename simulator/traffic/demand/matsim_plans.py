@@ -15,7 +15,7 @@ from simulator.files.tntp_text import finite_number
 from simulator.files.xml_elements import TEXT, elements_of
 from simulator.roads.network import RoadNetwork
 from simulator.roads.projection import known_crs, transform
-from simulator.traffic.demand.courses import Departures, course_routes, trips_on_courses
+from simulator.traffic.demand.courses import CourseVehicles, course_routes, trips_on_courses
 from simulator.traffic.demand.sumo_attributes import time_of_day
 from simulator.traffic.demand.sumo_file import Course
 from simulator.traffic.demand.synthetic import Demand
@@ -26,6 +26,7 @@ _CRS = "coordinateReferenceSystem"
 _UTM = re.compile(r"WGS84_UTM(\d{1,2})([NS])")
 _CRS_NAMES = {
     "Atlantis": "", "CH1903_LV03": "EPSG:21781", "CH1903_LV03_Plus": "EPSG:2056", "DHDN_GK4": "EPSG:31468",
+    "GK4": "EPSG:31468", "DHDN_SoldnerBerlin": "EPSG:3068",
 }  # fmt: skip
 """Systems that MATSim names in its own words, as PROJ knows them; those of UTM zones follow a pattern."""
 
@@ -62,22 +63,19 @@ class _Leg(NamedTuple):
 
     Attributes
     ----------
-    person, where
-        Id of the person; file and line.
+    person
+        Id of the person.
     depart_s, after
         When it departs: seconds from midnight if `after` is -1, else from the arrival of the leg of that number.
-    route, by_nodes
-        Links of its route, "" if it has none; or, in version 4, the nodes between its first and its last link.
-    ends
-        Attributes of the activities before and after it.
+    own, ends
+        Attributes of the leg, and of the activities before and after it: those of the file; ``where``, file and line;
+        ``route`` of a leg, and ``route of``, "links" or, in version 4, "nodes" between its first and its last link.
     """
 
     person: str
-    where: str
     depart_s: float
     after: int
-    route: str
-    by_nodes: bool
+    own: dict[str, str]
     ends: tuple[dict[str, str], dict[str, str]]
 
 
@@ -109,7 +107,7 @@ def read_matsim_plans(
     modes
         Modes of legs that are driven.
     crs
-        System of the coordinates of activities, if the file does not state it; None for that of the network.
+        System of the coordinates of activities; None for the one that the file states, else that of the network.
     paths
         Shortest paths of the network, if already available.
     run
@@ -134,19 +132,20 @@ def read_matsim_plans(
     placed = [at for at, end in enumerate(ends) if not named[at] and "x" in end and "y" in end]
     xy = np.array([[finite_number(ends[at][axis]) for axis in ("x", "y")] for at in placed], dtype=np.float64)
     if placed:
-        nearest, far_m = network.nearest_links(transform(stated_crs(file) or crs or network.crs, network.crs, xy))
+        nearest, far_m = network.nearest_links(transform(crs or stated_crs(file) or network.crs, network.crs, xy))
         for at, link in zip(placed, np.where(far_m <= _FAR_M, nearest, -1).tolist(), strict=True):
             named[at] = names.get(link, "")
     numbers: dict[Course, int] = {}
     course = np.full(len(legs), -1, dtype=np.int32)
     joining = {(start, end): data.get("matsim_link", "") for start, end, data in network.graph.edges(data=True)}
     for at, leg in enumerate(legs):
-        first, last = named[2 * at : 2 * at + 2]
-        given, edges = bool(leg.route and link_of), leg.route or (first, last)
-        if given and leg.by_nodes:
-            edges = (first, *(joining.get(pair, "") for pair in pairwise(leg.route.split())), last)
-        if (first and last) or (given and not leg.by_nodes):
-            course[at] = numbers.setdefault(Course(edges, given=given, where=leg.where), len(numbers))
+        (first, last), route = named[2 * at : 2 * at + 2], leg.own.get("route", "") if link_of else ""
+        edges: str | tuple[str, ...] = route or (first, last)
+        if route and leg.own["route of"] == "nodes":
+            edges = (first, *(joining.get(pair, "") for pair in pairwise(route.split())), last)
+        if (first and last) or edges == route:
+            new = Course(edges, given=bool(route), where=leg.own["where"])
+            course[at] = numbers.setdefault(new, len(numbers))
     found, faults = course_routes([*numbers], network, {name: link for link, name in names.items()}, paths=paths)
     whole = np.diff(found.offsets)
     driven = Routes.gathered(found.links, found.offsets[:-1] + 1, np.maximum(whole - 1, 0))
@@ -155,12 +154,15 @@ def read_matsim_plans(
     depart_s = np.array([leg.depart_s for leg in legs])
     for at, leg in enumerate(legs):
         depart_s[at] += depart_s[leg.after] + free_s[leg.after] if leg.after >= 0 else 0.0
-    stays, nowhere = np.append(whole, 0)[course] == 1, course < 0
-    unused.update({_STAYS: int(stays.sum()), _NO_PLACE: int(nowhere.sum()), _NO_TIME: int(np.isnan(depart_s).sum())})
-    kept = np.flatnonzero(~stays & ~nowhere & ~np.isnan(depart_s))
-    read = Departures(file.name, [legs[at].person for at in kept], depart_s[kept], course[kept], [*numbers])
-    trips = trips_on_courses(read, driven, faults, network, unused=+unused, **run)
-    return Demand(trips.trips, trips.routes, tuple(trips.notes))
+    reasons = {_NO_PLACE: course < 0, _STAYS: np.append(whole, 0)[course] == 1, _NO_TIME: np.isnan(depart_s)}
+    drives = np.ones(len(legs), dtype=np.bool_)
+    for reason, left_out in reasons.items():
+        unused[reason] += int((drives & left_out).sum())
+        drives &= ~left_out
+    persons = [leg.person for leg, taken in zip(legs, drives, strict=True) if taken]
+    read = CourseVehicles(file.name, persons, depart_s[drives], course[drives], [*numbers])
+    trips, routes, _, notes = trips_on_courses(read, driven, faults, network, unused=+unused, **run)
+    return Demand(trips, routes, tuple(notes))
 
 
 def _read_legs(file: Path, modes: Collection[str], unused: Counter[str]) -> Iterator[_Leg]:
@@ -169,6 +171,7 @@ def _read_legs(file: Path, modes: Collection[str], unused: Counter[str]) -> Iter
     for person, items in _selected_plans(file):
         # When the person arrives at the activity: seconds, after the arrival of the leg of a number or midnight.
         arrives_s, after = np.nan, -1
+        ends_s = leaves_s = np.nan
         for place, item in enumerate(items):
             if item["is"] != "leg":
                 ends_s, lasts_s = _seconds(item, "end_time"), _seconds(item, "max_dur" if "max_dur" in item else "dur")
@@ -182,15 +185,7 @@ def _read_legs(file: Path, modes: Collection[str], unused: Counter[str]) -> Iter
             if item.get("mode") not in modes:
                 unused[f"legs of mode {item.get('mode')!r}"] += 1
             elif 0 < place < len(items) - 1:
-                yield _Leg(
-                    person,
-                    item["where"],
-                    leaves_s,
-                    after,
-                    item.get("route", ""),
-                    item.get("route of") == "nodes",
-                    tuple(items[place - 1 : place + 2 : 2]),
-                )
+                yield _Leg(person, leaves_s, after, item, (items[place - 1], items[place + 1]))
                 arrives_s, after = (arrives_s, after) if takes_s >= 0 else (0.0, number)
                 number += 1
 
@@ -220,8 +215,9 @@ def _selected_plans(file: Path) -> Iterator[tuple[str, list[dict[str, str]]]]:
         elif name == "plan":
             items, selected = [], attributes.get("selected") == "yes"
         elif name in ("act", "activity", "leg"):
-            items.append({**attributes, "is": name, "where": f"{file}: line {line}"})
+            items.append({**attributes, "is": name, "where": f"{file.name}: line {line}"})
         elif name == "route" and items:
             items[-1]["route of"] = "nodes" if root == "plans" else attributes.get("type", "links")
+            items[-1].setdefault("trav_time", attributes.get("trav_time", ""))
         elif name == TEXT and items and items[-1]["route of"] in ("nodes", "links"):
             items[-1]["route"] = attributes["route"].strip()

@@ -10,7 +10,7 @@ import numpy as np
 from simulator.files.errors import InputError, ProgramError, RejectionError
 from simulator.roads.network import RoadNetwork
 from simulator.traffic.clock import Clock
-from simulator.traffic.demand.courses import Departures, course_routes, trips_on_courses
+from simulator.traffic.demand.courses import CourseVehicles, course_routes, trips_on_courses
 from simulator.traffic.demand.sumo_attributes import VehicleType
 from simulator.traffic.demand.sumo_file import Course, SumoFile
 from simulator.traffic.paths import ShortestPaths
@@ -151,8 +151,8 @@ def read_sumo_routes(
         course[place] = numbers.setdefault((vehicle.course, kind), len(numbers))
     courses, kinds = [course for course, _ in numbers], [kind for _, kind in numbers]
     driven, faults = course_routes(courses, network, sumo_link_ids(network), classes=kinds, paths=paths)
-    found = trips_on_courses(
-        Departures(named, [vehicle.name for vehicle in read], depart_s, course, courses),
+    trips, routes, ids, notes = trips_on_courses(
+        CourseVehicles(named, [vehicle.name for vehicle in read], depart_s, course, courses),
         driven,
         faults,
         network,
@@ -164,8 +164,8 @@ def read_sumo_routes(
         vehicles=vehicles,
         rng=rng,
     )
-    kept = [_without_folders(note, listed) for note in found.notes]
-    return SumoRoutes(found.trips, found.routes, found.names, kept, _classes(held, found.names, vehicle_class, rng))
+    kept = [_without_folders(note, listed) for note in notes]
+    return SumoRoutes(trips, routes, ids, kept, _classes(held, ids, vehicle_class, rng))
 
 
 def _classes(held: SumoFile, ids: Sequence[str], only: str | None, rng: np.random.Generator) -> VehicleClasses:

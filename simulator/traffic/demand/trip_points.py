@@ -82,22 +82,24 @@ class TripPlaces:
             rule = 'x and y need a coordinate reference system, as trips_crs = "EPSG:32618"'
             raise InputError([f"{table.file}: {rule}"], key="traffic.trips_crs")
         xy = np.stack([[table.numbers(f"{end}_{axis}") for axis in axes] for end in _ENDS]).transpose(0, 2, 1)
-        source = self.crs if axes[0] == "x" else WGS84
-        limits = (np.inf, np.inf) if axes[0] == "x" else (180.0, 90.0)
+        source, limits = (self.crs, (np.inf, np.inf)) if axes[0] == "x" else (WGS84, (180.0, 90.0))
         known = (np.isfinite(xy) & (np.abs(xy) <= limits)).all(axis=2)
+        metres = np.full(xy.shape, np.nan)
+        metres[known] = transform(source, self.roads.crs, xy[known])
+        known &= np.isfinite(metres).all(axis=2)
         node, distance_m = np.full(known.shape, -1, dtype=np.int32), np.full(known.shape, np.inf)
-        node[known], distance_m[known] = _nearest(transform(source, self.roads.crs, xy[known]), self.roads)
+        node[known], distance_m[known] = _nearest(metres[known], self.roads)
         near = distance_m.max(axis=0) <= self.snap_m
         rows = f"of {counted(len(table), 'trip')}"
         if not near.any():
-            closest = f"{distance_m.min(axis=1).max():,.0f} m" if known.any() else "unknown"
             words = f"{rows}, none begins and ends within snap_m = {self.snap_m:g} m of a road"
             checks = "check the area, the coordinate system, and whether longitude and latitude are swapped"
-            raise InputError([f"{table.file}: {words}; the nearest are at {closest}: {checks}"])
+            closest = f"the nearest are at {distance_m.min(axis=1).max():,.0f} m: {checks}"
+            missing = "no row has four coordinates within their range"
+            raise InputError([f"{table.file}: {words}; {closest if known.all(axis=0).any() else missing}"])
         title = Path(table.file).name
-        moved = (
-            f"moved to the nearer end of the nearest link, in the median {np.median(distance_m[:, near]):,.0f} m away"
-        )
+        away_m = np.median(distance_m[:, near])
+        moved = f"moved to the nearer end of the nearest link, in the median {away_m:,.0f} m away"
         notes = [f"{title}: origins and destinations are {moved}"]
         for words, which in (
             ("a coordinate is missing or out of range", ~known.all(axis=0)),
@@ -113,23 +115,18 @@ class TripPlaces:
 def _nearest(xy: FloatArray, roads: RoadNetwork) -> tuple[Int32Array, FloatArray]:
     """Return the nearer end of the link nearest to each point, and the distance of the link, metres."""
     points, lines, links = shapely.points(xy), roads.shapes.lines(), roads.links
-    finite = np.flatnonzero(np.isfinite(xy).all(axis=1))
-    node, distance_m = np.full(len(xy), -1, dtype=np.int32), np.full(len(xy), np.inf)
-    (at, link), distance_m[finite] = shapely.STRtree(lines).query_nearest(
-        points[finite], return_distance=True, all_matches=False
-    )
-    along = shapely.line_locate_point(lines[link], points[finite][at], normalized=True)
-    node[finite] = np.where(along < 0.5, links.from_node[link], links.to_node[link])
-    return node, distance_m
+    (_, link), distance_m = shapely.STRtree(lines).query_nearest(points, return_distance=True, all_matches=False)
+    along = shapely.line_locate_point(lines[link], points, normalized=True)
+    return np.where(along < 0.5, links.from_node[link], links.to_node[link]), distance_m
 
 
 def find_points(names: Sequence[str], given: Mapping[str, str]) -> dict[str, str]:
-    """Find the columns of both points of a trip, or of its path; none if not all of them are there."""
+    """Find the columns of both points of a trip, at least two of which are there, or of its path; else none."""
     found = find_columns(names, {**POINT_NAMES, "path": ("polyline",)}, given=given)
     for axes in (("lon", "lat"), ("x", "y")):
         four = [f"{end}_{axis}" for end in _ENDS for axis in axes]
-        if all(name in found for name in four):
-            return {name: found[name] for name in four}
+        if len(found.keys() & {*four}) > 1:
+            return {name: found.get(name, name) for name in four}
     return {"path": found["path"]} if "path" in found else {}
 
 

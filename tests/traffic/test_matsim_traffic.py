@@ -1,0 +1,165 @@
+"""MATSim's plans as trips, and its events as recorded traffic, by hand on a square of streets."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+import simpy
+from matsim_by_hand import EVENTS, ONE_DAY, network_xml, plans_xml, write_events
+from read_roads import read_matsim
+
+from simulator.files.errors import InputError
+from simulator.formats.recorded.recordings import read_recording
+from simulator.traffic.clock import Clock
+from simulator.traffic.demand.matsim_plans import read_matsim_plans
+from simulator.traffic.engine import State
+from simulator.traffic.recording import Replay
+
+
+@pytest.fixture(scope="module")
+def roads(tmp_path_factory):
+    file = tmp_path_factory.mktemp("matsim") / "network.xml"
+    file.write_text(network_xml())
+    return read_matsim(file)[0]
+
+
+def plans(tmp_path, roads, text, **options):
+    file = tmp_path / "plans.xml"
+    file.write_text(text)
+    run = {"clock": Clock(1.0), "begin_s": 21600.0, "duration_s": 7200.0, "share": 1.0, "vehicles": None}
+    return read_matsim_plans(file, roads, rng=np.random.default_rng(1), **run, **options)
+
+
+def driven(demand, roads):
+    names = {link: name for name, link in roads.links_named_by("matsim_link").items()}
+    ticks = demand.trips.departure_tick.tolist()
+    return [(ticks[i], [names[link] for link in demand.routes.of(i).tolist()]) for i in range(len(ticks))]
+
+
+def test_car_legs_of_the_selected_plan(tmp_path, roads):
+    demand = plans(tmp_path, roads, plans_xml(ONE_DAY))
+    # The way back begins after 40 s on two empty links and 10 min in the shop.
+    assert driven(demand, roads) == [(0, ["bc", "cd"]), (640, ["da", "ab"])]
+    assert demand.notes == ("plans.xml: 1 not driven: legs of mode 'walk'",)
+
+
+def test_times_that_matsim_has_computed_come_first(tmp_path, roads):
+    text = (
+        plans_xml(ONE_DAY).replace('selected="yes"', 'selected="no"').replace('"cd" end_time="05', '"cd" end_time="06')
+    )
+    assert driven(plans(tmp_path, roads, text), roads) == [(0, ["da", "ab"])]
+    text = plans_xml(ONE_DAY).replace(
+        '<leg mode="car"/><activity type="home"', '<leg mode="car" dep_time="06:20:00"/><act type="home"'
+    )
+    assert [tick for tick, _ in driven(plans(tmp_path, roads, text), roads)] == [0, 1200]
+    text = plans_xml(ONE_DAY).replace('<leg mode="car"><route', '<leg mode="car" trav_time="00:05:00"><route')
+    assert [tick for tick, _ in driven(plans(tmp_path, roads, text), roads)] == [0, 900]
+    text = plans_xml(ONE_DAY).replace('<route type="links"', '<route type="links" trav_time="00:06:00"')
+    assert [tick for tick, _ in driven(plans(tmp_path, roads, text), roads)] == [0, 960]
+
+
+def test_version_four_routes_by_nodes(tmp_path, roads):
+    text = (
+        '<plans><person id="1"><plan><act type="h" link="da" end_time="06:00"/>'
+        '<leg mode="car"><route>a b c</route></leg>'
+        '<act type="w" link="cd" dur="00:10"/><leg mode="car"><route> </route></leg><act type="h" link="da"/></plan>'
+        "</person></plans>"
+    )
+    assert driven(plans(tmp_path, roads, text), roads) == [(0, ["ab", "bc", "cd"]), (660, ["da"])]
+
+
+def test_activities_without_links_are_at_the_nearest(tmp_path, roads):
+    x, y = 500_000, 5_400_000
+    activities = [(x + 150, y - 30, 6), (x + 150, y + 310, 7), (x + 9000, y, 7)]
+    leg = '<leg mode="car"/>'
+    body = leg.join(f'<activity type="a" x="{x}" y="{y}" end_time="0{hour}:00:00"/>' for x, y, hour in activities)
+    demand = plans(tmp_path, roads, plans_xml(f'<person id="p"><plan>{body}</plan></person>'))
+    assert [route[-1] for _, route in driven(demand, roads)] == ["cd"]
+    assert "1 not driven: an activity has no link of the roads" in demand.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('mode="car"', 'mode="bike"', "legs of mode 'bike'"),
+        ("ab bc cd", "ab rail cd", "not all among the roads"),
+        ("ab bc cd", "ab cd", "not consecutive"),
+        ('end_time="06:00:00"', "", "no time of departure"),
+        ("cd", "ab", "end on the link on which they begin"),
+    ],
+)
+def test_legs_that_cannot_be_driven_are_counted(tmp_path, roads, old, new, message):
+    one = '<activity link="ab" end_time="06:00"/><leg mode="car"/><activity link="bc"/>'
+    more = f'<person id="q"><plan>{one}</plan></person>'
+    demand = plans(tmp_path, roads, plans_xml(ONE_DAY.replace(old, new) + more))
+    assert message in "".join(demand.notes)
+    with pytest.raises(InputError, match="must begin with <plans> or <population>"):
+        plans(tmp_path, roads, "<events/>")
+
+
+def recording(tmp_path, roads, events=EVENTS, **options):
+    keys = {"gap_s": 300.0, "hold_s": 0.0, "time_zone": None, "match": "none", "match_m": 50.0, "match_noise_m": 10.0}
+    file = write_events(tmp_path / "output_events.xml.gz", events)
+    return read_recording(paths=[file], roads=roads, **keys | {"start": 21600.0} | options)
+
+
+def test_entering_and_leaving_links_are_those_of_the_events(tmp_path, roads):
+    tracks = recording(tmp_path, roads).tracks
+    of = roads.links_named_by("matsim_link")
+    leg = np.flatnonzero(tracks.known)
+    entered = Counter(zip(tracks.link[leg].tolist(), tracks.time_s[leg].tolist(), strict=True))
+    left = Counter(zip(tracks.link[leg].tolist(), tracks.time_s[leg + 1].tolist(), strict=True))
+    stated = {
+        kind: Counter((of[link], time - 21600) for time, name, link, _ in EVENTS if name == kind and link in of)
+        for _, kind, *_ in EVENTS
+    }
+    assert entered == stated["entered link"] + stated["vehicle enters traffic"]
+    assert left == stated["left link"] + stated["vehicle leaves traffic"]
+    assert tracks.first.tolist() == [0, 7, 11]
+
+
+def test_places_and_absence(tmp_path, roads):
+    clock, env = Clock(1.0), simpy.Environment()
+    replay = Replay(recording(tmp_path, roads), roads=roads, clock=clock, duration_s=7200.0)
+    names = {link: name for name, link in roads.links_named_by("matsim_link").items()}
+    replay.start(env)
+    seen = {}
+    for tick in (0, 11, 36, 60, 3716, 3740):
+        env.run(until=clock.ticks(tick) + 1e-9)
+        replay.advance()
+        places = replay.places()
+        seen[tick] = [
+            (names[link], round(float(share), 3)) if state == State.ON_ROAD else State(state).name
+            for link, share, state in zip(places.link, places.fraction, places.state, strict=True)
+        ]
+    assert seen == {
+        0: [("ab", 1.0)],
+        11: [("bc", 0.5), ("ab", 1.0)],
+        36: [("cd", 0.5), "ABSENT"],
+        60: ["ABSENT", ("bc", 0.333)],
+        3716: [("da", 0.5), "ARRIVED"],
+        3740: ["ARRIVED", "ARRIVED"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("start", "second"), [(21620, 21620), ("06:00", 21600), ("2024-03-05T06:01:00", 21660), (None, 21600)]
+)
+def test_second_zero(tmp_path, roads, start, second):
+    read = recording(tmp_path, roads, start=start)
+    assert f"second 0 is {second} s of the events" in read.notes()[0].text
+    assert read.tracks.time_s.max() == 25331 - second
+
+
+def test_events_that_cannot_be_replayed(tmp_path, roads):
+    elsewhere = [event for event in EVENTS if event[2] == "rail"]
+    with pytest.raises(InputError, match="no event of 2 with vehicles is on a link of the roads"):
+        recording(tmp_path, roads, elsewhere)
+    with pytest.raises(InputError, match="in the order of time"):
+        recording(tmp_path, roads, EVENTS[::-1])
+    with pytest.raises(InputError, match='match must be "none"'):
+        recording(tmp_path, roads, match="hmm")
+    with pytest.raises(InputError, match="need roads read from its network"):
+        recording(tmp_path, None)
+    with pytest.raises(InputError, match=r"line 2: event 'left link' must have a time in seconds"):
+        recording(tmp_path, roads, [(21600, "entered link", "ab", "p"), ("noon", "left link", "ab", "p")])
