@@ -2,6 +2,8 @@
 
 import io
 import shutil
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -21,8 +23,21 @@ def _picture(page: Page) -> Image.Image:
     return image.convert("P", palette=Image.Palette.ADAPTIVE, colors=COLOURS)
 
 
+def _save_participation(name: str, folder: Path) -> None:
+    """Save the figure of a study of participation, with the default levels."""
+    command = [sys.executable, "-m", "simulator.cli", "participation", name, "--out", str(folder), "--quiet"]
+    subprocess.run(command, check=True)
+    image = Image.open(folder / "participation.png").convert("RGB")
+    image = image.resize((1200, round(1200 * image.height / image.width)), Image.Resampling.LANCZOS)
+    image = image.convert("P", palette=Image.Palette.ADAPTIVE, colors=COLOURS)
+    image.save(FOLDER / f"participation-{name}.png", optimize=True)
+
+
 def main() -> None:
-    """Save the top of the reports of `manhattan` and of a study of it, and a film of `collusion` at a query."""
+    """Save tops of reports of `manhattan` and of a study of it, a film of `collusion`, and figures of participation."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("manhattan", "bologna-fcd"):
+            _save_participation(name, Path(folder) / name)
     executable = next(found for name in BROWSERS if (found := shutil.which(name)))
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as tools:
         run, study, attacked = (Path(folder) / name for name in ("run", "study", "attacked"))

@@ -25,13 +25,20 @@ from simulator.roads.sumo_frame import NetFrame
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock
+from simulator.traffic.demand.sumo_routes import sumo_link_ids
 from simulator.traffic.engine import State
 from simulator.traffic.fleet import Fleet
+from simulator.traffic.link_intervals import Traversals, links_by_interval
 from simulator.traffic.routes import Routes
 from simulator.traffic.trips import Trips
 
 CELL_M, WARM_UP_S, END_S, EVERY_S = 200.0, 600, 3600, 60
+VOLUME_S, GEH = 300, 5.0
 JITTERED_RUNS = 5
+COLUMNS = (
+    *("network", "vehicles of", "r of volumes", "GEH < 5", "r of occupancy", "r of speed"),
+    *("road", "trip", "one place", "faster"),
+)
 
 
 class Case(NamedTuple):
@@ -59,12 +66,26 @@ CASES = {
 }
 
 
-def simulate(folder: Path, case: Case, out: Path, **options: str) -> tuple[pd.DataFrame, float, float]:
-    """Run SUMO; return vehicles at whole minutes (t, x, y, speed), the mean trip, and the seconds it took."""
+class Simulated(NamedTuple):
+    """Vehicles at whole minutes (t, x, y, speed), volumes by edge and interval, the mean trip, the seconds it took."""
+
+    vehicles: pd.DataFrame
+    volumes: "pd.Series[int]"
+    trip_s: float
+    took_s: float
+
+
+def simulate(folder: Path, case: Case, out: Path, **options: str) -> Simulated:
+    """Run SUMO."""
+    Path(f"{out}.add.xml").write_text(
+        f'<additional><edgeData id="volumes" file="{out}.edges.xml" period="{VOLUME_S}"/></additional>'
+    )
     settings = {
         "net-file": folder / case.net,
         "route-files": folder / case.routes,
-        "additional-files": ",".join(str(folder / file) for file in (*case.types, *case.signals)),
+        "additional-files": ",".join(
+            [*(str(folder / file) for file in (*case.types, *case.signals)), f"{out}.add.xml"]
+        ),
         "begin": case.begin_s,
         "end": case.begin_s + END_S,
         "fcd-output": f"{out}.fcd.csv",
@@ -88,7 +109,13 @@ def simulate(folder: Path, case: Case, out: Path, **options: str) -> tuple[pd.Da
     vehicles = pd.DataFrame({"t": t, "x": x, "y": y, "speed": seen["vehicle_speed"]})[t % EVERY_S == 0]
     done = ET.parse(f"{out}.trips.xml").getroot().findall("tripinfo")  # noqa: S314 - SUMO made it
     times = [float(trip.get("duration", 0)) + float(trip.get("departDelay", 0)) for trip in done]
-    return vehicles, float(np.mean(times)), took_s
+    volumes = {
+        (edge.attrib["id"], round(float(interval.attrib["begin"]) - case.begin_s)): int(edge.attrib["left"])
+        + int(edge.attrib["arrived"])
+        for interval in ET.parse(f"{out}.edges.xml").getroot()  # noqa: S314 - SUMO made it
+        for edge in interval
+    }
+    return Simulated(vehicles, pd.Series(volumes), float(np.mean(times)), took_s)
 
 
 def build(folder: Path, case: Case, out: Path) -> tuple[City, Fleet]:
@@ -121,8 +148,8 @@ def build(folder: Path, case: Case, out: Path) -> tuple[City, Fleet]:
     return city, engine
 
 
-def jittered(engine: Fleet, seed: int) -> Fleet:
-    """Return the engine anew, with departures up to a second earlier or later."""
+def jittered(engine: Fleet, seed: int, *, logs: bool = False) -> Fleet:
+    """Return the engine anew, with departures up to a second earlier or later; it may log all link entries."""
     trips, routes, physics = engine.trips, engine.routes, engine._physics  # noqa: SLF001
     moved = trips.departure_tick + np.random.default_rng(seed).integers(-1, 2, len(trips))
     ticks = np.maximum(moved, 0).astype(np.int32)
@@ -134,7 +161,31 @@ def jittered(engine: Fleet, seed: int) -> Fleet:
         Trips(trips.origin[order], trips.destination[order], ticks[order]),
         Routes.gathered(routes.links, routes.offsets[:-1][order], np.diff(routes.offsets)[order]),
         clock=Clock(),
+        record_entries=int(logs),
     )
+
+
+def volumes_of(engine: Fleet, roads: RoadNetwork) -> "pd.Series[int]":
+    """Run an engine that logs all entries; return its volumes as those of SUMO's edges."""
+    engine.advance_to(END_S)
+    driven = Traversals.of(engine, Clock(), engine.log_by_vehicle())
+    table = links_by_interval(driven, engine.length_m, every_s=VOLUME_S, end_s=END_S)
+    edge_of = {link: edge for edge, link in sumo_link_ids(roads).items()}
+    keys = zip(table["link"].map(edge_of), table["from_s"].astype(int), strict=True)
+    return pd.Series(table["left"].to_numpy(), index=pd.MultiIndex.from_tuples(keys))
+
+
+def volume_scores(reference: "pd.Series[int]", other: "pd.Series[int]") -> tuple[float, float]:
+    """Return the correlation of volumes by link and interval, and the share with GEH < 5, of hourly volumes.
+
+    Of links that any vehicle used in either, after the warm-up.
+    """
+    both = pd.concat([reference, other], axis=1).fillna(0)
+    both = both[both.index.get_level_values(1) >= WARM_UP_S].unstack(fill_value=0)
+    a, b = (both[column].to_numpy(dtype=float).ravel() * 3600 / VOLUME_S for column in (0, 1))
+    used = a + b > 0
+    geh = np.sqrt(2 * (a - b)[used] ** 2 / (a + b)[used])
+    return float(np.corrcoef(a, b)[0, 1]), float((geh < GEH).mean())
 
 
 def vehicles_of(engine: Fleet, roads: RoadNetwork) -> tuple[pd.DataFrame, float]:
@@ -172,8 +223,8 @@ def scores(reference: pd.DataFrame, other: pd.DataFrame) -> tuple[float, float, 
 def beside_sumo(data: Path, names: Sequence[str]) -> list[str]:
     """Return the table of SUMO's networks whose files are there."""
     rows = [
-        "| network | vehicles of | r of occupancy | r of speed | road | trip | one place | faster |",
-        "|---|---|---|---|---|---|---|---|",
+        f"| {' | '.join(COLUMNS)} |",
+        f"|{'---|' * len(COLUMNS)}",
     ]
     for name in names:
         case, folder = CASES[name], data / "sumo" / name
@@ -192,12 +243,14 @@ def beside_sumo(data: Path, names: Sequence[str]) -> list[str]:
                 print(f"{name}: SUMO, {label}", file=sys.stderr)
                 runs[label] = simulate(folder, case, out / label.replace(" ", "").replace(",", ""), **options)
             city, engine = build(folder, case, out / "1")
-        micro, trip_s, micro_took_s = runs.pop("1")
-        for label, (seen, mean_s, took_s) in runs.items():
+        micro, volumes, trip_s, micro_took_s = runs.pop("1")
+        for label, (seen, volumes_too, mean_s, took_s) in runs.items():
+            r, alike = volume_scores(volumes, volumes_too)
             road, occupancy, speed = scores(micro, seen)
             faster = f"{micro_took_s / took_s:.1f} ×"
             rows.append(
-                f"| {name} | SUMO, {label} | {occupancy:.3f} | {speed:.2f} | {road:.2f} | {mean_s / trip_s:.2f} | "
+                f"| {name} | SUMO, {label} | {r:.3f} | {alike:.0%} | "
+                f"{occupancy:.3f} | {speed:.2f} | {road:.2f} | {mean_s / trip_s:.2f} | "
                 f"{one_place(seen):.1%} | {faster} |"
             )
         print(f"{name}: crowdveil", file=sys.stderr)
@@ -207,12 +260,14 @@ def beside_sumo(data: Path, names: Sequence[str]) -> list[str]:
             fleet = jittered(engine, seed)
             seen, took_s = vehicles_of(fleet, city.roads)
             shared = max(shared, one_place(seen))
-            figures.append((*scores(micro, seen), fleet.totals().mean_trip_s / trip_s, micro_took_s / took_s))
+            others = volume_scores(volumes, volumes_of(jittered(engine, seed, logs=True), city.roads))
+            figures.append((*scores(micro, seen), fleet.totals().mean_trip_s / trip_s, micro_took_s / took_s, *others))
         table = np.array(figures)
-        road, occupancy, speed, trip, _ = table.mean(axis=0)
+        road, occupancy, speed, trip, _, r, alike = table.mean(axis=0)
         lowest, highest = table[:, 1].min(), table[:, 1].max()
         rows.append(
-            f"| {name} | crowdveil | **{occupancy:.3f}** ({lowest:.3f} … {highest:.3f}) | **{speed:.2f}** "
+            f"| {name} | crowdveil | **{r:.3f}** | **{alike:.0%}** | "
+            f"**{occupancy:.3f}** ({lowest:.3f} … {highest:.3f}) | **{speed:.2f}** "
             f"({table[:, 2].min():.2f} … {table[:, 2].max():.2f}) | {road:.2f} | {trip:.2f} | {shared:.1%} | "
             f"{math.floor(np.median(table[:, 4])):,} × |"
         )

@@ -1,6 +1,7 @@
 """Rules between sections, applied to the fields that are valid."""
 
 import itertools
+import math
 from collections.abc import Iterator
 
 from scenarios.attacks import broken_attack
@@ -16,6 +17,7 @@ from scenarios.suggestions import suggestion
 
 MOST_TICKS = 2**31 - 1
 """Maximum number of steps of a run: steps are numbered in 32 bits."""
+_NO_TIME_S = 1e-6
 
 
 def _steps(scenario: ValidFields) -> Iterator[RuleViolation]:
@@ -43,12 +45,26 @@ def _coordinates(scenario: ValidFields) -> Iterator[RuleViolation]:
 
 
 def _link_intervals(scenario: ValidFields) -> Iterator[RuleViolation]:
-    """Yield a fault for links by interval of an engine that does not log the entries of its vehicles."""
-    report, engine = scenario.section("report"), scenario.section("traffic").get("engine")
-    routed = names_of("engine", "routed")
-    if report.get("link_interval_s") is not None and engine is not None and engine not in routed:
-        rule = f"needs traffic.engine {' or '.join(routed)}, whose link entries are known"
-        yield RuleViolation(("report", "link_interval_s"), rule, report["link_interval_s"])
+    """Yield a fault for each thing that needs link entries, of an engine that does not know those of its vehicles."""
+    traffic, every_s = scenario.section("traffic"), scenario.section("report").get("link_interval_s")
+    engine = traffic.get("engine")
+    if engine is None:
+        return
+    known, routed = names_of("engine", "links"), names_of("engine", "routed")
+    if engine not in routed:
+        rule = f"needs traffic.engine {' or '.join(routed)}, which log the link entries of each vehicle"
+        yield from (RuleViolation((key,), rule) for key in ("detectors", "counts") if scenario.sections(key))
+    if every_s is None:
+        return
+    if engine not in known:
+        rule = f"needs traffic.engine {', '.join(known[:-1])} or {known[-1]}, whose link entries are known"
+        yield RuleViolation(("report", "link_interval_s"), rule, every_s)
+    elif engine == "sumo" and scenario.section("roads").get("source", "sumo") != "sumo":
+        rule = 'needs roads.source = "sumo" with engine sumo: links of other roads are not SUMO\'s edges'
+        yield RuleViolation(("report", "link_interval_s"), rule, every_s)
+    elif engine == "sumo" and traffic.has("step_s") and abs(math.remainder(every_s, traffic["step_s"])) > _NO_TIME_S:
+        rule = f"must be a whole number of steps of {number(traffic['step_s'])} s with engine sumo"
+        yield RuleViolation(("report", "link_interval_s"), rule, every_s)
 
 
 def _times(campaign: ValidFields) -> Iterator[RuleViolation]:
@@ -107,7 +123,14 @@ def _refined(refinement: ValidFields) -> Iterator[RuleViolation]:
         yield refinement.violation("window", "there must be a campaign of counts with several queries")
 
 
-_NAMED = {"cells": "partition", "campaigns": "name", "mechanisms": "name", "refinements": "name", "attacks": "name"}
+_NAMED = {
+    "cells": "partition",
+    "campaigns": "name",
+    "mechanisms": "name",
+    "refinements": "name",
+    "attacks": "name",
+    "detectors": "name",
+}
 """The key of the name of an item, by list."""
 
 

@@ -156,8 +156,9 @@ class ReportSection(Section):
     """Links by interval and trips, and whether single vehicles of recorded traffic may be shown."""
 
     link_interval_s: Positive | None = None
-    """For engines ``fleet`` and ``agents``: the run directory has `links.parquet`, what happened on each link in each
-    interval of so many seconds, and `trips.parquet`. Default: neither."""
+    """For engines ``fleet``, ``agents``, ``sumo`` (on its own roads) and ``trace`` (with vehicles on links): the run
+    directory has `links.parquet`, what happened on each link in each interval of so many seconds, and `trips.parquet`.
+    Default: neither."""
 
     vehicles: bool = False
     """Whether the run directory and its report hold single vehicles if the traffic is recorded (engines ``trace`` and

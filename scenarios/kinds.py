@@ -67,8 +67,9 @@ def _cells(name: str, title: str, class_: str, *capabilities: str, reader: str =
     return kind._replace(reader=reader)
 
 
-def _recorded(name: str, title: str, class_: str, reader: str) -> Kind:
-    kind = _kind(f"recorded_traffic:{class_}", name, title, f"{_BUILD}engine:build_recorded", "recorded")
+def _recorded(name: str, title: str, class_: str, reader: str, *capabilities: str) -> Kind:
+    build = f"{_BUILD}engine:build_recorded"
+    kind = _kind(f"recorded_traffic:{class_}", name, title, build, "recorded", *capabilities)
     return kind._replace(reader=f"{_RECORDED}{reader}")
 
 
@@ -125,12 +126,12 @@ _ROLES: Mapping[str, tuple[Kind, ...]] = {
         _cells("locations", "locations", "LocationCells", "places", reader=_PLACES),
     ),
     # "routed": vehicles drive the trips of the scenario's demand; "processes": each vehicle is a process;
-    # "recorded": positions are read with the city.
+    # "recorded": positions are read with the city; "links": when vehicles enter links is known.
     "engine": (
-        _kind(_DRIVEN, "fleet", "fleet engine", f"{_BUILD}engine:build_simulated", "routed"),
-        _kind(_DRIVEN, "agents", "agents engine", f"{_BUILD}engine:build_simulated", "routed", "processes"),
-        _kind("simulated_traffic:SumoTraffic", "sumo", "SUMO", f"{_BUILD}sumo_traffic:build_sumo"),
-        _recorded("trace", "recorded trace", "TraceTraffic", "recordings:read_recording"),
+        _kind(_DRIVEN, "fleet", "fleet engine", f"{_BUILD}engine:build_simulated", "routed", "links"),
+        _kind(_DRIVEN, "agents", "agents engine", f"{_BUILD}engine:build_simulated", "routed", "links", "processes"),
+        _kind("simulated_traffic:SumoTraffic", "sumo", "SUMO", f"{_BUILD}sumo_traffic:build_sumo", "links"),
+        _recorded("trace", "recorded trace", "TraceTraffic", "recordings:read_recording", "links"),
         _recorded("static", "data owners", "StaticTraffic", "owners:read_recording"),
     ),
     "demand": (

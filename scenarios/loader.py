@@ -153,7 +153,7 @@ def dump(scenario: Scenario, *, folder: Path | None = None) -> str:
     """
     tables = scenario.model_dump(by_alias=True, exclude_none=True)
     if folder is not None:
-        tables |= {name: relative_to(tables[name], folder.resolve()) for name in WITH_FILES}
+        tables |= {name: relative_to(tables[name], folder.resolve()) for name in WITH_FILES if tables.get(name)}
     # tomli_w would write an empty list of tables first, as a key outside every section.
     return tomli_w.dumps({key: value for key, value in tables.items() if value != ()})
 

@@ -80,7 +80,7 @@ def permissions_of(info: ValidationInfo) -> Permissions:
 DATA_PREFIX = "data:"
 DATA_VARIABLE = "CROWDVEIL_DATA"
 
-WITH_FILES = ("roads", "cells", "traffic")
+WITH_FILES = ("roads", "cells", "traffic", "detectors", "counts")
 """Sections that may name files."""
 
 Kind = Literal["file", "folder"]

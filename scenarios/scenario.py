@@ -16,6 +16,7 @@ from scenarios.between_sections import BETWEEN_SECTIONS
 from scenarios.campaigns import CampaignSection
 from scenarios.cells import Cells, Levels
 from scenarios.channel import Aggregation, ChannelSection, Servers
+from scenarios.detectors import CountsSection, DetectorSection
 from scenarios.errors import Fault, RuleViolation, ScenarioError, write_path
 from scenarios.field_types import number
 from scenarios.general import Claims, Fcd, Heading, Population, ReportSection, Sensing
@@ -32,7 +33,7 @@ from scenarios.run_clock import RunClock, clock_of
 from scenarios.section import NamedByKind, Section, known_of
 from scenarios.simulated_traffic import Traffic
 
-_LISTS = ("campaigns", "mechanisms", "refinements", "attacks")
+_LISTS = ("campaigns", "mechanisms", "refinements", "attacks", "detectors")
 
 
 class Scenario(Section):
@@ -79,6 +80,10 @@ class Scenario(Section):
     """Attacks by coalitions; none changes an estimate."""
     fcd: Fcd | None = None
     """Export of all vehicles' positions for other tools. Default: no export."""
+    detectors: Annotated[tuple[DetectorSection, ...], Field(strict=False)] = ()
+    """Places at which passing vehicles are counted."""
+    counts: CountsSection | None = None
+    """Measured counts and speeds, with which the run's are compared. Default: none."""
     report: ReportSection = ReportSection()
     """Links by interval, trips, and single vehicles in the run directory and its report."""
 
@@ -240,6 +245,11 @@ class Scenario(Section):
         engine = self.traffic.engine
         replayed = find_kind("engine", engine) is None or is_capable("engine", engine, "recorded")
         return self.report.vehicles or not replayed
+
+    @property
+    def logs_links(self) -> bool:
+        """Whether something needs the times at which every vehicle entered and left each link."""
+        return bool(self.report.link_interval_s or self.detectors or self.counts)
 
     def files_outside(self) -> list[Path]:
         """Return the files it names that are outside its folder and ``CROWDVEIL_DATA``, with links resolved."""

@@ -96,6 +96,10 @@ class TripColumns(ColumnNames):
     """Start of the interval in which the trips of a row depart; requires `to_s`."""
     to_s: str | None = None
     """End of the interval in which the trips of a row depart, evenly distributed."""
+    vehicle: str | None = None
+    """Vehicle or person that makes the trip of a row: it makes several one after the other."""
+    household: str | None = None
+    """Household in which `vehicle` is the number of a person."""
     ignored: Annotated[tuple[str, ...], Field(strict=False)] | None = None
     """Columns of numbers that are not read. A table with any other such column is refused, unless its trips or rate
     are named here."""
@@ -148,6 +152,32 @@ Traffic = Annotated[
 ]
 
 
+class Tours(Section):
+    """Several trips of each vehicle with stays between, repeated on each day of the run, every 86,400 s.
+
+    The first trip of a vehicle is that of ``demand`` and ``departures``. Trips of a table with a column of vehicles are
+    tours already, and are repeated as they are.
+    """
+
+    stops: Annotated[WholeNumber, Field(ge=1, le=20)] = 1
+    """Places that a vehicle visits before it drives back to the origin of its first trip: its destination, then those
+    of other vehicles, drawn once."""
+    stay_s: Positive = 28_800.0
+    """Mean time from one planned departure of a vehicle to the next: the drive and the stay, seconds; drawn once for
+    each stop of a vehicle."""
+    stay_sd_s: NotNegative = 0.0
+    """Standard deviation of that time, from vehicle to vehicle, seconds."""
+    minimum_stop_s: NotNegative = 0.0
+    """Least time between an arrival and the next departure, which is put off if the vehicle is late, seconds; at least
+    a tick."""
+    departure_sd_s: NotNegative = 0.0
+    """Standard deviation of each planned departure from day to day, seconds."""
+    skip_share: Probability = 0.0
+    """Probability that a vehicle stays where it is on a day."""
+    other_share: Probability = 0.0
+    """Probability that a vehicle drives to another vehicle's destination on a day instead of its own."""
+
+
 _NO_FILE = {"demand": unlike("trips"), "zones": LEFT_OUT}
 """No file states the number of trips."""
 
@@ -167,8 +197,8 @@ class DrivenTraffic(TextTables, EnteringTraffic):
     engine: Annotated[str, OneOf("engine", "DrivenTraffic")] = "fleet"
     """``fleet`` moves all vehicles in arrays; ``agents`` runs one process per vehicle, the slow reference."""
     vehicles: Annotated[WholeNumber, Field(ge=1, le=MOST_VEHICLES)] | None = None
-    """Number of vehicles over the whole run, each with one trip. Default: the number of trips in the file of trips or
-    the table of zones."""
+    """Number of vehicles over the whole run, each with one trip or tour. Default: the number of trips, or
+    vehicles, in the file of trips or the table of zones."""
     demand: Annotated[str, OneOf("demand", plug_in=True)] = "uniform"
     """Destinations: all equally likely, less likely the longer the route, or those of a file of trips; or all trips are
     those of a class of your own, ``package.module:Class``."""
@@ -210,7 +240,10 @@ class DrivenTraffic(TextTables, EnteringTraffic):
     """Departure times of trips whose file gives none: evenly over the run, around a peak, by a profile, or by shares in
     time intervals."""
     profile: FileReference | None = None
-    """For ``departures = "profile"``: table of the share of trips by hour of the day, or by ``from_s`` and ``to_s``."""
+    """For ``departures = "profile"``: table of the share of trips by hour of the day, or by ``from_s`` and ``to_s``;
+    with ``weekday``, of each day of the week."""
+    tours: Tours | None = None
+    """Several trips of each vehicle, repeated from day to day. Default: the trips of the demand, and no more."""
     routing: Literal["free_flow", "reactive"] = "free_flow"
     """Whether every trip takes the fastest route on empty roads, or the fastest one at current travel times."""
     reroute_every_s: Positive | None = None

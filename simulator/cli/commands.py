@@ -22,9 +22,11 @@ COMMANDS = {
     "sweep": "Run a scenario with varied values, and go on where an earlier command stopped; exit code 1 if points "
     "failed.",
     "evaluate": "Evaluate mechanisms over data sets: error, leak and cost of each, set for one target; one table.",
+    "participation": "Find how many vehicles must take part: error of counts, flows and speeds against participation.",
     "report": "Write report.html of a finished run again.",
-    "figures": "Write the figures of a finished run as SVG and PDF, at the width of a paper's column.",
-    "export": "Write a finished run for QGIS, kepler.gl or SimWrapper.",
+    "figures": "Write the figures of a finished run as SVG and PDF, at the width of a paper's column, or a film of "
+    "its map.",
+    "export": "Write a finished run for QGIS, kepler.gl, SimWrapper, SUMO or GMNS tools.",
     "reproduce": "Compute the papers' tables and figures and compare them; exit code 0 even if published values "
     "differ.",
     "check": "Check a class of your own against the contract of its role; exit code 1 if it fails.",

@@ -12,7 +12,13 @@ from simulator.cli.common import print_notes
 from simulator.cli.options import FinishedRun, Overwrite, command
 from simulator.files.errors import InputError
 
-EXPORTED = {"geopackage": "run.gpkg", "kepler": "kepler.geojson", "simwrapper": "simwrapper"}
+EXPORTED = {
+    "geopackage": "run.gpkg",
+    "kepler": "kepler.geojson",
+    "simwrapper": "simwrapper",
+    "edgedata": "edgedata.xml",
+    "gmns": "link_performance.csv",
+}
 """What an export writes into the run directory if no path is given."""
 POSITIONS = "the true positions of vehicles are in it: no mechanism protects them"
 FOLDERS = ("runs", "studies")
@@ -76,20 +82,22 @@ def figures(
 def export(
     directory: FinishedRun,
     *,
-    to: Literal["geopackage", "kepler", "simwrapper"],
+    to: Literal["geopackage", "kepler", "simwrapper", "edgedata", "gmns"],
     out: Path | None = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Write a finished run for QGIS, kepler.gl or SimWrapper.
+    """Write a finished run for QGIS, kepler.gl, SimWrapper, SUMO or GMNS tools.
 
     Parameters
     ----------
     to
-        A file for QGIS, trips for kepler.gl, or a folder for SimWrapper.
+        A file for QGIS, trips for kepler.gl, a folder for SimWrapper, or links by interval: SUMO's edge data, or the
+        link performance of DTALite and Path4GMNS.
     out
-        What to write; DIR/run.gpkg, DIR/kepler.geojson or DIR/simwrapper if not given.
+        What to write; run.gpkg, kepler.geojson, simwrapper, edgedata.xml or link_performance.csv in DIR if not given.
     """
     from simulator.exports.geopackage import write_geopackage  # noqa: PLC0415 - slow to import
+    from simulator.exports.link_tables import write_edge_data, write_link_performance  # noqa: PLC0415 - slow to import
     from simulator.exports.positions import HOW_TO_KEEP, write_trips  # noqa: PLC0415 - slow to import
     from simulator.exports.simwrapper import write_folder  # noqa: PLC0415 - slow to import
     from simulator.results.run import RunResult  # noqa: PLC0415 - slow to import
@@ -101,6 +109,10 @@ def export(
     elif to == "kepler":
         write_trips(data, directory, path, overwrite=overwrite)
         notes.append(POSITIONS)
+    elif to == "edgedata":
+        write_edge_data(data, path, overwrite=overwrite)
+    elif to == "gmns":
+        write_link_performance(data, path, overwrite=overwrite)
     else:
         moving = write_folder(data, directory, path, overwrite=overwrite)
         notes.append(POSITIONS if moving else f"no vehicles are in it, since the run kept no positions; {HOW_TO_KEEP}")

@@ -75,7 +75,7 @@ def check_scenario(
     # Warnings are among the notes too; each is printed once, and names files as a run's report does.
     texts = texts_of(dict.fromkeys(notes))
     print_notes(without_paths({"notes": texts}, checked)["notes"])
-    announced = len(planned.trips) if planned else getattr(checked.traffic, "vehicles", None)
+    announced = planned.trips.vehicles if planned else getattr(checked.traffic, "vehicles", None)
     vehicles = f"engine {checked.traffic.engine}" if announced is None else f"{announced:,} vehicles"
     cells = " and ".join(f"{one.count:,} cells" for one in city.partitions.values())
     typer.echo(

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
 
 import geopandas as gpd
 import numpy as np
@@ -13,6 +14,7 @@ from scenarios.recorded_traffic import VEHICLES
 from simulator.experiment.build.constructors import source_sha256
 from simulator.experiment.claims import tabulate_claims, weakened_claims
 from simulator.experiment.components import RunComponents
+from simulator.experiment.count_comparison import compare_counts
 from simulator.experiment.deployment_record import describe_deployments, describe_releases
 from simulator.experiment.error_theory import describe_loss, describe_mechanisms
 from simulator.experiment.refine import refine_queries, refinement_warnings
@@ -42,18 +44,21 @@ from simulator.results.run import RunResult
 from simulator.results.schema import TABLES
 from simulator.results.tables import with_times
 from simulator.roads import RoadNetwork
+from simulator.roads.network import LINK_IDS
 from simulator.roads.surroundings import with_streets
 from simulator.sensing.campaign import Campaign
 from simulator.sensing.query import QueriedPopulation, Query
 from simulator.stopwatch import Stopwatch
 from simulator.traffic.agents import Agents
 from simulator.traffic.clock import Clock
+from simulator.traffic.detectors import detector_table
 from simulator.traffic.engine import Engine, vehicles_of
 from simulator.traffic.fcd import Sampler
 from simulator.traffic.fleet import Fleet
-from simulator.traffic.link_intervals import Traversals, links_by_interval, trip_table
+from simulator.traffic.link_intervals import LinkTables, Traversals, links_by_interval, recorded_trips, trip_table
 from simulator.traffic.motion import Motion, logged_every, motion_of_entries, motion_of_places
 from simulator.traffic.queue_engine import QueueEngine
+from simulator.traffic.recording import Replay
 
 
 def collect(
@@ -99,18 +104,21 @@ def collect(
         with stopwatch.phase("flow check"):
             flow_check = components.flow_check.record(engine)
     motion, fcd, interval_s = Motion(), samplers["fcd"], scenario.report.link_interval_s
-    links = trips = None
+    links = trips = driven = detectors = counts = None
     traffic_clock = Clock(scenario.traffic.step_s)
     with stopwatch.phase("motion"):
         if isinstance(engine, QueueEngine) and engine.record_entries:
-            every = logged_every(engine.routes) if interval_s else engine.record_entries
-            motion = motion_of_entries(engine, traffic_clock, population.takes_part, every=every)
-            if interval_s:
-                driven = Traversals.of(engine, traffic_clock)
-                links = links_by_interval(driven, engine.length_m, every_s=interval_s, end_s=components.end_s)
-                trips = trip_table(driven, engine, traffic_clock, population.takes_part)
+            log = engine.log_by_vehicle()
+            every = logged_every(engine.routes) if scenario.logs_links else engine.record_entries
+            motion = motion_of_entries(engine, traffic_clock, population.takes_part, log, every=every)
+            driven = Traversals.of(engine, traffic_clock, log) if scenario.logs_links else None
         elif samplers["motion"] is not None:
             motion = motion_of_places(samplers["motion"], population.takes_part)
+        if interval_s and (driven is not None or not isinstance(engine, QueueEngine)):
+            links, trips = _link_tables(components, engine, driven, interval_s)
+            trips["takes_part"] = population.takes_part[trips["vehicle"]]
+            # Trips of recorded vehicles are those of people; sums over links are not.
+            trips = trips if scenario.shows_vehicles else None
     queries, refined = refine_queries(refinements, campaigns, closed)
     polygons = {name: cells.polygons() for name, cells in city.partitions.items()}
     middles = {name: shapes.geometry.centroid for name, shapes in polygons.items()}
@@ -119,10 +127,18 @@ def collect(
     participation = components.participation
     rounds, answers = tabulate_rounds(queries), rows_of_answers(queries, participation)
     scores = score_answers(answers, centroids, participation)
+    estimates = tabulate_estimates(answers, cells_before)
     claims = tabulate_claims(scenario.claims, campaigns, queries)
     noticed = [*city.notes, *of_traffic]
     noticed += [] if flow_check is None else notes_of("flows", flow_check.notes, "roads.flows")
     noticed += [note for campaign in campaigns for note in campaign.notes]
+    if driven is not None and components.detectors is not None:
+        length_m = city.roads.links.length_m
+        detectors = detector_table(driven, length_m, components.detectors, end_s=components.end_s)
+    if driven is not None and components.measured is not None:
+        end_s = components.end_s
+        counts, not_compared = compare_counts(components.measured, driven, city, estimates, scenario, end_s=end_s)
+        noticed += not_compared
     # What may mislead a reader: printed after a run, and shown at the top of its report, where the first four are never
     # folded. Warnings that depend on the run itself come first.
     warnings = [
@@ -191,7 +207,7 @@ def collect(
     named = without_paths(record.model_dump(by_alias=True, exclude_unset=True), scenario)
     tables = {
         "cells": _tabulate_cells(polygons),
-        "estimates": with_times(tabulate_estimates(answers, cells_before), clock),
+        "estimates": with_times(estimates, clock),
         "rounds": rounds,
         "servers": tabulate_servers(queries),
         "scores": scores,
@@ -199,6 +215,8 @@ def collect(
         "attacks": TABLES["attacks"].frame(attacked.findings),
         "links": links,
         "trips": trips,
+        "detectors": detectors,
+        "counts": counts,
         "roads": _tabulate_roads(city.roads, engine) if city.has_roads else None,
         "surroundings": with_streets(city.roads) if city.has_roads else None,
         **{name: None if table is None else with_times(table, clock) for name, table in of_vehicles.items()},
@@ -222,10 +240,26 @@ def _of_all_cells(guesses: pd.DataFrame | None, cells_before: Mapping[str, int])
     return guesses.assign(**{name: guesses[name] + before.where(guesses[name] > 0, 0) for name in ("truth", "guess")})
 
 
+def _link_tables(
+    components: RunComponents, engine: Engine, driven: Traversals | None, every_s: float
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the tables `links` and `trips`, the latter without `takes_part`; `driven` is that of a queue engine."""
+    if isinstance(engine, LinkTables):
+        return engine.link_tables()
+    links = components.city.roads.links
+    if isinstance(engine, QueueEngine) and driven is not None:
+        table = links_by_interval(driven, links.length_m, every_s=every_s, end_s=components.end_s)
+        return table, trip_table(driven, engine, Clock(components.scenario.traffic.step_s))
+    replay, end_s = cast("Replay", engine), components.scenario.scenario.duration_s
+    driven = Traversals.of_tracks(replay.tracks, end_s=end_s)
+    table = links_by_interval(driven, links.length_m, every_s=every_s, end_s=end_s, queued=False)
+    return table, recorded_trips(driven, replay, links)
+
+
 def _tabulate_roads(roads: RoadNetwork, engine: Engine) -> gpd.GeoDataFrame:
     """Return the links with what a map needs, in WGS84."""
     links = roads.links
-    columns = {
+    columns: dict[str, Any] = {
         "link": np.arange(len(links), dtype=np.int32),
         "from_node": links.from_node,
         "to_node": links.to_node,
@@ -235,6 +269,10 @@ def _tabulate_roads(roads: RoadNetwork, engine: Engine) -> gpd.GeoDataFrame:
     }
     if isinstance(engine, QueueEngine):
         columns["spacing_m"], columns["wave_s"] = engine.queues()
+    edges = sorted((data for *_, data in roads.graph.edges(data=True)), key=lambda data: data["link"])
+    for column, names in (("source_id", ("osm_ways", *LINK_IDS)), ("class", ("class",)), ("name", ("name",))):
+        known = [next((str(data[name]) for name in names if data.get(name)), None) for data in edges]
+        columns[column] = pd.Series(known, dtype="str")
     return gpd.GeoDataFrame(columns, geometry=roads.shapes.lines(), crs=roads.crs).to_crs("EPSG:4326")
 
 

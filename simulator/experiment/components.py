@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
+import pandas as pd
 
 from mechanisms.local import LocalMechanism, NotEstimableError
 from scenarios import Fault, Scenario, ScenarioError
@@ -15,6 +16,7 @@ from simulator.experiment.build.campaigns import build_campaigns, unchecked_coun
 from simulator.experiment.build.city import build_city
 from simulator.experiment.build.constructors import check_own_kinds
 from simulator.experiment.build.demand import build_flow_check
+from simulator.experiment.build.detectors import build_counts, build_detectors
 from simulator.experiment.build.mechanisms import build_mechanisms
 from simulator.experiment.build_cache import cached_city
 from simulator.experiment.flow_check import FlowCheck
@@ -55,6 +57,8 @@ class RunComponents:
         The attacks.
     clock
         The clock of the run.
+    detectors, measured
+        Places at which passing vehicles are counted, and measured counts (`build.detectors`); None for none.
     """
 
     scenario: Scenario
@@ -66,6 +70,8 @@ class RunComponents:
     notes: tuple[Note, ...] = ()
     attacks: tuple[Attack, ...] = ()
     clock: RunClock = field(default_factory=RunClock)
+    detectors: pd.DataFrame | None = None
+    measured: pd.DataFrame | None = None
 
     @classmethod
     def build(cls, scenario: Scenario) -> Self:
@@ -86,13 +92,16 @@ class RunComponents:
         campaigns = build_campaigns(scenario, every, city)
         attacks = build_attacks(scenario)
         check_attacks(scenario, attacks, campaigns)
-        flow_check, notes = build_flow_check(scenario, city.roads if city.has_roads else None)
-        notes = [*notes, *unchecked_counts(scenario, campaigns)]
+        flow_check, notes = build_flow_check(scenario, city.ground.roads)
+        detectors, left_out = build_detectors(scenario, city.ground.roads)
+        measured, not_used = build_counts(scenario, city.ground.roads, clock, detectors)
+        notes = [*notes, *unchecked_counts(scenario, campaigns), *left_out, *not_used]
         steps = scenario.scenario.duration_s / scenario.traffic.step_s
         if steps > _MANY_STEPS:
             long = f"traffic.step_s: the run takes {steps:,.0f} steps: expect it to take long"
             notes = [*notes, Note("many_steps", long, where="traffic.step_s")]
-        return cls(scenario, city, mechanisms, campaigns, refinements, flow_check, tuple(notes), attacks, clock)
+        parts = (scenario, city, mechanisms, campaigns, refinements, flow_check, tuple(notes), attacks, clock)
+        return cls(*parts, detectors, measured)
 
     @cached_property
     def streams(self) -> Streams:

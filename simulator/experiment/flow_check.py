@@ -59,7 +59,7 @@ class FlowCheck:
         it has driven and, if it is still under way, the rest of its route: so volumes include every trip that departed.
         """
         totals, published = engine.totals(), self.published.volume
-        stands_for = self.pairs.total / max(engine.vehicles, 1)
+        stands_for = self.pairs.total / max(len(engine.trips), 1)
         driven = engine.routes.links[: engine.routes.offsets[totals.departed]]
         volume = np.bincount(driven, minlength=len(published)).astype(np.float64) * stands_for
         departed = OdPairs.of_trips(engine.trips, departed=totals.departed, share=1.0 / stands_for)

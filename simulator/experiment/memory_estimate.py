@@ -16,6 +16,7 @@ from scenarios import Fault, Scenario, ScenarioError
 from scenarios.kinds import is_capable
 from simulator.experiment.study_area import City
 from simulator.files.available_memory import in_words, shortage
+from simulator.traffic.clock import DAY_S
 from simulator.traffic.trips import typical_links, vehicles_nbytes
 
 _AGENT = 3_000
@@ -86,9 +87,11 @@ def estimate(
     traffic: Any = scenario.traffic
     if vehicles is None:
         vehicles = getattr(traffic, "vehicles", None) or 0
-    nodes = len(city.roads.node_names) if city.has_roads else 0
-    moved = vehicles_nbytes(vehicles, nodes=nodes) + (
-        vehicles * _AGENT if is_capable("engine", traffic.engine, "processes") else 0
+    nodes, tours = len(city.roads.node_names) if city.has_roads else 0, getattr(traffic, "tours", None)
+    # Of a table whose trips name their vehicle, tours are taken to have as many trips as others.
+    trips = vehicles * ((tours.stops + 1) * math.ceil(scenario.scenario.duration_s / DAY_S) if tours else 1)
+    moved = vehicles_nbytes(trips, nodes=nodes) + (
+        trips * _AGENT if is_capable("engine", traffic.engine, "processes") else 0
     )
     yield Part("traffic.vehicles", f"{vehicles:,} vehicles", moved)
     if scenario.fcd is not None:

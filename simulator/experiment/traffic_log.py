@@ -12,6 +12,7 @@ from simulator.files.messages import Note, texts_of, warning
 from simulator.results.record import BESIDE, VEHICLE_STATES, TrafficRecord
 from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import FEWEST_VEHICLES, Engine, State, Totals, VehicleStates, vehicles_of
+from simulator.traffic.queue_engine import QueueEngine
 
 MOST_UNCOUNTED = 0.5
 """Share of the vehicles' time in no cell above which a run warns: most of its traffic is not in its counts."""
@@ -59,7 +60,7 @@ class TrafficLog:
         """
         self.times_s.append(time_s)
         self.totals.append(engine.totals())
-        self.planned = vehicles_of(engine)
+        self.planned = len(engine.trips) if isinstance(engine, QueueEngine) else vehicles_of(engine)
         if cells_of is not None:
             places = engine.places()
             here = places.within(states)

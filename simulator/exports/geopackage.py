@@ -1,4 +1,4 @@
-"""GeoPackage of a run for QGIS: cells with means over the queries, all estimates with their times, and roads."""
+"""GeoPackage of a run for QGIS: cells with means over the queries, estimates and links with their times, and roads."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -7,6 +7,7 @@ import geopandas as gpd
 import numpy as np
 import pandas as pd
 
+from simulator.exports.link_tables import named_links
 from simulator.formats.roads.geo_files import write_layers
 from simulator.results.run import RunResult
 
@@ -20,7 +21,7 @@ def write_geopackage(data: RunResult, file: str | Path, *, overwrite: bool) -> N
         The run.
     file
         The file, whose name ends in ``.gpkg``. Its layers are ``cells`` (`mean_estimates`), ``estimates``
-        (`timed_estimates`) and, if the run has any, ``roads``.
+        (`timed_estimates`) and, if the run has any, ``roads`` and ``links`` (`timed_links`).
     overwrite
         Whether an existing file is replaced.
 
@@ -32,6 +33,8 @@ def write_geopackage(data: RunResult, file: str | Path, *, overwrite: bool) -> N
     layers = {"cells": mean_estimates(data), "estimates": timed_estimates(data)}
     if data.roads is not None:
         layers["roads"] = data.roads
+    if data.roads is not None and data.links is not None:
+        layers["links"] = timed_links(data)
     facts = {"scenario": data.record.scenario, "seed": str(data.record.seed), "crowdveil": data.record.version}
     credit = "; ".join(data.attributions)
     write_layers(layers, Path(file), metadata=facts | ({"attribution": credit} if credit else {}), overwrite=overwrite)
@@ -83,12 +86,31 @@ def timed_estimates(data: RunResult) -> gpd.GeoDataFrame:
     frame = data.to_geodataframe()
     lead = data.leading.estimates
     frame.insert(frame.columns.get_loc("estimate") + 1, "error", lead["estimate"] - lead["truth"])
-    section = data.scenario.fcd
-    epoch_s = data.record.clock.epoch_s if section is None else section.epoch_s(data.record.clock)
     times = frame.drop_duplicates(["campaign", "query"])[["campaign", "query", "time_s"]].sort_values("time_s")
     ends = times.groupby("campaign")["time_s"].shift(-1).fillna(data.scenario.scenario.duration_s)
     frame = frame.merge(times.assign(until=ends).drop(columns="time_s"), on=["campaign", "query"], how="left")
+    return frame.assign(time=_dates(data, frame["time_s"]), until=_dates(data, frame["until"]))
+
+
+def timed_links(data: RunResult) -> gpd.GeoDataFrame:
+    """Return one row per link and interval, in WGS84, with times for QGIS's temporal controller.
+
+    Returns
+    -------
+    geopandas.GeoDataFrame
+        The columns of `links.parquet` and those of the link in `roads.parquet`, `id` (of
+        `named_links`), `volume_vph` (vehicles that left it, an hour), `time` and `until` as
+        `timed_estimates`.
+    """
+    table = named_links(data)
+    hours = (table["to_s"] - table["from_s"]) / 3600.0
+    times = {"time": _dates(data, table["from_s"]), "until": _dates(data, table["to_s"])}
+    return gpd.GeoDataFrame(table.assign(volume_vph=table["left"] / hours, **times), crs="EPSG:4326")
+
+
+def _dates(data: RunResult, seconds: "pd.Series[float]") -> "pd.Series[pd.Timestamp]":
+    """Return seconds of the run as dates and times in UTC."""
+    section, clock = data.scenario.fcd, data.record.clock
+    epoch_s = clock.epoch_s if section is None else section.epoch_s(clock)
     epoch = pd.Timestamp(datetime.fromtimestamp(epoch_s, UTC))
-    for column, seconds in (("time", frame["time_s"]), ("until", frame["until"])):
-        frame[column] = (epoch + pd.to_timedelta(seconds, unit="s")).dt.round("ms")
-    return frame
+    return (epoch + pd.to_timedelta(seconds, unit="s")).dt.round("ms")

@@ -147,3 +147,8 @@ def _figures(plots: RunPlots, *, every: bool) -> "Iterator[tuple[str, Callable[[
         yield "errors" if unit == plots.units[0] else "errors-of-speed", partial(plots.errors, unit=unit)
     yield "privacy-delta", partial(plots.privacy, "delta")
     yield from {name: getattr(plots, name) for name in ("growth", "privacy", "attacks", "traffic")}.items()
+    if plots.has_links:
+        yield "links-volume", plots.links
+        yield "links-speed", partial(plots.links, "speed")
+        yield "fundamental-diagram", plots.fundamental_diagram
+        yield "time-space", plots.time_space

@@ -1,4 +1,4 @@
-"""The plots of one run: map, errors, growth, privacy, attacks and traffic, on axes that compose."""
+"""The plots of one run: map, errors, growth, privacy, attacks, traffic and links, on axes that compose."""
 
 import math
 import textwrap
@@ -10,10 +10,10 @@ from simulator.charts import Axis, Chart, Series
 from simulator.charts.matplotlib import draw
 from simulator.charts.spec import open_axis
 from simulator.charts.styles import PLAIN
-from simulator.plots.city_map import chosen, draw_map, projected, shape_of, values_of
+from simulator.plots.city_map import Values, chosen, draw_map, projected, shape_of, values_of
 from simulator.plots.looks import new_axes
 from simulator.reporting.run_charts import growth, style
-from simulator.reporting.traffic_section import over_time
+from simulator.reporting.traffic_section import fundamental_diagram, over_time, time_space
 from simulator.results.claims import Claim
 from simulator.results.run import RunResult
 
@@ -45,7 +45,8 @@ class RunPlots:
         self._run, self._shown = run.leading, shown
 
     def __repr__(self) -> str:
-        return f"<RunPlots of {self._run.record.scenario}: map, errors, growth, privacy, attacks, traffic>"
+        names = "map, errors, growth, privacy, attacks, traffic, links, fundamental_diagram, time_space"
+        return f"<RunPlots of {self._run.record.scenario}: {names}>"
 
     @property
     def maps(self) -> list[tuple[str, str, Quantity]]:
@@ -63,6 +64,11 @@ class RunPlots:
     def units(self) -> list[str]:
         """Units of the errors that `errors` can show."""
         return list(self._run.errors_by_unit)
+
+    @property
+    def has_links(self) -> bool:
+        """Whether the run has links by interval."""
+        return self._run.links is not None and not self._run.links.empty
 
     def map(
         self,
@@ -235,6 +241,65 @@ class RunPlots:
         if not self._run.record.traffic.times_s:
             raise NothingToDrawError("this run kept no log of its traffic")
         return self._drawn(ax, over_time(self._run, arrived=True), 0.7)
+
+    def links(self, quantity: Literal["volume", "speed"] = "volume", ax: "Axes | None" = None) -> "Axes":
+        """Draw the links by their volume, vehicles an hour that left them, or their mean speed, of the whole run.
+
+        Raises
+        ------
+        NothingToDrawError
+            If the run has no links by interval.
+        """
+        table, roads = self._run.links, self._run.roads
+        if table is None or table.empty or roads is None:
+            raise NothingToDrawError(WITHOUT_LINKS)
+        hours = (table["to_s"].max() - table["from_s"].min()) / 3600.0
+        sums = table.assign(driven_m=table["mean_speed_mps"] * table["occupied_s"]).groupby("link").sum()
+        values = sums["left"] / hours if quantity == "volume" else sums["driven_m"] / sums["occupied_s"]
+        lines = projected(roads.assign(value=roads["link"].map(values)), self._run.record.city.crs)
+        lines = lines[lines["value"].notna()].sort_values("value")
+        words = {"volume": ("Volumes of links", "vehicles/h"), "speed": ("Mean speeds on links", "m/s")}[quantity]
+        shown = Values(lines, *words, 0.0, float(lines["value"].max()))
+        ax = self._axes(ax, 0.7 * shape_of(lines) + 0.12)
+        draw_map(ax, shown, roads, "; ".join(self._run.attributions), scale=self._run.on_earth)
+        return ax
+
+    def fundamental_diagram(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw the network's fundamental diagram: mean flow against mean density of all links, by interval.
+
+        Raises
+        ------
+        NothingToDrawError
+            If the run has no links by interval.
+        """
+        chart = fundamental_diagram(self._run)
+        if chart is None:
+            raise NothingToDrawError(WITHOUT_LINKS)
+        return self._drawn(ax, chart, 0.7)
+
+    def time_space(self, vehicle: int | None = None, ax: "Axes | None" = None) -> "Axes":
+        """Draw the vehicles on the links of a route: distance along it against time.
+
+        Parameters
+        ----------
+        vehicle
+            Number of the vehicle whose route it is; by default one on the route that most vehicles drove.
+        ax
+            The axes.
+
+        Raises
+        ------
+        NothingToDrawError
+            If the run kept no link entries, as those of engines other than ``fleet`` and ``agents``, or none of this
+            vehicle.
+        """
+        chart = time_space(self._run, vehicle)
+        if chart is None:
+            raise NothingToDrawError("this run kept no link entries of such a vehicle")
+        return self._drawn(ax, chart, 0.7)
+
+
+WITHOUT_LINKS = "this run has no links by interval: its scenario needs [report] link_interval_s"
 
 
 _BAND = 0.6

@@ -18,6 +18,8 @@ _FINE = 64
 """Parts of a unit of the drawing in which places are stored."""
 _FINEST = 0.2
 """Distance in the drawing below which bends of a link are left out."""
+_MOST_VALUES = 2_000_000
+"""Most values of links in intervals that a page holds."""
 _PARTS = 8
 """Parts of a tick in which times are stored, rounded up, so that at a whole tick each vehicle is where it is."""
 
@@ -73,6 +75,7 @@ def motion_section(run: RunResult, city: dict[str, Any]) -> dict[str, Any] | Non
         _add_entries(columns, motion, run.roads, traffic["step_s"])
     else:
         _add_places(columns, motion, city)
+    interval_s = _add_intervals(columns, run)
     packed = columns.packed()
     page = {
         **packed,
@@ -80,6 +83,7 @@ def motion_section(run: RunResult, city: dict[str, Any]) -> dict[str, Any] | Non
         "step_s": traffic["step_s"] / _PARTS if links else float(np.diff(np.unique(motion["time_s"])).min(initial=1e9)),
         "end_s": float(motion["time_s"].max()),
         "every": every,
+        "interval_s": interval_s,
         "parked": traffic["parked"] == "answer",
         # Where a scenario lacks the key, vehicles that waited were asked, or its engine has none.
         "waiting": traffic.get("waiting", "answer") == "answer",
@@ -122,6 +126,25 @@ def _add_links(columns: _Columns, roads: pd.DataFrame, city: dict[str, Any], ste
     columns.add("onward", _onward(roads))
 
 
+def _add_intervals(columns: _Columns, run: RunResult) -> float | None:
+    """Add volume and speed lost of each link in each interval; return the duration of one, None if there are none."""
+    if run.links is None or run.links.empty or run.roads is None:
+        return None
+    table = run.links
+    every_s = float((table["to_s"] - table["from_s"]).max())
+    at = np.rint(table["from_s"] / every_s).astype(np.int64), table["link"].to_numpy()
+    size = int(at[0].max()) + 1, len(run.roads)
+    if size[0] * size[1] > _MOST_VALUES:
+        return None
+    free_mps = run.roads["speed_mps"].to_numpy()[at[1]]
+    lost = 100.0 * (1.0 - table["mean_speed_mps"] / free_mps).clip(lower=0.0).fillna(0.0)
+    for name, values in (("volume", 3600.0 * table["left"] / (table["to_s"] - table["from_s"])), ("lost", lost)):
+        grid = np.zeros(size)
+        grid[at] = values
+        columns.add(name, np.rint(grid).ravel())
+    return every_s
+
+
 def _soonest(roads: pd.DataFrame, step_s: float) -> Any:
     """Return a time in parts of a tick that no vehicle is faster than on a link; stored is what is above it."""
     ticks = np.floor((roads["length_m"] / roads["speed_mps"]).to_numpy() / step_s * _PARTS)
@@ -140,10 +163,21 @@ def _onward(roads: pd.DataFrame) -> Any:
 
 def _add_entries(columns: _Columns, motion: pd.DataFrame, roads: pd.DataFrame, step_s: float) -> None:
     """Add departures, link entries and arrivals: turns instead of links, delays instead of times."""
+    departed = (motion["event"] == "departure").to_numpy()
+    begins, time_s = np.flatnonzero(departed), motion["time_s"].to_numpy()
+    again = np.flatnonzero(np.diff(motion["vehicle"].to_numpy()[begins]) == 0)  # of tours: trips, in their order
+    if len(again):
+        until_s = np.zeros(len(begins))
+        until_s[again] = time_s[begins[again + 1]]
+        trip = np.cumsum(departed) - 1
+        motion = motion.assign(until_s=until_s[trip]).iloc[np.argsort(time_s[begins][trip], kind="stable")]
     tick = np.ceil(motion["time_s"].to_numpy() / step_s * _PARTS - 1e-6).astype(np.int64)
     link = motion["link"].to_numpy()
     event = motion["event"].cat.codes.to_numpy()
     begins, entered = np.flatnonzero(event == 0), event == 1
+    if len(again):
+        columns.add("vehicle", motion["vehicle"].to_numpy()[begins])
+        columns.add("until", motion["until_s"].to_numpy()[begins] / step_s * _PARTS)
     ends = np.append(begins[1:], len(event))
     columns.add("departs", np.diff(tick[begins], prepend=0))
     columns.add("first", link[begins])

@@ -12,6 +12,7 @@ import numpy as np
 from simulator.reporting.attacks_section import attacks_section
 from simulator.reporting.claims_section import claims_section
 from simulator.reporting.constant_error_section import growth_section, loss_section
+from simulator.reporting.counts_section import counts_section
 from simulator.reporting.deployments_section import deployments_section
 from simulator.reporting.document import Document, PageSection, render, write_document
 from simulator.reporting.errors_section import occupancy_section, scores_section
@@ -99,6 +100,7 @@ SECTIONS: tuple[Callable[[RunResult], PageSection | None], ...] = (
     attacks_section,
     claims_section,
     flow_check_section,
+    counts_section,
     rounds_section,
     traffic_section,
     scenario_section,

@@ -18,6 +18,7 @@ from rich.text import Text
 
 from scenarios.run_clock import RunClock
 from simulator.reporting.attacks_section import attack_lines
+from simulator.reporting.counts_section import count_lines
 from simulator.reporting.findings_section import participation_lines, reveals
 from simulator.reporting.report import FILE_NAME, page_faults
 from simulator.results.formatting import LEAST_WIDTH, counted, duration, listed, number, percent, whole, wide_console
@@ -62,7 +63,7 @@ def print_run(run: RunResult, console: Console) -> None:
     console.print(_what_ran(run))
     for unit, scores in run.errors_by_unit.items():
         console.print(_scores(run, scores, unit))
-    for sentence in participation_lines(run):
+    for sentence in (*participation_lines(run), *count_lines(run)):
         console.print(Text(sentence))
     console.print(_privacy(run))
     if len(run.attacks):

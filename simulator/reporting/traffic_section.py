@@ -1,11 +1,14 @@
-"""Report sections: vehicles over time by engine, the coverage of a recording, and link volumes beside published."""
+"""Report sections: vehicles over time, flow against density, a recording's coverage, link volumes beside published."""
 
 import math
+from collections import Counter
 from typing import Any
+
+import numpy as np
 
 from scenarios.kinds import names_of, title
 from simulator.charts import Axis, Chart, Series
-from simulator.charts.styles import PLAIN, STYLES, numbered_style
+from simulator.charts.styles import BASELINE, PLAIN, STYLES, numbered_style
 from simulator.reporting.document import PageSection
 from simulator.results.formatting import sentence_case
 from simulator.results.record import BESIDE, LinkVolumes, TrafficRecord
@@ -74,18 +77,22 @@ def traffic_section(run: RunResult) -> PageSection | None:
     record = run.record.traffic
     if not record.times_s:
         return None
+    diagram = fundamental_diagram(run)
     if record.engine in RECORDINGS:
         changes = min(record.on_road) < max(record.on_road)
         drawn = over_time(run) if changes else None
-        return _traffic({"recording": record, "drawn": drawn, "notes": record.notes})
-    engines = [_ending(one) for one in (record, *record.beside)]
+        return _traffic({"recording": record, "drawn": drawn, "diagram": diagram, "notes": record.notes})
+    unit = "trips" if record.departed[-1] > run.record.vehicles else "vehicles"  # trips, where vehicles make several
+    engines = [{**_ending(one), "unit": unit} for one in (record, *record.beside)]
     notes = [
         say(note) if len(engines) == 1 or note.code in NAMES_ENGINE else f"{one['begins']}: {say(note)}"
         for one, where in zip(engines, ("traffic", BESIDE), strict=False)
         for note in run.record.noticed
         if note.where == where
     ]
-    return _traffic({"recording": None, "engines": engines, "drawn": over_time(run), "notes": notes})
+    return _traffic(
+        {"recording": None, "engines": engines, "drawn": over_time(run), "diagram": diagram, "notes": notes}
+    )
 
 
 def _traffic(values: dict[str, object]) -> PageSection:
@@ -123,6 +130,90 @@ def over_time(run: RunResult, *, arrived: bool = False) -> Chart:
     x = Axis(run.record.clock.minutes_axis, from_zero=True)
     y = Axis(run.owners.many, from_zero=True)
     return Chart(series, x, y, height=360, legend=len(series) > 1)
+
+
+def fundamental_diagram(run: RunResult) -> Chart | None:
+    """
+    Draw the network's fundamental diagram: the mean flow of all links against their mean density, by interval.
+
+    Both are those of Edie's definitions over all links: distance covered, and time spent, over the length of the
+    network times the duration.
+
+    Parameters
+    ----------
+    run
+        A finished run.
+
+    Returns
+    -------
+    chart
+        None of a run without links by interval.
+    """
+    if run.links is None or run.links.empty or run.roads is None:
+        return None
+    driven_km = run.links["mean_speed_mps"] * run.links["occupied_s"] / 1000.0
+    sums = run.links.assign(driven_km=driven_km).groupby(["from_s", "to_s"])[["driven_km", "occupied_s"]].sum()
+    from_s, to_s = (sums.index.get_level_values(end) for end in ("from_s", "to_s"))
+    km_hours = run.roads["length_m"].sum() / 1000.0 * (to_s - from_s) / 3600.0
+    density, flow = sums["occupied_s"] / 3600.0 / km_hours, sums["driven_km"] / km_hours
+    texts = [f"until {run.record.clock.text(moment)}" for moment in to_s]
+    x, y = (Axis(f"mean {words}", from_zero=True) for words in ("density, vehicles/km", "flow, vehicles/h"))
+    title = (
+        "The network’s fundamental diagram: flow against density of all links, one point an interval, in their order"
+    )
+    series = [Series("intervals", density, flow, "linked", numbered_style(0), texts=texts)]
+    return Chart(series, x, y, title, about=f"{title}.", height=360, legend=False)
+
+
+def time_space(run: RunResult, vehicle: int | None = None) -> Chart | None:
+    """
+    Draw the vehicles on the links of one route: distance along the route against time.
+
+    A line leads from where and when a vehicle entered a link to where and when it left it; of a vehicle that waited it
+    shows the mean speed on the link.
+
+    Parameters
+    ----------
+    run
+        A finished run.
+    vehicle
+        The vehicle whose route it is; by default one on the route that most vehicles drove from end to end, or of
+        several such routes the one with the most entries into its links.
+
+    Returns
+    -------
+    chart
+        None if the run kept no link entries, or none of this vehicle.
+    """
+    if run.entries is None or run.roads is None:
+        return None
+    rows = run.entries[run.entries["event"] != "departure"]
+    follows = rows["vehicle"].eq(rows["vehicle"].shift(-1))
+    entered = rows.assign(leave_s=rows["time_s"].shift(-1).where(follows))[rows["event"] == "entry"]
+    routes: dict[Any, tuple[int, ...]] = entered.groupby("vehicle")["link"].agg(tuple).to_dict()
+    if vehicle is None and routes:
+        alike, busy = Counter(routes.values()), Counter(entered["link"].tolist())
+        vehicle = max(routes, key=lambda one: (alike[routes[one]], sum(busy[link] for link in routes[one])))
+    if vehicle is None or vehicle not in routes:
+        return None
+    length_m, ends, along_m = run.roads["length_m"].to_numpy(), dict[int, tuple[float, float]](), 0.0
+    for link in routes[vehicle]:
+        ends.setdefault(link, (along_m, along_m + length_m[link]))
+        along_m += length_m[link]
+    shown = entered[entered["link"].isin(ends) & entered["leave_s"].notna()]
+    series = []
+    own = shown["vehicle"] == vehicle
+    for name, lines, look in (
+        ("other vehicles", shown[~own], BASELINE),
+        (f"vehicle {vehicle}", shown[own], numbered_style(0)),
+    ):
+        gap = [math.nan] * len(lines)
+        minutes = np.column_stack([lines["time_s"] / 60.0, lines["leave_s"] / 60.0, gap]).ravel()
+        metres = np.column_stack([np.array([ends[link] for link in lines["link"]]).reshape(-1, 2), gap]).ravel()
+        series.append(Series(name, minutes, metres, style=look, thin=look is BASELINE))
+    title = f"Vehicles on the links of the route of vehicle {vehicle}"
+    x = Axis(run.record.clock.minutes_axis)
+    return Chart(series, x, Axis("distance along the route, m", from_zero=True), title, about=f"{title}.")
 
 
 FURTHEST = 20

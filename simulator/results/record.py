@@ -383,7 +383,7 @@ class TrafficRecord(Record):
     times_s
         Times of the log, seconds; the lists that follow have the same length.
     departed, waiting, on_road, arrived, absent
-        Numbers of vehicles.
+        Numbers of vehicles; of their trips, where vehicles make several.
     mean_trip_s
         Mean over vehicles arrived by then, from scheduled departure to arrival, seconds; None while no vehicle has
         arrived or if the engine does not record it.

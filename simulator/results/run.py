@@ -34,7 +34,7 @@ from simulator.results.store import (
     read_scenario,
     write_record,
 )
-from simulator.results.tables import error_intervals, findings, is_partial, mean_asked, of_all_vehicles
+from simulator.results.tables import count_fit, error_intervals, findings, is_partial, mean_asked, of_all_vehicles
 from simulator.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
@@ -71,6 +71,8 @@ class RunResult:
         Water, places and streets in WGS84; None where the source of the roads has none.
     links, trips
         Links by interval, and trips; None if they are not requested.
+    detectors, counts
+        Vehicles at detectors, and measured counts beside those of the run; None if the scenario has none.
     entries, places
         Where single vehicles were; None where it is not kept.
     guesses
@@ -88,6 +90,8 @@ class RunResult:
     surroundings: "gpd.GeoDataFrame | None"
     links: pd.DataFrame | None
     trips: pd.DataFrame | None
+    detectors: pd.DataFrame | None
+    counts: pd.DataFrame | None
     entries: pd.DataFrame | None
     places: pd.DataFrame | None
     guesses: pd.DataFrame | None
@@ -298,7 +302,7 @@ class RunResult:
 
     @cached_property
     def plot(self) -> "RunPlots":
-        """Plots on matplotlib axes: ``map``, ``errors``, ``growth``, ``privacy``, ``attacks`` and ``traffic``."""
+        """Plots on matplotlib axes, such as ``map``, ``errors``, ``growth``, ``privacy`` and ``traffic``."""
         from simulator.plots import RunPlots  # noqa: PLC0415
 
         return RunPlots(self)
@@ -321,6 +325,11 @@ class RunResult:
     def partial(self) -> bool:
         """Whether fewer than all vehicles take part, or are assumed to."""
         return is_partial(self.scores)
+
+    @cached_property
+    def count_fit(self) -> pd.DataFrame | None:
+        """How counts and speeds agree with those measured (`simulator.results.tables.count_fit`); None without any."""
+        return None if self.counts is None else count_fit(self.counts)
 
     @property
     def asked(self) -> Self:

@@ -139,3 +139,62 @@ def records(frame: pd.DataFrame) -> list[dict[Any, Any]]:
     """Return the rows of a frame by column, with None for each missing value."""
     rows = frame.to_dict("records")
     return [{name: None if pd.isna(value) else value for name, value in row.items()} for row in rows]
+
+
+SIMULATED = "simulated"
+"""Source of the counts of the run itself, in the table `counts`."""
+
+
+def geh(flow_vph: "pd.Series[float]", measured_vph: "pd.Series[float]") -> "pd.Series[float]":
+    """Return GEH, √(2 (m − c)² / (m + c)) of hourly flows; 0 where both are 0, and for a flow below 0 that of 0."""
+    flow_vph = flow_vph.clip(lower=0.0)
+    total = flow_vph + measured_vph
+    return (2.0 * (flow_vph - measured_vph) ** 2 / total.where(total != 0.0, 1.0)) ** 0.5
+
+
+def count_fit(counts: pd.DataFrame) -> pd.DataFrame:
+    """Return how the counts and speeds of each source agree with those measured and, of estimates, those simulated.
+
+    Parameters
+    ----------
+    counts
+        The table `counts` of a run.
+
+    Returns
+    -------
+    DataFrame
+        `source`, `campaign` and `against`, ``measured`` or ``simulated``; of hourly flows their number `flows`, the
+        share `geh_below_5`, `flow_rmse` and `flow_bias`, vehicles/h, `flow_rmse_percent` of the mean, and
+        `flow_correlation` (Pearson's); of speeds likewise `speeds`, `speed_rmse` and `speed_bias`, m/s,
+        `speed_rmse_percent` and `speed_correlation`. NaN where not defined.
+    """
+    keys, rows = ["place", "link", "from_s", "to_s"], []
+    true = counts[counts["source"] == SIMULATED].set_index(keys)
+    for (source, campaign), part in counts.groupby(["source", "campaign"], sort=False, observed=True):
+        others = {"measured": part[["measured_count", "measured_speed_mps"]]}
+        if source != SIMULATED:
+            others[SIMULATED] = true.loc[pd.MultiIndex.from_frame(part[keys]), ["count", "speed_mps"]]
+        hours = (part["to_s"] - part["from_s"]).to_numpy() / 3600.0
+        for against, other in others.items():
+            flows = _pairs(part["count"] / hours, other.iloc[:, 0].to_numpy() / hours)
+            speeds = _pairs(part["speed_mps"], other.iloc[:, 1].to_numpy())
+            row = {"source": source, "campaign": campaign, "against": against}
+            row["geh_below_5"] = (geh(flows["ours"], flows["other"]) < 5.0).mean()
+            rows.append(row | _agreement(flows, "flow") | _agreement(speeds, "speed"))
+    return pd.DataFrame(rows)
+
+
+def _pairs(ours: "pd.Series[float]", other: Any) -> pd.DataFrame:
+    return pd.DataFrame({"ours": ours, "other": other}).dropna()
+
+
+def _agreement(pairs: pd.DataFrame, what: str) -> dict[str, float]:
+    error = pairs["ours"] - pairs["other"]
+    rmse, varied = float(np.sqrt((error**2).mean())), len(pairs) > 1 and bool((pairs.std() > 0.0).all())
+    return {
+        f"{what}s": len(pairs),
+        f"{what}_rmse": rmse,
+        f"{what}_rmse_percent": 100.0 * rmse / pairs["other"].mean() if pairs["other"].any() else np.nan,
+        f"{what}_bias": error.mean(),
+        f"{what}_correlation": pairs["ours"].corr(pairs["other"]) if varied else np.nan,
+    }

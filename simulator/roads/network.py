@@ -5,6 +5,7 @@ Road network: a networkx graph for inspection and editing, and arrays of links a
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,9 @@ from mechanisms.compiled import compiled
 from simulator.files.errors import InputError
 from simulator.roads.movements import is_open_to, movement_table, signal_table
 from simulator.roads.schema import EDGE_NUMBERS, faults_of
+
+LINK_IDS = ("sumo_edge", "matsim_link", "link_id", "edge", "id")
+"""Attributes of an edge that can be its identifier in the source; the first one present is used."""
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
@@ -402,6 +406,14 @@ class RoadNetwork:
             )
         )
 
+    @cached_property
+    def link_ids(self) -> dict[str, int]:
+        """The link of each identifier in the roads' source that one link alone has; if none has one, of its number."""
+        edges = [data for *_, data in self.graph.edges(data=True)]
+        named = [(str(data[key]), data["link"]) for data in edges for key in LINK_IDS if data.get(key)]
+        often = Counter(name for name, _ in named)
+        return {name: link for name, link in named if often[name] == 1} or {str(n): n for n in range(len(edges))}
+
     def nearest_links(
         self, xy: NDArray[np.float64], *, along: NDArray[np.float64] | None = None
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -437,6 +449,46 @@ class RoadNetwork:
         first = order[np.unique(of[order], return_index=True)[1]]
         link[known] = near[first]
         return link, far_m
+
+    def nearest_positions(
+        self, xy: NDArray[np.float64], *, within_m: float, heading_deg: NDArray[np.float64], allowed: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Find the position on a link that is nearest to each point.
+
+        Parameters
+        ----------
+        xy
+            Metres in the network's coordinate system, shape (n, 2); NaN for no point.
+        within_m
+            Maximum distance.
+        heading_deg
+            Direction of traffic, clockwise from north, shape (n,): only links whose direction there differs from it by
+            less than a right angle are near; NaN for any.
+        allowed
+            Links that are considered, shape (links,).
+
+        Returns
+        -------
+        tuple of ndarray
+            The link, -1 for none, int32, and the fraction of its geometry, float64, shape (n,) each. Of links that are
+            equally near, to the millimetre, the first.
+        """
+        lines, points = self.shapes.lines(), np.asarray(shapely.points(xy))
+        points[~np.isfinite(xy).all(axis=1)] = None
+        of, link = self._link_tree.query(points, predicate="dwithin", distance=within_m)
+        of, link = of[allowed[link]], link[allowed[link]]
+        along_m = np.asarray(shapely.line_locate_point(lines[link], points[of]))
+        ends = [shapely.line_interpolate_point(lines[link], np.maximum(along_m + by, 0.0)) for by in (-1.0, 1.0)]
+        east, north = (shapely.get_coordinates(ends[1]) - shapely.get_coordinates(ends[0])).T
+        agrees = east * np.sin(np.radians(heading_deg[of])) + north * np.cos(np.radians(heading_deg[of]))
+        apart = np.round(shapely.distance(lines[link], points[of]), 3)
+        order = np.lexsort((link, apart, of))
+        order = order[~(agrees[order] <= 0.0)]  # NaN, of no direction, agrees
+        best = order[np.unique(of[order], return_index=True)[1]]
+        nearest, fraction = np.full(len(xy), -1, dtype=np.int32), np.zeros(len(xy))
+        nearest[of[best]] = link[best]
+        fraction[of[best]] = np.clip(along_m[best] / np.maximum(shapely.length(lines[link[best]]), 1e-9), 0.0, 1.0)
+        return nearest, fraction
 
     @cached_property
     def _link_tree(self) -> shapely.STRtree:

@@ -59,7 +59,7 @@ MECHANISMS = (
 _BASELINE = "no_privacy"
 _PROBE, _RUNS = "probe", "runs"
 """Folders of an evaluation: runs of each data set without privacy, to know its size; and all others."""
-_DELETED = ("mechanisms", "attacks", "refinements", "release", "aggregation", "fcd", "claims")
+_DELETED = ("mechanisms", "attacks", "refinements", "release", "aggregation", "fcd", "claims", "detectors", "counts")
 
 
 @dataclass(eq=False)
@@ -122,7 +122,7 @@ class Evaluation:
         for name in self.data:
             try:
                 loaded[name] = scenarios.load(name, **self.options)
-                bases[name] = _base(loaded[name])
+                bases[name] = base_tables(loaded[name])
             except ScenarioError as error:
                 self.missing[name] = _first_fault(error)
         if not bases:
@@ -305,7 +305,7 @@ class Evaluation:
         return bool(epsilon <= self.goal.epsilon * (1 + 1e-9) or delta <= self.goal.delta * (1 + 1e-9))
 
 
-def _base(scenario: Scenario) -> dict[str, Any]:
+def base_tables(scenario: Scenario) -> dict[str, Any]:
     """Return a scenario's tables with its first campaign that counts vehicles, without mechanisms and what uses them.
 
     Raises

@@ -26,8 +26,9 @@ KEPT: Mapping[str, tuple[str, ...]] = {
     "all": ("scores", "claims", "attacks", "estimates", "rounds", "servers"),
     "probe": ("rounds", "asked_deciles"),
     "evaluation": ("scores", "claims", "rounds", "deciles"),
+    "participation": ("scores", "estimates", "rounds"),
 }
-"""The tables of every run that a study keeps: the first three by the value of `--keep`, the others for evaluations."""
+"""The tables of every run that a study keeps: the first three by `--keep`, the others by other commands."""
 
 _AGAIN_S = 0.1
 """Seconds after which the end of a point that takes too long is tried again, where something discarded the error."""

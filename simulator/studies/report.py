@@ -37,7 +37,7 @@ from simulator.studies.tables import TABLES, interval_text, sections_of, view_ta
 FILE_NAME = "report.html"
 _MOST_NAMED = 6
 """Mechanisms whose errors the finding states; the table of settings has all."""
-_OF_MEANS = "Points are means over replicates, bars their 95 % intervals."
+OF_MEANS = "Points are means over replicates, bars their 95 % intervals."
 
 
 def write_report(study: Study, directory: str | Path) -> Path:
@@ -102,7 +102,7 @@ def build_report(study: Study, tables: Mapping[str, pd.DataFrame]) -> str:
         if charts := error_against_leak(own, leaks, titles):
             fronts.append(PageGroup(heading[name], charts, folded=bool(fronts)))
     replicates = study.points["replicate"].nunique() if len(study.points) else 0
-    points = _OF_MEANS if replicates > 1 else "Points are single runs."
+    points = OF_MEANS if replicates > 1 else "Points are single runs."
     groups = {
         "curves": curves,
         "heats": heats,

@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Generator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import simpy
@@ -36,8 +37,9 @@ from simulator.traffic.places import LanePlaces, lane_positions
 from simulator.traffic.queue_engine import QueueEngine
 from simulator.traffic.reactive import Flow, ReactiveRouting
 
-_BEFORE_ALL, _FIRST_LANE = 0, 16
-"""Priorities within a tick: re-routing, SimPy's own events (0 and 1) with the tick's departures, lane 0, lane 1 …"""
+_BEFORE_ALL, _LATE, _FIRST_LANE = 0, 2, 16
+"""Priorities within a tick: re-routing, SimPy's own events (0 and 1) with the tick's departures, departures later than
+planned, lane 0, lane 1 …"""
 
 
 @dataclass(eq=False, slots=True)
@@ -47,7 +49,8 @@ class _Vehicle:
     """Event that happens when the vehicle reaches the head of its queue and may try to leave the lane."""
     route: list[int]
     departure: int
-    state: State = State.WAITING
+    state: State = State.ARRIVED  # until it departs, where its vehicle is on the way there
+    process: Any = None
     position: int = 0  # of the link it is on, or waits to enter, in its route
     lane: "_Lane | None" = None
     entry: int = 0
@@ -170,7 +173,6 @@ class Agents(QueueEngine):
         self._lanes = [lane for link in self._links for lane in link.lanes]
         self._movements = _movements_of(self._physics, self._lanes)
         self._vehicles: list[_Vehicle] = []
-        self._processes: list[simpy.Process] = []
         self._stuck = self._rotated = self._trip_time = 0
         self._log: list[int] = []
         self._env = simpy.Environment()
@@ -212,7 +214,18 @@ class Agents(QueueEngine):
                 yield env.timeout(tick - env.now)
             vehicle = _Vehicle(number, PriorityEvent(env), self._book.of(number).tolist(), tick)
             self._vehicles.append(vehicle)
-            self._processes.append(env.process(self._drive(vehicle)))
+            if not self._held_back[number]:
+                self._depart(vehicle)
+
+    def _depart(self, vehicle: _Vehicle) -> None:
+        vehicle.state = State.WAITING
+        vehicle.process = self._env.process(self._drive(vehicle))
+
+    def _depart_late(self, number: int, tick: int) -> Generator[simpy.Event, None, None]:
+        """Start a trip later than planned; trips that do so in one tick follow each other in the order of the calls."""
+        yield PriorityEvent(self._env).schedule(delay=tick - self._env.now, priority=_LATE)
+        self._held_back[number], self._vehicles[number].departure = False, tick
+        self._depart(self._vehicles[number])
 
     def _drive(self, vehicle: _Vehicle) -> Generator[simpy.Event, None, None]:
         """Simulate one trip: wait to enter, drive lane by lane, arrive."""
@@ -429,7 +442,7 @@ class Agents(QueueEngine):
             moving.position += 1
         for (moving, _), (_, onto) in zip(cycle, [*cycle[1:], cycle[0]], strict=True):
             if moving is not vehicle:
-                self._processes[moving.number].interrupt()
+                moving.process.interrupt()
             self._enter(moving, onto, time, 0, call=False)
         for _, here in cycle:
             self._call(here, later=True)
@@ -514,6 +527,14 @@ class Agents(QueueEngine):
         vehicle.state, vehicle.lane = State.ARRIVED, None
         self._trip_time += time - (vehicle.departure << FRACTION_BITS)
         self._keep(vehicle, time, 0)
+        following = int(self._following[vehicle.number]) if len(self._following) else -1
+        if following >= 0:
+            tick = self._tick + self.trips.stop_ticks
+            if tick <= self.trips.departure_tick[following]:
+                self._held_back[following] = False
+            else:
+                self.departure_tick[following] = tick
+                self._env.process(self._depart_late(following, tick))
 
     def _keep(self, vehicle: _Vehicle, time: int, lane: int) -> None:
         if self.record_entries and vehicle.number % self.record_entries == 0:
@@ -570,15 +591,19 @@ class Agents(QueueEngine):
         )
 
     def totals(self) -> Totals:
-        """Return the number of vehicles in each state, and the counters so far."""
+        """Return the number of trips in each state, and the counters so far."""
         return Totals.counted(
-            np.array([vehicle.state for vehicle in self._vehicles], dtype=np.uint8),
+            np.array([self._vehicles[number].state for number in self.begun()], dtype=np.uint8),
             stuck_released=self._stuck,
             rotated=self._rotated,
             link_crossings=sum(link.entered for link in self._links),
             trip_time_s=self._trip_time / ONE_TICK * self._clock.step_s,
             due=self._due(),
         )
+
+    @property
+    def _planned_so_far(self) -> int:
+        return len(self._vehicles)
 
     @property
     def _logged(self) -> IntArray:
@@ -590,7 +615,7 @@ class Agents(QueueEngine):
         return self.trips.nbytes + 1024 * len(self._vehicles), self._book.nbytes
 
     def __repr__(self) -> str:
-        return f"<Agents: {len(self.trips):,} vehicles on {len(self._links):,} links>"
+        return f"<Agents: {self.vehicles:,} vehicles on {len(self._links):,} links>"
 
 
 def _goes_first(claim: _Claim, number: int, slot: int, entry: int, served: int, virtual: int) -> bool:

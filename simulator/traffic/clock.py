@@ -9,6 +9,7 @@ from simpy.events import EventPriority
 LAST = 1 << 62
 """Priority of events that observe the traffic: in one tick they happen after every vehicle has moved."""
 
+DAY_S = 86_400.0
 _NEARLY_WHOLE = 1e-9
 
 

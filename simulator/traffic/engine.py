@@ -90,10 +90,10 @@ class VehicleStates:
 class Totals:
     """Number of vehicles in each state; always departed = waiting + on_road + arrived + absent.
 
-    `due` is the number of vehicles that would have arrived by then at half of free-flow speed on their first routes;
-    None if the engine does not know it. `rotated` counts vehicles that moved on together in a circle of full lanes.
-    `trip_time_s` is the sum of the times from departure to arrival of the arrived
-    vehicles, including the time waiting to enter.
+    Where vehicles make several trips, each trip counts as a vehicle. `due` is the number of vehicles that would have
+    arrived by then at half of free-flow speed on their first routes; None if the engine does not know it. `rotated`
+    counts vehicles that moved on together in a circle of full lanes. `trip_time_s` is the sum of the times from
+    departure to arrival of the arrived vehicles, including the time waiting to enter.
     """
 
     departed: int

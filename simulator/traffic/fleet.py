@@ -32,6 +32,7 @@ class Fleet(QueueEngine):
         self._cursor = np.zeros(vehicles, dtype=np.int32)
         self._ring, self._origins = kernel.empty_calendar(len(self._lanes), len(physics))
         self._counts = np.zeros(1, dtype=kernel.COUNTS)
+        self._counts["late_head"] = self._counts["late_tail"] = -1
         self._log = np.full(self._log_rows(), -1, dtype=np.int64)  # touches its pages before time is measured
         self._bits = kernel.turn_bits(int(np.diff(self._road_links.first_out).max()))
         self._passes, self._next = physics.rules.passes, 0
@@ -132,6 +133,10 @@ class Fleet(QueueEngine):
             self._book.end,
             self._book.links,
             self.trips.departure_tick,
+            self.departure_tick,
+            self._following,
+            self._held_back,
+            self.trips.stop_ticks,
             self._ring,
             self._origins,
             self._counts,
@@ -149,7 +154,7 @@ class Fleet(QueueEngine):
         return (self._next - 1) / self._passes if self._env is None else self._env.now
 
     def _survey(self) -> LanePlaces:
-        departed = int(self._counts["departed"][0])
+        departed = self._planned_so_far
         state = np.full(departed, State.ARRIVED, dtype=np.uint8)
         lane = np.full(departed, -1, dtype=np.int32)
         entry, longer = np.zeros(departed, dtype=np.int32), np.zeros(departed, dtype=np.int32)
@@ -175,10 +180,10 @@ class Fleet(QueueEngine):
         return LanePlaces(state, link, lane, entry, longer, fraction, past)
 
     def totals(self) -> Totals:
-        """Return the number of vehicles in each state, and the counters so far."""
+        """Return the number of trips in each state, and the counters so far."""
         counts = self._counts[0]
         return Totals(
-            departed=int(counts["departed"]),
+            departed=int(counts["departed"] - counts["held"]),
             waiting=int(counts["waiting"]),
             on_road=int(counts["on_road"]),
             arrived=int(counts["arrived"]),
@@ -190,13 +195,18 @@ class Fleet(QueueEngine):
         )
 
     @property
+    def _planned_so_far(self) -> int:
+        return int(self._counts["departed"][0])
+
+    @property
     def _logged(self) -> IntArray:
         return self._log[: int(self._counts["logged"][0])]
 
     @property
     def nbytes(self) -> tuple[int, int]:
         """Bytes held for vehicles and their trips, and for routes."""
-        return self.trips.nbytes + self._vehicles.nbytes + self._cursor.nbytes, self._book.nbytes
+        of_trips = (self.trips, self._vehicles, self._cursor, self.departure_tick, self._held_back)
+        return sum(one.nbytes for one in of_trips), self._book.nbytes
 
     def __repr__(self) -> str:
-        return f"<Fleet: {len(self.trips):,} vehicles on {len(self._physics):,} links, tick {self._now:g}>"
+        return f"<Fleet: {self.vehicles:,} vehicles on {len(self._physics):,} links, tick {self._now:g}>"

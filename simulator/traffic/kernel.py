@@ -29,7 +29,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from mechanisms.compiled import Kernel
-from simulator.arrays import FloatArray, Int32Array, IntArray, LinkIds
+from simulator.arrays import FloatArray, Int32Array, IntArray, LinkIds, Mask
 from simulator.traffic.lanes import ALL_LANES
 from simulator.traffic.physics import (
     CLEARING,
@@ -39,6 +39,7 @@ from simulator.traffic.physics import (
     GAP,
     LONG_AGO,
     NEVER,
+    ONE_TICK,
     PROTECTED,
     RED,
     Rules,
@@ -115,6 +116,9 @@ COUNTS = np.dtype(
         ("crossings", np.int64),
         ("logged", np.int64),
         ("trip_time", np.int64),  # from departure to arrival, summed over those that have arrived, 1/1024 tick
+        ("held", np.int64),  # counted as departed, but their vehicles are still on the way there
+        ("late_head", np.int64),  # first and last of the trips that depart later than planned, -1 for none
+        ("late_tail", np.int64),
     ]
 )
 
@@ -565,6 +569,40 @@ def _seek(
 
 
 @compiled
+def _depart(
+    trip: Index, starts: IntArray, route: LinkIds, cursor: Int32Array, entries: Records, vehicles: Records, busy: Bitmap
+) -> None:
+    """Append a trip to the queue of those that wait to enter its first link, which is then set in `busy`."""
+    first = np.int64(route[starts[trip]])
+    cursor[trip] = 1
+    entry = entries[first]
+    vehicles[trip].next = -1
+    if entry.head < 0:
+        entry.head = trip
+        _set_bit(busy, first)
+    else:
+        vehicles[entry.tail].next = trip
+    entry.tail = trip
+
+
+@compiled
+def _plan(
+    trip: Index, tick: int, planned: Int32Array, departure: Int32Array, held: Mask, vehicles: Records, counts: Record
+) -> None:
+    """Let a trip depart as planned, or at `tick` if that is later. These ticks ascend from call to call."""
+    if tick <= planned[trip]:
+        held[trip] = False
+        return
+    departure[trip] = tick
+    vehicles[trip].next = -1
+    if counts.late_head < 0:
+        counts.late_head = trip
+    else:
+        vehicles[counts.late_tail].next = trip
+    counts.late_tail = trip
+
+
+@compiled
 def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls would slow it down
     lanes: Records,
     held: Records,
@@ -584,7 +622,11 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
     starts: IntArray,
     ends: IntArray,
     route: LinkIds,
+    planned: Int32Array,
     departure: Int32Array,
+    following: Int32Array,
+    held_back: Mask,
+    stop_ticks: int,
     ring: Bitmap,
     origins: Bitmap,
     counters: Records,
@@ -611,8 +653,12 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
         (vehicles,) int32: position in a vehicle's row at which its next refill begins.
     starts, ends, route
         As `start`, `end` and `links` of a `RouteBook`.
+    planned
+        (vehicles,) int32, ascending ticks: the departures as planned.
     departure
-        (vehicles,) int32, ascending ticks.
+        (vehicles,) int32: the same; that of a trip whose vehicle comes too late is changed.
+    following, held_back, stop_ticks
+        As `following`, `follows` and `stop_ticks` of `Trips`; a trip that may depart is no longer held back.
     ring
         (64, ⌈lanes / 64⌉) uint64, the calendar of passes.
     origins
@@ -631,9 +677,10 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
     """
     counts = counters[0]
     logging = log.shape[0] > 0
+    touring = len(following) > 0
     by_class = len(vehicle_class) > 0
     skip = log_every - 1
-    fleet = len(departure)
+    fleet = len(planned)
     low_bits = np.uint64((1 << bits) - 1)
     turn_shift = np.uint64(bits)
     last_known = np.uint64((TURNS_KNOWN - 1) * bits)
@@ -642,19 +689,20 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
     for pass_no in range(start, stop):
         now = pass_no << pass_bits
 
-        while counts.departed < fleet and departure[counts.departed] << FRACTION_BITS <= now:
+        while counts.departed < fleet and planned[counts.departed] << FRACTION_BITS <= now:
             vehicle = counts.departed
-            first = np.int64(route[starts[vehicle]])
-            cursor[vehicle] = 1
-            entry = trips[first]
-            vehicles[vehicle].next = -1
-            if entry.head < 0:
-                entry.head = vehicle
-                _set_bit(origins, first)
-            else:
-                vehicles[entry.tail].next = vehicle
-            entry.tail = vehicle
             counts.departed += 1
+            if touring and held_back[vehicle]:
+                counts.held += 1
+                continue
+            _depart(vehicle, starts, route, cursor, trips, vehicles, origins)
+            counts.waiting += 1
+        while touring and counts.late_head >= 0 and departure[counts.late_head] << FRACTION_BITS <= now:
+            vehicle = counts.late_head
+            counts.late_head = vehicles[vehicle].next
+            held_back[vehicle] = False
+            _depart(vehicle, starts, route, cursor, trips, vehicles, origins)
+            counts.held -= 1
             counts.waiting += 1
 
         due = ring[pass_no & (RING - 1)]
@@ -872,6 +920,9 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                         counts.on_road -= 1
                         counts.arrived += 1
                         counts.trip_time += time - (departure[vehicle] << FRACTION_BITS)
+                        if touring and following[vehicle] >= 0:
+                            tick = ((now + ONE_TICK - 1) >> FRACTION_BITS) + stop_ticks
+                            _plan(following[vehicle], tick, planned, departure, held_back, vehicles, counts)
                         if logging and vehicle & skip == 0:
                             log[counts.logged] = log_row(vehicle // log_every, time, 0)
                             counts.logged += 1

@@ -1,49 +1,70 @@
-"""Links by interval, and trips, from the complete log of a queue engine.
+"""Links by interval, and trips, from the complete log of a queue engine or from recorded tracks on links.
 
-A vehicle drives a link at its free speed and then waits at the end of it until it leaves. So its time on the link is
-time of driving, in which it covers the length, and then time in the queue. Densities and speeds are those of Edie's
-definitions (1963): of all vehicles on a link during an interval, the time spent over length and duration, and the
-distance covered over the time spent.
+In a queue engine a vehicle drives a link at its free speed and then waits at the end of it until it leaves. So its time
+on the link is time of driving, in which it covers the length, and then time in the queue. A recorded vehicle covers its
+part of a link at constant speed. Densities and speeds are those of Edie's definitions (1963): of all vehicles on a link
+during an interval, the time spent over length and duration, and the distance covered over the time spent. SUMO makes
+these tables itself (`simulator.traffic.sumo.outputs`).
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
 
-from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
+from simulator.arrays import FloatArray, Int32Array, IntArray, StateArray
+from simulator.roads.network import Links
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State
 from simulator.traffic.physics import ONE_TICK
 from simulator.traffic.queue_engine import ARRIVED_AT, QueueEngine
+from simulator.traffic.recording import Replay, Tracks
 
+LINK_COLUMNS = (
+    "link", "from_s", "to_s", "entered", "left", "mean_speed_mps", "density_vpkm", "travel_time_s", "queue_vehicles",
+    "occupied_s",
+)  # fmt: skip
 _AT_ONCE = 1_000_000
 """Traversals that are cut into intervals together, about 100 bytes each."""
 
 
+@runtime_checkable
+class LinkTables(Protocol):
+    """An engine that makes the tables itself."""
+
+    def link_tables(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Return the tables `links` and `trips` at the end of the run, the latter without `takes_part`."""
+
+
 class Traversals(NamedTuple):
-    """Links that vehicles have entered, by vehicle, then by time.
+    """Links that vehicles have entered, by trip, then by time.
 
     Attributes
     ----------
-    vehicle, link
+    trip, link
         (traversals,) int32.
     entry_s, leave_s
         (traversals,) float64, seconds from the start of the run; `leave_s` is NaN for a vehicle that is still there.
     free_s
         (traversals,) float64: the time that the vehicle takes for the link when nothing holds it.
+    share
+        (traversals,) float64: the part of the link that it covers in that time; less than 1 where a recorded track
+        begins or ends on the link.
     """
 
-    vehicle: Int32Array
+    trip: Int32Array
     link: Int32Array
     entry_s: FloatArray
     leave_s: FloatArray
     free_s: FloatArray
+    share: FloatArray
 
     @classmethod
-    def of(cls, engine: QueueEngine, clock: Clock) -> "Traversals":
+    def of(cls, engine: QueueEngine, clock: Clock, log: IntArray) -> "Traversals":
         """Return those of an engine that has logged the entries of every vehicle, at the end of its run.
+
+        `log` is the engine's `log_by_vehicle()`, which a caller may need for more.
 
         Raises
         ------
@@ -52,19 +73,48 @@ class Traversals(NamedTuple):
         """
         if engine.record_entries != 1:
             raise ValueError(f"the engine must log every vehicle, got record_entries = {engine.record_entries}")
-        vehicle, link, _, time = engine.log_by_vehicle().T
+        trip, link, _, time = log.T
         time_s = time / ONE_TICK * clock.step_s
-        follows = np.append(vehicle[1:] == vehicle[:-1], False)
+        follows = np.append(trip[1:] == trip[:-1], False)
         leave_s = np.where(follows, np.append(time_s[1:], np.nan), np.nan)
         entered = np.flatnonzero(link != ARRIVED_AT)
-        of, on = vehicle[entered].astype(np.int32), link[entered].astype(np.int32)
-        return cls(of, on, time_s[entered], leave_s[entered], engine.free_s(of, on))
+        of, on = trip[entered].astype(np.int32), link[entered].astype(np.int32)
+        return cls(of, on, time_s[entered], leave_s[entered], engine.free_s(of, on), np.ones(len(entered)))
+
+    @classmethod
+    def of_tracks(cls, tracks: Tracks, *, end_s: float) -> "Traversals":
+        """Return those of recorded tracks on links, from second 0 to the end of the run.
+
+        A vehicle that is first observed on a link enters it there; one that is last observed on it, or for so long that
+        its way is not known, leaves it there.
+        """
+        if tracks.link is None or tracks.leaves_at is None or tracks.comes_to is None:
+            raise ValueError("the tracks must be on links")
+        known = tracks.known.copy()
+        known[tracks.first[1:] - 1] = False
+        leg = np.flatnonzero(known & (tracks.link >= 0))
+        of = np.searchsorted(tracks.first, leg, side="right") - 1
+        on, start, stop = tracks.link[leg], tracks.leaves_at[leg], tracks.comes_to[leg]
+        # Legs of a vehicle that follow each other on a link are one traversal, unless it has come round to the link.
+        same = (leg[1:] == leg[:-1] + 1) & (on[1:] == on[:-1]) & (of[1:] == of[:-1])
+        begins = np.flatnonzero(np.append(True, ~same | ((stop[:-1] == 1.0) & (start[1:] == 0.0)))[: len(leg)])
+        ends = np.append(begins[1:], len(leg))[: len(begins)] - 1
+        entry_s, leave_s = tracks.time_s[leg[begins]], tracks.time_s[leg[ends] + 1]
+        share = np.maximum(stop[ends] - start[begins], 0.0)
+        inside = np.flatnonzero((leave_s >= 0.0) & (entry_s <= end_s))
+        entry_s, leave_s, share, at = entry_s[inside], leave_s[inside], share[inside], begins[inside]
+        free_s = leave_s - np.maximum(entry_s, 0.0)
+        share *= np.divide(free_s, leave_s - entry_s, out=np.ones(len(share)), where=leave_s > entry_s)
+        leave_s[leave_s > end_s] = np.nan
+        return cls(of[at].astype(np.int32), on[at], np.maximum(entry_s, 0.0), leave_s, free_s, share)
 
     def __len__(self) -> int:
-        return len(self.vehicle)
+        return len(self.trip)
 
 
-def links_by_interval(driven: Traversals, length_m: FloatArray, *, every_s: float, end_s: float) -> pd.DataFrame:
+def links_by_interval(
+    driven: Traversals, length_m: FloatArray, *, every_s: float, end_s: float, queued: bool = True
+) -> pd.DataFrame:
     """Return what happened on each link in each interval.
 
     Parameters
@@ -77,6 +127,8 @@ def links_by_interval(driven: Traversals, length_m: FloatArray, *, every_s: floa
         Duration of an interval; the last one ends with the run.
     end_s
         End of the run.
+    queued
+        Whether the vehicles' queues are known.
 
     Returns
     -------
@@ -100,7 +152,7 @@ def links_by_interval(driven: Traversals, length_m: FloatArray, *, every_s: floa
                 "mean_speed_mps": (sums["driven_m"] / sums["occupied_s"]).to_numpy(),
                 "density_vpkm": sums["occupied_s"].to_numpy() / (to_s - from_s) / length_m[link] * 1000.0,
                 "travel_time_s": (sums["travel_s"] / sums["left"]).to_numpy(),
-                "queue_vehicles": sums["queued_s"].to_numpy() / (to_s - from_s),
+                "queue_vehicles": sums["queued_s"].to_numpy() / (to_s - from_s) if queued else np.nan,
                 "occupied_s": sums["occupied_s"].to_numpy(),
             }
         )
@@ -113,7 +165,7 @@ def _batches(traversals: int) -> Iterator[slice]:
 
 def _pieces(driven: Traversals, length_m: FloatArray, rows: slice, *, every_s: float, end_s: float) -> pd.DataFrame:
     """Cut traversals at the ends of intervals, and return sums by link and interval."""
-    _, link, entry_s, leave_s, free_s = (column[rows] for column in driven)
+    _, link, entry_s, leave_s, free_s, share = (column[rows] for column in driven)
     has_left = ~np.isnan(leave_s)
     until_s = np.where(has_left, leave_s, end_s)
     # A vehicle enters up to a tick earlier than it moves, so it may leave before its free time is over.
@@ -126,13 +178,13 @@ def _pieces(driven: Traversals, length_m: FloatArray, rows: slice, *, every_s: f
     to_s = np.minimum(until, np.where(interval == most, end_s, (interval + 1) * every_s))
     moving_s = np.maximum(np.minimum(to_s, entry + driving) - from_s, 0.0)
     leaves = has_left[piece] & (interval == last[piece])
-    share = np.divide(moving_s, driving, out=leaves.astype(np.float64), where=driving > 0.0)
+    part = np.divide(moving_s, driving, out=leaves.astype(np.float64), where=driving > 0.0)
     values = {
         "entered": interval == first[piece],
         "left": leaves,
         "occupied_s": to_s - from_s,
         "queued_s": to_s - from_s - moving_s,
-        "driven_m": share * length_m[link],
+        "driven_m": part * share[piece] * length_m[link],
         "travel_s": np.where(leaves, until - entry, 0.0),
     }
     return pd.DataFrame({"link": link, "interval": interval} | values).groupby(["link", "interval"]).sum()
@@ -146,8 +198,8 @@ def _spread(first: IntArray, last: IntArray) -> tuple[IntArray, IntArray]:
     return row, first[row] + np.arange(len(row)) - begins[row]
 
 
-def trip_table(driven: Traversals, engine: QueueEngine, clock: Clock, takes_part: Mask) -> pd.DataFrame:
-    """Return the trips of all vehicles that have departed, at the end of the run.
+def trip_table(driven: Traversals, engine: QueueEngine, clock: Clock) -> pd.DataFrame:
+    """Return the trips that have departed, at the end of the run.
 
     Parameters
     ----------
@@ -157,29 +209,64 @@ def trip_table(driven: Traversals, engine: QueueEngine, clock: Clock, takes_part
         The engine that drove them.
     clock
         Its clock.
-    takes_part
-        (vehicles,) bool: whether each vehicle answers queries.
 
     Returns
     -------
     DataFrame
-        The table `trips` of a run (docs/columns.md), by vehicle.
+        The table `trips` of a run (docs/columns.md) without `takes_part`, by vehicle, then by departure.
     """
-    state = engine.places().state
-    departed, routes = len(state), engine.routes
-    vehicle = np.repeat(np.arange(len(routes), dtype=np.int32), np.diff(routes.offsets))
-    length_m = np.add.reduceat(engine.length_m[routes.links], routes.offsets[:-1])[:departed]
-    free_s = np.add.reduceat(engine.free_s(vehicle, routes.links), routes.offsets[:-1])[:departed]
-    departure_s = engine.trips.departure_tick[:departed] * clock.step_s
-    entry_s, arrival_s = np.full(departed, np.nan), np.full(departed, np.nan)
+    begun, routes = engine.begun(), engine.routes
+    trip = np.repeat(np.arange(len(routes), dtype=np.int32), np.diff(routes.offsets))
+    length_m = np.add.reduceat(engine.length_m[routes.links], routes.offsets[:-1])[begun]
+    free_s = np.add.reduceat(engine.free_s(trip, routes.links), routes.offsets[:-1])[begun]
+    departure_s = engine.departure_tick[begun].astype(np.float64) * clock.step_s
+    entry_s, arrival_s = (ends[begun] for ends in _ends(driven, len(routes)))
+    vehicle = begun.astype(np.int32) if engine.trips.vehicle is None else engine.trips.vehicle[begun]
+    table = trips_frame(vehicle, engine.trip_states(), departure_s, entry_s, arrival_s, length_m, free_s)
+    return table.sort_values("vehicle", kind="stable", ignore_index=True)
+
+
+def recorded_trips(driven: Traversals, engine: Replay, links: Links) -> pd.DataFrame:
+    """Return the trips of all recorded vehicles that have been observed, as `trip_table`.
+
+    A trip lasts from the first fix to the last one. Its length and its time at free speed are those of its traversals.
+    """
+    state, tracks = engine.places().state, engine.tracks
+    departed = len(state)
+    arrival_s = np.where(state == State.ARRIVED, tracks.time_s[tracks.first[1 : departed + 1] - 1], np.nan)
+    driven_m = driven.share * links.length_m[driven.link]
+    length_m, free_s = np.zeros(departed), np.zeros(departed)
+    np.add.at(length_m, driven.trip, driven_m)
+    np.add.at(free_s, driven.trip, driven_m / links.speed_mps[driven.link])
+    departure_s = tracks.time_s[tracks.first[:departed]]
+    vehicle = np.arange(departed, dtype=np.int32)
+    return trips_frame(vehicle, state, departure_s, _ends(driven, departed)[0], arrival_s, length_m, free_s)
+
+
+def _ends(driven: Traversals, trips: int) -> tuple[FloatArray, FloatArray]:
+    """Return when each trip entered its first link and left its last one, (trips,) seconds, NaN if it did not."""
+    entry_s, leave_s = np.full(trips, np.nan), np.full(trips, np.nan)
     if len(driven):
-        entered, begins = np.unique(driven.vehicle, return_index=True)
+        entered, begins = np.unique(driven.trip, return_index=True)
         entry_s[entered] = driven.entry_s[begins]
-        arrival_s[entered] = driven.leave_s[np.append(begins[1:], len(driven)) - 1]
+        leave_s[entered] = driven.leave_s[np.append(begins[1:], len(driven)) - 1]
+    return entry_s, leave_s
+
+
+def trips_frame(
+    vehicle: Int32Array,
+    state: StateArray,
+    departure_s: FloatArray,
+    entry_s: FloatArray,
+    arrival_s: FloatArray,
+    length_m: FloatArray,
+    free_s: FloatArray,
+) -> pd.DataFrame:
+    """Return the columns of `trips` of trips with these vehicles, states and times, (trips,) each."""
     names = pd.Index([each.name.lower() for each in State])
     return pd.DataFrame(
         {
-            "vehicle": np.arange(departed, dtype=np.int32),
+            "vehicle": vehicle,
             "departure_s": departure_s,
             "entry_s": entry_s,
             "arrival_s": arrival_s,
@@ -187,6 +274,5 @@ def trip_table(driven: Traversals, engine: QueueEngine, clock: Clock, takes_part
             "free_flow_s": free_s,
             "trip_s": arrival_s - departure_s,
             "state": pd.Categorical.from_codes(state.astype(np.int64) - min(State), categories=names),
-            "takes_part": takes_part[:departed],
         }
     )

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from simulator.arrays import FloatArray, Mask
+from simulator.arrays import FloatArray, IntArray, Mask
 from simulator.traffic.clock import Clock
 from simulator.traffic.fcd import Sampler
 from simulator.traffic.physics import ONE_TICK
@@ -40,7 +40,7 @@ class Motion(NamedTuple):
         Of other engines: `vehicle`, `time_s`, `lon`, `lat` (float64, WGS84 degrees), `takes_part`; by vehicle, then by
         time.
     every
-        The vehicles are those whose number is a multiple of this.
+        The vehicles, or in `entries` the trips, are those whose number is a multiple of this.
     """
 
     entries: pd.DataFrame | None = None
@@ -63,18 +63,19 @@ def sampled_every(vehicles: int, moments: int) -> int:
     return max(1, math.ceil(vehicles * moments / MOST_PLACES))
 
 
-def motion_of_entries(engine: QueueEngine, clock: Clock, takes_part: Mask, *, every: int) -> Motion:
-    """Return the departures, link entries and arrivals of every n-th vehicle, at the end of the run.
+def motion_of_entries(engine: QueueEngine, clock: Clock, takes_part: Mask, log: IntArray, *, every: int) -> Motion:
+    """Return the departures, link entries and arrivals of every n-th trip, at the end of the run.
 
-    `every` is a multiple of the engine's `record_entries`. `takes_part`, (vehicles,) bool, says whether each vehicle
-    answers queries.
+    `log` is the engine's `log_by_vehicle()`; `every` is a multiple of the engine's `record_entries`. `takes_part`,
+    (vehicles,) bool, says whether each vehicle answers queries.
     """
-    departed = np.arange(0, engine.totals().departed, every, dtype=np.int32)
-    log = engine.log_by_vehicle()
+    departed = engine.begun()
+    departed = departed[departed % every == 0]
     log = log[log[:, 0] % every == 0]
     before = np.searchsorted(log[:, 0], departed)
-    time = np.insert(log[:, 3], before, engine.trips.departure_tick[departed].astype(np.int64) * ONE_TICK)
-    vehicle, link = np.insert(log[:, 0], before, departed), np.insert(log[:, 1], before, -1)
+    time = np.insert(log[:, 3], before, engine.departure_tick[departed].astype(np.int64) * ONE_TICK)
+    trip, link = np.insert(log[:, 0], before, departed), np.insert(log[:, 1], before, -1)
+    vehicle = trip if engine.trips.vehicle is None else engine.trips.vehicle[trip]
     lane = np.insert(log[:, 2], before, -1)
     begins = before + np.arange(len(departed))
     link[begins] = engine.first_links(departed)
@@ -92,6 +93,8 @@ def motion_of_entries(engine: QueueEngine, clock: Clock, takes_part: Mask, *, ev
             "takes_part": takes_part[vehicle],
         }
     )
+    if vehicle is not trip:
+        table = table.sort_values("vehicle", kind="stable", ignore_index=True)
     return Motion(entries=table, every=every)
 
 

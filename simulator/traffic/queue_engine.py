@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from simulator.arrays import FloatArray, Int32Array, IntArray, LinkIds, Mask
+from simulator.arrays import FloatArray, Int32Array, IntArray, LinkIds, Mask, StateArray
 from simulator.files.messages import Note, counted, notes_of
 from simulator.roads.network import Links
 from simulator.traffic.clock import Clock
@@ -34,7 +34,8 @@ class QueueEngine(ABC):
     physics
         Its queue model.
     trips, routes
-        One row per vehicle, in the order of departure.
+        One row per trip, in the order of departure. Inside the engines, and in their logs, each trip counts as a
+        vehicle of its own; `places` and `speeds` have one row per vehicle.
     clock
         Conversion between ticks and seconds.
     reactive
@@ -43,7 +44,7 @@ class QueueEngine(ABC):
     notes
         Notes on what the demand left out, one sentence each.
     record_entries
-        Keep the link entries and arrivals of every n-th vehicle, in order of departure: 8 bytes per link driven; 0
+        Keep the link entries and arrivals of every n-th trip, in order of departure: 8 bytes per link driven; 0
         keeps none, and other numbers are powers of 2.
 
     Attributes
@@ -51,9 +52,11 @@ class QueueEngine(ABC):
     trips
         The trips being driven.
     vehicles
-        Number of vehicles in the whole run: one per trip.
+        Number of vehicles in the whole run.
+    departure_tick
+        (trips,) int32: when each trip departs; later than planned where its vehicle arrives too late for it.
     record_entries
-        The entries of every n-th vehicle are kept; 0 if none are.
+        The entries of every n-th trip are kept; 0 if none are.
 
     Raises
     ------
@@ -76,13 +79,16 @@ class QueueEngine(ABC):
         if len(trips) != len(routes):
             raise ValueError(f"trips and routes must be as many, received {len(trips)} and {len(routes)}")
         routes.check_connected(links)
-        self.trips, self.vehicles, self._clock, self._physics = trips, len(trips), clock, physics
+        self.trips, self.vehicles, self._clock, self._physics = trips, trips.vehicles, clock, physics
+        self.departure_tick = trips.departure_tick.copy()
+        self._following, self._held_back = trips.following()
         self._book, self._reactive, self._notes = RouteBook(routes), reactive, tuple(notes)
         self._road_links = links
         self._closures: list[tuple[int, int, int]] = []  # link, first tick, tick of the reopening
         self._closed_s: list[tuple[int, float, float]] = []  # the same as given, in seconds
         free = np.add.reduceat(physics.free[routes.links], routes.offsets[:-1], dtype=np.int64)
-        self._due_tick = np.sort(trips.departure_tick + 2 * free / ONE_TICK)
+        due = trips.departure_tick + 2 * free / ONE_TICK
+        self._due_tick = due if len(self._following) else np.sort(due)
         if record_entries & (record_entries - 1):
             raise ValueError(f"record_entries must be 0 or a power of 2, received {record_entries}")
         self.record_entries = int(record_entries)
@@ -102,13 +108,24 @@ class QueueEngine(ABC):
         rerouted = [] if self._reactive is None else self._reactive.notes()
         closed = (f"Link {link} was closed from {start:g} s to {end:g} s." for link, start, end in self._closed_s)
         return [
-            *self.totals().gridlock(planned=self.vehicles),
+            *self.totals().gridlock(planned=len(self.trips)),
             *self._physics.notes,
+            *notes_of("tours", self._tours()),
             *notes_of("rotated", self._rotations()),
             *notes_of("demand", self._notes),
             *rerouted,
             *notes_of("closed_link", closed),
         ]
+
+    def _tours(self) -> list[str]:
+        if not len(self._following):
+            return []
+        late = int(np.count_nonzero(self.departure_tick > self.trips.departure_tick))
+        drive = f"{counted(self.vehicles, 'vehicle drives', 'vehicles drive')} {counted(len(self.trips), 'trip')}"
+        began = (
+            f" {counted(late, 'trip')} began later than planned, as the vehicle was still on its way." if late else ""
+        )
+        return [f"{drive}; departures and arrivals are counted by trip.{began}"]
 
     def _rotations(self) -> list[str]:
         number = self.totals().rotated
@@ -159,7 +176,10 @@ class QueueEngine(ABC):
         return closed
 
     def _due(self) -> int:
-        """Count the vehicles that would have arrived by now at half of free-flow speed on their first routes."""
+        """Count the trips that would have ended by now at half of free-flow speed on their first routes."""
+        if len(self._following):
+            late = self.departure_tick - self.trips.departure_tick
+            return int(np.count_nonzero((self._due_tick + late)[self.begun()] <= self._now))
         return int(np.searchsorted(self._due_tick, self._now, side="right"))
 
     def close(self) -> None:  # noqa: B027 - not every engine has resources to release
@@ -170,9 +190,28 @@ class QueueEngine(ABC):
         """The current moment, in 1/1024 tick."""
         return math.floor(self._now * ONE_TICK)
 
+    def begun(self) -> IntArray:
+        """Return the numbers of the trips that have departed, (trips,) int64, ascending."""
+        return np.flatnonzero(~self._held_back[: self._planned_so_far])
+
+    def trip_states(self) -> StateArray:
+        """Return the state of each trip in `begun`, (trips,) uint8."""
+        return self._survey().state[self.begun()]
+
+    def _survey_vehicles(self) -> LanePlaces:
+        """Return the state and place of every departed vehicle: of the trip that it began last."""
+        found = self._survey()
+        if self.trips.vehicle is None:
+            return found
+        begun = self.begun()
+        vehicle = self.trips.vehicle[begun]
+        last = np.zeros(vehicle.max(initial=-1) + 1, dtype=np.int64)
+        last[vehicle] = begun  # which ascend: the last one of each vehicle stays
+        return LanePlaces._make(column[last] for column in found)
+
     def places(self) -> VehicleStates:
         """Return the place of every departed vehicle at `env.now`; call `advance` first."""
-        found = self._survey()
+        found = self._survey_vehicles()
         lane = found.lane - self._physics.links["first_lane"][found.link]
         middle = (self._physics.links["lanes"][found.link] - 1) / 2
         offset_m = np.where(found.state == State.ON_ROAD, (lane - middle) * LANE_WIDTH_M, 0.0)
@@ -183,7 +222,7 @@ class QueueEngine(ABC):
 
         It is the distance that the vehicle drove on its lane in the last headway, or since it entered, over that time.
         """
-        found = self._survey()
+        found = self._survey_vehicles()
         driving = found.state == State.ON_ROAD
         link = found.link[driving]
         since = self._time - found.entry[driving] + found.longer[driving]
@@ -209,9 +248,9 @@ class QueueEngine(ABC):
             free = np.maximum(free, physics.pace[vehicle] * self.length_m[link])
         return free / ONE_TICK * self._clock.step_s
 
-    def first_links(self, vehicles: Int32Array) -> Int32Array:
-        """Return the first link of the routes of some vehicles, (vehicles,) int32."""
-        return self._book.links[self._book.start[vehicles]].astype(np.int32)
+    def first_links(self, trips: IntArray) -> Int32Array:
+        """Return the first link of the routes of some trips, (trips,) int32."""
+        return self._book.links[self._book.start[trips]].astype(np.int32)
 
     @property
     @abstractmethod
@@ -243,12 +282,12 @@ class QueueEngine(ABC):
         return physics.spacing[first] * self._road_links.length_m, wave / ONE_TICK * self._clock.step_s
 
     def log_by_vehicle(self) -> IntArray:
-        """Return vehicle, link, lane and time of the link entries kept so far, and with link −1 of the arrivals.
+        """Return trip, link, lane and time of the link entries kept so far, and with link −1 of the arrivals.
 
         Returns
         -------
         ndarray
-            (rows, 4) int64, by vehicle, then by time. Lanes are counted from the right, from 0; times are in 1/1024
+            (rows, 4) int64, by trip, then by time. Lanes are counted from the right, from 0; times are in 1/1024
             tick.
         """
         rows = np.sort(self._logged)
@@ -269,20 +308,25 @@ class QueueEngine(ABC):
 
     @property
     def entries(self) -> IntArray:
-        """(entries, 4) int64: vehicle, link, lane and time of the link entries kept so far, in chronological order."""
+        """(entries, 4) int64: trip, link, lane and time of the link entries kept so far, in chronological order."""
         log = self.log
         entered: IntArray = log[log[:, 1] != ARRIVED_AT]
         return entered
 
     @abstractmethod
     def totals(self) -> Totals:
-        """Return the number of vehicles in each state, and the counters so far."""
+        """Return the number of trips in each state, and the counters so far."""
 
     @property
     @abstractmethod
     def _now(self) -> float:
         """Return the current moment in ticks."""
 
+    @property
+    @abstractmethod
+    def _planned_so_far(self) -> int:
+        """Return how many trips should have departed by now as planned."""
+
     @abstractmethod
     def _survey(self) -> LanePlaces:
-        """Return the state and place of every departed vehicle."""
+        """Return the state and place of each trip that should have departed; those held back count as arrived."""

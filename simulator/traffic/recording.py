@@ -225,6 +225,11 @@ class Replay:
         self._state: StateArray = np.empty(0, dtype=np.uint8)
         self._share: FloatArray = np.empty(0)
 
+    @property
+    def tracks(self) -> Tracks:
+        """The tracks that it replays, in the order of its vehicles."""
+        return self._tracks
+
     def start(self, env: simpy.Environment) -> None:
         """Use the clock of `env`; a recording needs no process."""
         self._env = env

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
-from simulator.arrays import FloatArray, Int32Array
+from simulator.arrays import FloatArray, Int32Array, Mask
 from simulator.files.available_memory import shortage
 
 MOST_VEHICLES = 2**31 - 1
@@ -66,28 +67,36 @@ class VehicleClasses(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Trips:
-    """Trips, one per vehicle, in the order of departure; a vehicle's number is its position in that order.
+    """Trips in the order of departure: one per vehicle, or several, which it drives one after the other.
 
-    The order matters: vehicles that are on the road at the same time are adjacent in memory, and the rule of the origin
-    queues (first-in first-out by departure, then vehicle) is the order of the array.
+    A vehicle's number is its position in the order of the first departures. The order matters: vehicles that are on the
+    road at the same time are adjacent in memory, and the rule of the origin queues (first-in first-out by departure,
+    then trip) is the order of the array.
 
     Parameters
     ----------
     origin, destination
-        (vehicles,) int32, node indices. They are equal only where a trip's route is given and leads back to its origin:
+        (trips,) int32, node indices. They are equal only where a trip's route is given and leads back to its origin:
         no shortest path does so, and the path search rejects such a trip.
     departure_tick
-        (vehicles,) int32, ascending.
+        (trips,) int32, ascending: the planned departures. Where a vehicle is still on the way from the trip before, the
+        trip begins `stop_ticks` after it arrives.
+    vehicle
+        (trips,) int32: the vehicle of each trip; None if each has its own.
+    stop_ticks
+        Least number of ticks between the arrival and the next departure of a vehicle, from 1.
 
     Raises
     ------
     ValueError
-        If lengths differ, or departures are not ascending from 0.
+        If lengths differ, departures are not ascending from 0, or vehicles are not numbered by their first departure.
     """
 
     origin: Int32Array
     destination: Int32Array
     departure_tick: Int32Array
+    vehicle: Int32Array | None = None
+    stop_ticks: int = 1
 
     def __post_init__(self) -> None:
         if not (len(self.origin) == len(self.destination) == len(self.departure_tick)):
@@ -97,17 +106,52 @@ class Trips:
             )
         if len(self) and (self.departure_tick[0] < 0 or np.any(np.diff(self.departure_tick) < 0)):
             raise ValueError("departure_tick must ascend from 0 on")
+        if self.vehicle is not None and not np.array_equal(pd.factorize(self.vehicle)[0], self.vehicle):
+            raise ValueError("vehicle must be the number of each trip's vehicle, in the order of the first departures")
 
     @classmethod
-    def from_unsorted(cls, origin: npt.ArrayLike, destination: npt.ArrayLike, tick: npt.ArrayLike) -> "Trips":
-        """Return trips numbered by departure; trips of the same tick keep the given order."""
+    def from_unsorted(
+        cls,
+        origin: npt.ArrayLike,
+        destination: npt.ArrayLike,
+        tick: npt.ArrayLike,
+        vehicle: npt.ArrayLike | None = None,
+        stop_ticks: int = 1,
+    ) -> "Trips":
+        """Return trips in the order of departure; trips of the same tick keep the given order.
+
+        Vehicles, if given, are whole numbers, equal for the trips of one vehicle.
+        """
         ticks = np.asarray(tick, dtype=np.int32)
         order = np.argsort(ticks, kind="stable")
         return cls(
             np.ascontiguousarray(np.asarray(origin, dtype=np.int32)[order]),
             np.ascontiguousarray(np.asarray(destination, dtype=np.int32)[order]),
             ticks[order],
+            None if vehicle is None else pd.factorize(np.asarray(vehicle)[order])[0].astype(np.int32),
+            stop_ticks,
         )
+
+    @property
+    def vehicles(self) -> int:
+        """Number of vehicles."""
+        return len(self) if self.vehicle is None else int(self.vehicle.max(initial=-1)) + 1
+
+    def following(self) -> tuple[Int32Array, Mask]:
+        """Return the order of the trips of each vehicle.
+
+        Returns
+        -------
+        following : ndarray
+            (trips,) int32: the next trip of the same vehicle, −1 after the last one; empty if each has only one.
+        follows : ndarray
+            (trips,) bool: whether the vehicle has a trip before.
+        """
+        if self.vehicle is None:
+            return np.empty(0, dtype=np.int32), np.zeros(len(self), dtype=np.bool_)
+        number = pd.Series(np.arange(len(self), dtype=np.int32))
+        following = np.array(number.groupby(self.vehicle).shift(-1, fill_value=-1), dtype=np.int32)
+        return following, np.array(pd.Series(self.vehicle).duplicated(), dtype=np.bool_)
 
     def __len__(self) -> int:
         return len(self.departure_tick)
@@ -115,7 +159,8 @@ class Trips:
     @property
     def nbytes(self) -> int:
         """Bytes held."""
-        return self.origin.nbytes + self.destination.nbytes + self.departure_tick.nbytes
+        of_vehicles = 0 if self.vehicle is None else self.vehicle.nbytes
+        return self.origin.nbytes + self.destination.nbytes + self.departure_tick.nbytes + of_vehicles
 
     def __repr__(self) -> str:
-        return f"<Trips: {len(self):,} vehicles>"
+        return f"<Trips: {len(self):,} of {self.vehicles:,} vehicles>"

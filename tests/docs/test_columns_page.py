@@ -60,7 +60,10 @@ COUNTS = {
     ],
     "fcd": {"every_s": 60, "formats": ["parquet"]},
     "report": {"link_interval_s": 60},
+    "detectors": [{"name": "first", "link": 0, "every_s": 1}],
 }
+MEASURED = "link,from_s,to_s,count,speed_mps\n0,60,300,90,\n0,60,61,,9\n"
+"""Counts without a speed, and a speed without a count, when no vehicle passes."""
 LAKESIDE = """<osm version="0.6">
 <node id="1" lat="60.170" lon="24.940"/><node id="2" lat="60.170" lon="24.945"/><node id="3" lat="60.173" lon="24.945"/>
 <way id="1"><nd ref="1"/><nd ref="2"/><nd ref="3"/><nd ref="1"/><tag k="highway" v="primary"/></way>
@@ -90,11 +93,12 @@ def runs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
 
     (folder / "lake.osm").write_text(LAKE_TOWN)
+    (folder / "counts.csv").write_text(MEASURED)
 
     def saved(name, **changed):
         return cv.run(cv.Scenario.model_validate({**TINY, **changed})).save(folder / name)
 
-    counts = saved("counts", **COUNTS)
+    counts = saved("counts", **COUNTS, counts={"file": str(folder / "counts.csv")})
     lakeside = folder / "lakeside.osm"
     lakeside.write_text(LAKESIDE, encoding="utf-8")
     replayed = {"engine": "trace", "trace": str(counts / "fcd.parquet"), "gap_s": 60, "start": 0}

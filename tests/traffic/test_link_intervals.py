@@ -1,5 +1,6 @@
 """Links by interval and trips, compared with sums over single vehicles and with what the engine counts."""
 
+import re
 from collections import defaultdict
 
 import numpy as np
@@ -13,6 +14,7 @@ from simulator.traffic import link_intervals
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State
 from simulator.traffic.fleet import Fleet
+from simulator.traffic.recording import Tracks
 
 STEP_S = 0.5
 
@@ -31,7 +33,7 @@ def engines():
 
 
 def by_interval(engine, every_s, end_s=700.0):
-    driven = link_intervals.Traversals.of(engine, Clock(STEP_S))
+    driven = link_intervals.Traversals.of(engine, Clock(STEP_S), engine.log_by_vehicle())
     return link_intervals.links_by_interval(driven, engine.length_m, every_s=every_s, end_s=end_s)
 
 
@@ -105,9 +107,9 @@ def test_batches_do_not_change_the_result(engines, monkeypatch):
 
 
 def test_trips_are_those_of_the_log(engines):
-    engine, takes_part = engines[0], np.arange(500) % 3 > 0
-    driven = link_intervals.Traversals.of(engine, Clock(STEP_S))
-    trips = link_intervals.trip_table(driven, engine, Clock(STEP_S), takes_part)
+    engine = engines[0]
+    driven = link_intervals.Traversals.of(engine, Clock(STEP_S), engine.log_by_vehicle())
+    trips = link_intervals.trip_table(driven, engine, Clock(STEP_S))
     totals, places = engine.totals(), engine.places()
     assert len(trips) == totals.departed
     assert trips["trip_s"].sum() == pytest.approx(totals.trip_time_s)
@@ -120,14 +122,13 @@ def test_trips_are_those_of_the_log(engines):
         assert trips["route_length_m"][vehicle] == pytest.approx(engine.length_m[route].sum())
         assert trips["free_flow_s"][vehicle] == pytest.approx((engine._physics.free[route] / 1024 * STEP_S).sum())
     assert (trips["trip_s"].dropna() >= trips["free_flow_s"][trips["trip_s"].notna()] - STEP_S).all()
-    assert (trips["takes_part"] == takes_part[: len(trips)]).all()
 
 
 def test_the_log_must_be_of_every_vehicle(engines):
     whole = engines[0]
     part = Fleet(whole._road_links, whole._physics, whole.trips, whole.routes, clock=Clock(STEP_S), record_entries=2)
     with pytest.raises(ValueError, match="record_entries = 2"):
-        link_intervals.Traversals.of(part, Clock(STEP_S))
+        link_intervals.Traversals.of(part, Clock(STEP_S), np.empty((0, 4)))
 
 
 def test_a_run_has_both_tables_if_they_are_requested(tmp_path):
@@ -139,6 +140,101 @@ def test_a_run_has_both_tables_if_they_are_requested(tmp_path):
     assert run("tiny").links is None
 
 
-def test_engines_without_a_log_of_entries_are_refused():
-    with pytest.raises(ScenarioError, match=r"report\.link_interval_s: needs traffic\.engine fleet or agents"):
-        load("tiny", overrides=["report.link_interval_s=120", 'traffic={engine="trace", files="data:none.csv"}'])
+def test_tracks_on_links_give_what_the_log_of_the_same_vehicles_gives(engines):
+    """Recorded with a waypoint at each entry, and one in the middle of each link."""
+    log = engines[0].log_by_vehicle()
+    time_s, link = log[:, 3] / 1024 * STEP_S, log[:, 1].astype(np.int32)
+    lasts_s = np.where(link >= 0, np.append(np.diff(time_s), 0.0), 0.0)
+    open_ended = np.append(log[1:, 0] != log[:-1, 0], True) & (link >= 0)
+    lasts_s[open_ended] = 10_000.0  # on the road at the end: the recording goes on
+    begins = np.append(time_s[:, None], time_s[:, None] + lasts_s[:, None] / 2, axis=1)
+    last = np.flatnonzero(open_ended)
+    kept = np.repeat(link >= 0, 2)
+    row = np.repeat(log[:, 0], 2)
+    times = np.append(begins.ravel(), np.append(time_s[link < 0], time_s[last] + 10_000.0))
+    vehicles = np.append(row, np.append(log[link < 0, 0], log[last, 0]))
+    links = np.append(np.repeat(link, 2), np.full(len(times) - len(row), -1))
+    half = np.append(np.tile([0.0, 0.5], len(log)), np.zeros(len(times) - len(row)))
+    used = np.append(kept, np.ones(len(times) - len(row), dtype=bool))
+    order = np.flatnonzero(used)[np.lexsort((np.flatnonzero(used), times[used], vehicles[used]))]
+    first = np.searchsorted(vehicles[order], np.arange(int(log[:, 0].max()) + 2))
+    known = np.ones(len(order), dtype=bool)
+    known[first[1:] - 1] = False
+    nothing = np.zeros(len(order), dtype=np.float32)
+    on, start = links[order].astype(np.int32), half[order]
+    tracks = Tracks(first, times[order], np.zeros((len(order), 2)), known, nothing, nothing, on, start, start + 0.5)
+    length_m = engines[0].length_m
+    recorded = link_intervals.Traversals.of_tracks(tracks, end_s=700.0)
+    table = link_intervals.links_by_interval(recorded, length_m, every_s=60.0, end_s=700.0, queued=False)
+    expected = by_interval(engines[0], 60.0)
+    for name in ("link", "from_s", "to_s", "entered", "left", "occupied_s", "density_vpkm", "travel_time_s"):
+        np.testing.assert_allclose(table[name], expected[name], atol=1e-6, err_msg=name)
+    assert table["queue_vehicles"].isna().all()
+
+
+def test_parts_of_links_gaps_and_links_entered_again():
+    """One vehicle of 100 m links: known from 20 s before the run, half of link 0 in 40 s; twice round link 1; a gap."""
+    time_s = np.array([-20.0, 20.0, 30.0, 40.0, 100.0, 110.0])
+    on, start, stop = [0, 1, 1, 1, 1, -1], [0.25, 0.0, 0.0, 1.0, 0.5, 0.0], [0.75, 1.0, 1.0, 1.0, 0.7, 0.0]
+    known = np.array([True, True, True, False, True, False])
+    nothing = np.zeros(6, dtype=np.float32)
+    tracks = Tracks(
+        np.array([0, 6]),
+        time_s,
+        np.zeros((6, 2)),
+        known,
+        nothing,
+        nothing,
+        np.array(on),
+        np.array(start),
+        np.array(stop),
+    )
+    driven = link_intervals.Traversals.of_tracks(tracks, end_s=105.0)
+    assert driven.link.tolist() == [0, 1, 1, 1]
+    assert driven.entry_s.tolist() == [0.0, 20.0, 30.0, 100.0]
+    np.testing.assert_array_equal(driven.leave_s, [20.0, 30.0, 40.0, np.nan])
+    np.testing.assert_allclose(driven.share, [0.25, 1.0, 1.0, 0.2])
+    table = link_intervals.links_by_interval(driven, np.array([100.0, 100.0]), every_s=105.0, end_s=105.0, queued=False)
+    assert table[["entered", "left", "occupied_s"]].to_numpy().tolist() == [[1, 1, 20.0], [3, 2, 25.0]]
+    np.testing.assert_allclose(table["mean_speed_mps"], [25 / 20, (100 + 100 + 10) / 25])
+
+
+@pytest.mark.parametrize(
+    ("traffic", "rule"),
+    [
+        ('{engine="static", owners="owners.csv"}', "needs traffic.engine fleet, agents, sumo or trace"),
+        ('{engine="sumo", net="a.net.xml", routes=["a.rou.xml"]}', 'needs roads.source = "sumo" with engine sumo'),
+    ],
+)
+def test_engines_that_do_not_know_links_are_refused(traffic, rule):
+    with pytest.raises(ScenarioError, match=rf"report\.link_interval_s: {re.escape(rule)}"):
+        load("tiny", overrides=["report.link_interval_s=120", f"traffic={traffic}"])
+
+
+def test_a_recording_needs_its_vehicles_on_links_and_its_trips_are_shown_on_request(tmp_path):
+    driven = run("tiny", overrides=["report.link_interval_s=60", "fcd.every_s=5"])
+    driven.fcd.table.assign(time=driven.fcd.time_s).to_csv(
+        tmp_path / "fixes.csv", columns=["vehicle", "time", "lon", "lat"]
+    )
+    trace = f'traffic={{engine="trace", trace="{tmp_path}/fixes.csv", start=0, MATCH}}'
+    wanted = ["report.link_interval_s=60"]
+    with pytest.raises(ScenarioError, match=r"report\.link_interval_s: needs vehicles on links: set traffic\.match"):
+        run("tiny", overrides=[*wanted, trace.replace("MATCH", 'match="none"')])
+    wanted.append(trace.replace("MATCH", 'match="nearest"'))
+    hidden, shown = (run("tiny", overrides=[*wanted, f"report.vehicles={word}"]) for word in ("false", "true"))
+    assert hidden.trips is None
+    assert hidden.links.equals(shown.links)
+    length_m = driven.roads["length_m"].to_numpy()
+    covered_m = [(one.links["mean_speed_mps"] * one.links["occupied_s"]).sum() for one in (driven, shown)]
+    assert covered_m[1] == pytest.approx(covered_m[0], rel=0.05)
+    assert shown.trips["route_length_m"].sum() == pytest.approx(covered_m[1])
+    assert shown.trips["free_flow_s"].sum() == pytest.approx(covered_m[1] / 5.0)
+    assert (
+        np.corrcoef(
+            *(
+                one.links.groupby("link")["left"].sum().reindex(range(len(length_m)), fill_value=0)
+                for one in (driven, shown)
+            )
+        )[0, 1]
+        > 0.9
+    )

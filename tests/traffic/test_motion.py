@@ -32,7 +32,7 @@ def test_entries_give_the_places_of_the_engine_at_any_time(step_s):
         for engine, env in engines:
             env.run(until=clock.ticks(time_s) + 0.25)
             engine.advance()
-            table = motion.motion_of_entries(engine, clock, takes_part, every=1).entries
+            table = motion.motion_of_entries(engine, clock, takes_part, engine.log_by_vehicle(), every=1).entries
             tables.append(table)
             last = table.groupby("vehicle").tail(1)
             places, number = engine.places(), last["vehicle"].to_numpy()
@@ -93,7 +93,7 @@ def test_of_many_entries_those_of_every_nth_vehicle_are_kept(monkeypatch):
     whole.advance_to(250)
     everyone = np.ones(800, dtype=bool)
     kept, of_all, all_ = (
-        motion.motion_of_entries(engine, Clock(1.0), everyone, every=n).entries
+        motion.motion_of_entries(engine, Clock(1.0), everyone, engine.log_by_vehicle(), every=n).entries
         for engine, n in ((part, 4), (whole, 4), (whole, 1))
     )
     assert kept.equals(all_[all_["vehicle"] % 4 == 0].reset_index(drop=True))

@@ -40,6 +40,7 @@ from simulator.experiment.study_area import Ground, away
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.roads import RoadNetwork
+from simulator.roads.network import LINK_IDS
 from simulator.roads.projection import WGS84
 from simulator.traffic.recording import Sites
 
@@ -141,7 +142,7 @@ def _some(names: list[str]) -> str:
     return ", ".join(names[:8]) + (" …" if len(names) > 8 else "")
 
 
-NAMES = ("sumo_edge", "matsim_link", "gmns_link", "edge", "id", "name")
+NAMES = (*LINK_IDS, "name")
 """Attributes of an edge that can be its name; the first one present is used."""
 SHOWN = 8
 
@@ -165,7 +166,7 @@ def roads_cells(section: RoadCells, ground: Ground) -> tuple[RoadSegments, list[
         road = pairs_of(links.from_node, links.to_node, geometries)
     wanted = np.ones(len(links), dtype=bool)
     if section.classes is not None:
-        wanted = _of_classes([data.get("class") for _, _, data in edges], section.classes)
+        wanted = of_classes([data.get("class") for _, _, data in edges], section.classes)
     chosen = np.unique(road[wanted])
     notes = []
     if section.top is not None and section.top < len(chosen):
@@ -185,7 +186,7 @@ def roads_cells(section: RoadCells, ground: Ground) -> tuple[RoadSegments, list[
     return segments, notes
 
 
-def _of_classes(classes: list[Any], wanted: tuple[str, ...]) -> Mask:
+def of_classes(classes: list[Any], wanted: tuple[str, ...]) -> Mask:
     """Return which links are of the requested classes, (links,) bool."""
     texts = [str(value) for value in classes]
     named = sorted({text for text, value in zip(texts, classes, strict=True) if value is not None})

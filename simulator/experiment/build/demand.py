@@ -1,5 +1,6 @@
 """Builds the demand of a scenario, origins, destinations and departures, and the published flows to compare with."""
 
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -30,12 +31,13 @@ from simulator.files.messages import Note, counted
 from simulator.roads import RoadNetwork
 from simulator.streams import Streams
 from simulator.traffic.assignment import Bpr, OdPairs, PublishedFlows
-from simulator.traffic.clock import Clock
+from simulator.traffic.clock import DAY_S, Clock
 from simulator.traffic.demand.gtfs import is_gtfs, read_gtfs
 from simulator.traffic.demand.matsim_plans import read_matsim_plans
 from simulator.traffic.demand.omx_matrices import read_omx
 from simulator.traffic.demand.sumo_routes import read_sumo_routes
 from simulator.traffic.demand.synthetic import Demand, Departures, Interval, draw_trips, read_profile, within_run
+from simulator.traffic.demand.tours import TourOptions, repeat_tours
 from simulator.traffic.demand.trip_points import TripPlaces
 from simulator.traffic.demand.trip_sampling import SamplingOptions, draw_table_trips
 from simulator.traffic.demand.trip_table import TripTable, TripZones
@@ -54,21 +56,32 @@ def plan_traffic(scenario: Any, roads: RoadNetwork, paths: ShortestPaths, *, clo
     """
     own = find_kind("demand", scenario.traffic.demand) is None
     plan = own_demand if own else constructor_of("demand", scenario.traffic.demand)
-    demand: Demand = plan(scenario, roads, paths, clock=clock, rng=streams.of("demand"))
-    return demand
+    rng, section = streams.of("demand"), scenario.traffic
+    demand: Demand = plan(scenario, roads, paths, clock=clock, rng=rng)
+    if section.tours is None:
+        return demand
+    if section.tours.model_fields_set & {"stops", "stay_s", "stay_sd_s"} and demand.trips.vehicle is not None:
+        raise InputError(["stops and stays are those of the trips, which name their vehicle"], key="traffic.tours")
+    duration_s, profiles = scenario.scenario.duration_s, []
+    if section.departures == "profile" and not demand.timed:
+        windows, days = _profile(scenario), range(math.ceil(duration_s / DAY_S))
+        begins = [section.begin_s + day * DAY_S for day in days]
+        profiles = [within_run(windows, begin_s=begin_s, duration_s=DAY_S) for begin_s in begins]
+    options = TourOptions(duration_s=duration_s, profiles=profiles, **section.tours.model_dump())
+    return repeat_tours(demand, options, paths, clock=clock, rng=rng)
 
 
 def draw_demand(
     scenario: Any, roads: RoadNetwork, paths: ShortestPaths, *, clock: Clock, rng: np.random.Generator
 ) -> Demand:
     """Draw trips between nodes, or between the zones of a table."""
-    section, duration_s = scenario.traffic, scenario.scenario.duration_s
+    section, duration_s = scenario.traffic, _drawn_s(scenario)
     if section.zones is not None:
         masses = ZoneMasses.read(scenarios.locate(section.zones), text=text_format(section))
         scale_s, constraint = section.gravity_scale_s, section.gravity_constraint
         table = gravity_table(masses, roads, paths, scale_s=scale_s, constraint=constraint)
-        return draw_table_trips(table, roads, paths, _taking(section, duration_s), clock=clock, rng=rng)
-    departures, _ = _departures(section, duration_s)
+        return draw_table_trips(table, roads, paths, _taking(scenario), clock=clock, rng=rng)
+    departures, _ = _departures(scenario)
     trips = draw_trips(
         section.vehicles,
         links=roads.links,
@@ -112,7 +125,7 @@ def read_demand(
         rule = "several files of trips can be combined only if all are SUMO routes"
         raise InputError([f"{rule}, got {', '.join(file.name for file in files)}"])
     table = _trip_table(files[0], scenario, roads)
-    return draw_table_trips(table, roads, paths, _taking(section, duration_s), clock=clock, rng=rng)
+    return draw_table_trips(table, roads, paths, _taking(scenario), clock=clock, rng=rng)
 
 
 def _trip_table(file: Path, scenario: Any, roads: RoadNetwork) -> TripTable:
@@ -151,7 +164,7 @@ def own_demand(
     frame = own.trips(roads, vehicles=section.vehicles, duration_s=duration_s, rng=rng)
     table = table_of_frame(frame, title=f"trips of {section.demand}")
     # Each row of the user's is one trip: their number is not scaled to the scenario's.
-    taking = replace(_taking(section, duration_s), vehicles=None)
+    taking = replace(_taking(scenario), vehicles=None)
     return draw_table_trips(table, roads, paths, taking, clock=clock, rng=rng)
 
 
@@ -171,8 +184,8 @@ def check_demand(scenario: Scenario, city: City, *, streams: Streams) -> Demand 
     paths = ShortestPaths.of(roads)
     with faults_of_files(scenario, "traffic"):
         planned = plan_traffic(scenario, roads, paths, clock=clock, streams=streams)
-    check_memory(scenario, city, vehicles=len(planned.trips))
-    check_corrupted(scenario, vehicles=len(planned.trips))
+    check_memory(scenario, city, vehicles=planned.trips.vehicles)
+    check_corrupted(scenario, vehicles=planned.trips.vehicles)
     return planned
 
 
@@ -193,13 +206,29 @@ def check_corrupted(scenario: Scenario, *, vehicles: int) -> None:
         raise ScenarioError(scenario.name, faults)
 
 
-def _departures(section: Any, duration_s: float) -> tuple[Departures, float]:
+def _drawn_s(scenario: Any) -> float:
+    """Return the seconds from the start in which departures are drawn: all of the run, or of tours the first day."""
+    duration_s: float = scenario.scenario.duration_s
+    return duration_s if scenario.traffic.tours is None else min(duration_s, DAY_S)
+
+
+def _profile(scenario: Any) -> tuple[Interval, ...]:
+    """Return the profile on the days of the run; without days of the week it is repeated only for tours."""
+    section, clock = scenario.traffic, scenario.clock
+    days = math.ceil((section.begin_s + scenario.scenario.duration_s) / DAY_S)
+    weekdays = [(clock.start.weekday() + day) % 7 if clock.dated else None for day in range(days)]
+    path = scenarios.locate(section.profile)
+    return read_profile(path, text=text_format(section), days=weekdays, repeat=section.tours is not None)
+
+
+def _departures(scenario: Any) -> tuple[Departures, float]:
     """Return the departures of trips, and the share of trips that depart within the run."""
+    section, duration_s = scenario.traffic, scenario.scenario.duration_s
+    if section.departures == "profile" and section.tours is not None:
+        return "uniform", 1.0  # which sets the order of the vehicles; their times follow by day
     if section.departures == "profile":
         path = scenarios.locate(section.profile)
-        windows = within_run(
-            read_profile(path, text=text_format(section)), begin_s=section.begin_s, duration_s=duration_s
-        )
+        windows = within_run(_profile(scenario), begin_s=section.begin_s, duration_s=duration_s)
         inside = sum(window.share for window in windows)
         if inside <= 0:
             until_s = section.begin_s + duration_s
@@ -211,13 +240,14 @@ def _departures(section: Any, duration_s: float) -> tuple[Departures, float]:
     return departures, 1.0
 
 
-def _taking(section: Any, duration_s: float) -> SamplingOptions:
-    departures, inside = _departures(section, duration_s)
+def _taking(scenario: Any) -> SamplingOptions:
+    departures, inside = _departures(scenario)
     return SamplingOptions(
-        duration_s=duration_s,
+        duration_s=scenario.scenario.duration_s,
+        drawn_s=_drawn_s(scenario),
         departures=departures,
         inside=inside,
-        **same_keys(section, "begin_s", "share", "vehicles", "undrivable"),
+        **same_keys(scenario.traffic, "begin_s", "share", "vehicles", "undrivable"),
     )
 
 
@@ -242,7 +272,8 @@ def build_flow_check(scenario: Any, roads: RoadNetwork | None) -> tuple[FlowChec
         return None, []
     files = traffic.trip_files if isinstance(traffic, DrivenTraffic) else ()
     located = [scenarios.locate(file, "folder", "file") for file in files]
-    if len(files) != 1 or any(states(located[0]) for states in (is_gtfs, is_matsim_plans, is_sumo_routes)):
+    routed = len(files) != 1 or any(states(located[0]) for states in (is_gtfs, is_matsim_plans, is_sumo_routes))
+    if routed or traffic.tours:
         unused = "roads.flows: not used: published flows can be compared only with a run of their own trips"
         return None, [Note("flows_not_used", unused, where="roads.flows")]
     with faults_of_files(scenario, "roads"):

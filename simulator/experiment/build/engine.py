@@ -97,7 +97,7 @@ def build_simulated(
         clock=clock,
         reactive=reactive,
         notes=planned.notes,
-        record_entries=(1 if scenario.report.link_interval_s else logged_every(routes)) if motion else 0,
+        record_entries=(1 if scenario.logs_links else logged_every(routes)) if motion else 0,
     )
     if isinstance(engine, Fleet):
         with stopwatch.phase("compile"):
@@ -251,7 +251,8 @@ def build_recorded(scenario: Scenario, city: City, **_: object) -> Engine:
     Raises
     ------
     ScenarioError
-        If a campaign asks for speeds of data owners, which do not have any.
+        If a campaign asks for speeds of data owners, which do not have any; or links by interval are requested, and the
+        recorded vehicles are not on links.
     """
     if isinstance(scenario.traffic, StaticTraffic):
         words = 'must be "count" with engine = "static": data owners do not move, so they have no speed'
@@ -259,8 +260,12 @@ def build_recorded(scenario: Scenario, city: City, **_: object) -> Engine:
         faults = [Fault(f"campaigns.{campaign.name}.statistic", words, campaign.statistic) for campaign in speeds]
         if faults:
             raise ScenarioError(scenario.name, faults)
+    recording = cast("Recording", city.ground.recorded)
+    if scenario.report.link_interval_s is not None and recording.tracks.link is None:
+        rule = 'needs vehicles on links: set traffic.match = "hmm" or "nearest"'
+        raise ScenarioError(scenario.name, [Fault("report.link_interval_s", rule)])
     clock, duration_s = Clock(scenario.traffic.step_s), scenario.scenario.duration_s
-    return Replay(cast("Recording", city.ground.recorded), roads=city.ground.roads, clock=clock, duration_s=duration_s)
+    return Replay(recording, roads=city.ground.roads, clock=clock, duration_s=duration_s)
 
 
 def answering_states(section: TrafficSection) -> tuple[State, ...]:

@@ -27,6 +27,7 @@ from simulator.traffic.engine import Engine
 from simulator.traffic.fleet import Fleet
 from simulator.traffic.sumo.engine import Sumo
 from simulator.traffic.sumo.inputs import Insertions, SumoInputs, refuse_connection
+from simulator.traffic.sumo.outputs import EdgeOutput
 
 _SEEDS = 2**31
 _HALF_A_MILLISECOND_S = 0.0005
@@ -53,8 +54,11 @@ def build_sumo(
     with stopwatch.phase("demand"):
         insertions = sumo_insertions(inputs, end_s=end_s)
     link_of = sumo_link_ids(city.roads) if isinstance(scenario.roads, SumoRoads) else {}
-    frame = net_frame(scenario, inputs.net)
-    return Sumo(inputs, insertions, frame, clock=clock, link_of=link_of, crs=city.ground.crs)
+    frame, every_s = net_frame(scenario, inputs.net), scenario.report.link_interval_s
+    edges = None
+    if every_s is not None:
+        edges = EdgeOutput(every_s, inputs.begin_s, end_s, link_of, city.roads.links.length_m)
+    return Sumo(inputs, insertions, frame, clock=clock, link_of=link_of, crs=city.ground.crs, edge_output=edges)
 
 
 def sumo_inputs(scenario: Scenario, *, streams: Streams) -> SumoInputs:

@@ -1,6 +1,6 @@
 """Rows of a table of data owners: selection, and number of owners per row."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,13 @@ from simulator.files.messages import counted
 from simulator.files.tables import FileFormat, Table, identifiers, numbers_in
 from simulator.traffic.trips import too_many
 
+NUMBERS = ("lon", "lat", "x", "y", "count", "time")
 _WHOLE = 1e-9
 
 
-def read_rows(file: str | Path, *, columns: Mapping[str, str | int], format_: FileFormat) -> tuple[Table, Mask]:
+def read_rows(
+    file: str | Path, *, columns: Mapping[str, str | int], format_: FileFormat, numbers: Collection[str] = NUMBERS
+) -> tuple[Table, Mask]:
     """Read the mapped columns of a file.
 
     Parameters
@@ -27,6 +30,8 @@ def read_rows(file: str | Path, *, columns: Mapping[str, str | int], format_: Fi
         Map from our name of a column to the file's name or number.
     format_
         Format of the file, and which rows are used.
+    numbers
+        Our names of the columns that hold numbers or times; all others identify something.
 
     Returns
     -------
@@ -44,7 +49,7 @@ def read_rows(file: str | Path, *, columns: Mapping[str, str | int], format_: Fi
         raise InputError(f"{file}: {words}, not by name, got {name!r}" for name in named)
     filters = {f"where {column}": column if format_.header else _number(column, str(file)) for column in format_.where}
     wanted = {**columns, **filters}
-    names = wanted.keys() - {"lon", "lat", "x", "y", "count", "time"}
+    names = wanted.keys() - set(numbers)
     table = Table.from_file(
         file, columns=wanted, text=tuple(wanted), identifiers=names, format_=format_, header=format_.header
     )

@@ -353,6 +353,9 @@ def read_links(
     for street, values in zip(table.texts("name"), own, strict=True):
         if street is not None:
             values.setdefault("name", street)
+    if not any("key" in values for values in own):  # in a file of our writer the ids are numbers of links
+        for identifier, values in zip(table.identifiers("link_id"), own, strict=True):
+            values["link_id"] = identifier
     links = {
         "from": start,
         "to": end,

@@ -278,7 +278,7 @@
     light: { right: "#0b5c45", wrong: "#b86e1d", states: ["#000000", "#6b7785", "#12324f", "#c0392b", "#8a94a0", "#e08a00"], quiet: "#d3dae0", ramp: ["#cfe0ea", "#b5d6d0", "#c7dfa5", "#f1dd7e", "#f4b95a", "#ea8a45", "#d9573f", "#a81f3a"] },
     dark: { right: "#7fd6b5", wrong: "#e0a96d", states: ["#ffffff", "#8d99a6", "#cfe3f7", "#ff7d6b", "#77838f", "#ffc247"], quiet: "#38434e", ramp: ["#2c4250", "#2f5a5a", "#4b6b3d", "#7c6f2b", "#96682a", "#ad5730", "#c34a3f", "#e8475f"] },
   };
-  const MEASURES = { density: ["vehicles on each link", "vehicles per km and lane"], queue: ["queues at the end of each link", "vehicles standing"], none: ["the roads alone", ""] };
+  const MEASURES = { density: ["vehicles on each link", "vehicles per km and lane"], queue: ["queues at the end of each link", "vehicles standing"], volume: ["volume of each link in the interval", "vehicles per hour"], lost: ["speed lost on each link in the interval", "% of the free-flow speed"], none: ["the roads alone", ""] };
   let motion = null, lit = null, pulse = 0;
   const stage = {};
   const timeBox = make("input", { type: "range", id: "choose-time", min: "0", step: "1", ariaLabel: "Time" }), timeWords = make("output", { id: "time-words" });
@@ -327,9 +327,9 @@
     timeBox.max = Math.ceil(motion.end);
     for (const factor of [1, 5, 15, 60, 240]) speedBox.append(make("option", { value: factor, textContent: factor === 1 ? "real time" : factor + " \u00d7 as fast" }));
     speedBox.value = motion.end > 1800 ? 60 : 15;
-    for (const [name, [words]] of Object.entries(MEASURES)) roadsBox.append(make("option", { value: name, textContent: words }));
+    for (const name of [...motion.measures, "none"]) roadsBox.append(make("option", { value: name, textContent: MEASURES[name][0] }));
     byId("stage").before(make("div", { className: "controls" },
-      ...(motion.hasLinks ? [field("Colour of the roads", "choose-roads", roadsBox)] : []),
+      ...(motion.measures.length ? [field("Colour of the roads", "choose-roads", roadsBox)] : []),
       ...(page.motion.guesses.length ? [field("A coalition\u2019s guess about one vehicle", "choose-guess", guessBox)] : [])));
     roadsBox.addEventListener("change", drawVehicles);
     guessBox.addEventListener("change", drawVehicles);
@@ -373,7 +373,7 @@
     const shines = pulse > 0 || (state.time >= at && state.time <= campaign.times[state.query]);
     if (shines && lit !== at) stage.asked = motion.ask((lit = at));
     tinted(stage);
-    motion.draw(state.time, { lit: shines, pulse, measure: motion.hasLinks ? roadsBox.value : "none", looks });
+    motion.draw(state.time, { lit: shines, pulse, measure: roadsBox.value, looks });
     const words = mark(), [, waiting, driving, queued, parked] = [...motion.totals].map((number) => number * motion.every);
     const said = [whole(driving) + (motion.hasLinks ? " driving" : " on the road")];
     if (motion.hasLinks) said.push(whole(queued) + " standing in queues", whole(waiting) + " waiting to enter");
@@ -389,7 +389,7 @@
       sign.style.setProperty("--dot", looks.states[kind]);
       return sign;
     });
-    const bar = make("div", { className: "ramp" }), measure = motion.hasLinks ? roadsBox.value : "none";
+    const bar = make("div", { className: "ramp" }), measure = roadsBox.value;
     bar.style.background = "linear-gradient(90deg," + looks.ramp.join(",") + ")";
     byId("motion-scale").replaceChildren(make("div", {}, ...key), ...(motion.tops[measure] ? [bar, make("div", { className: "ends" }, make("span", { textContent: "0" }), make("span", { textContent: motion.tops[measure] + " or more " + MEASURES[measure][1] }))] : []));
   };

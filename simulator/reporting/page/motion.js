@@ -87,8 +87,9 @@ const Motion = (() => {
         return WAITING;
       }
       if (t >= arrives[i]) {
-        if (parked) along(link[end - 1], 1, out);
-        return parked ? PARKED : 0;
+        if (!parked || (c.until && c.until[i] > 0 && t >= c.until[i])) return 0; // until its vehicle's next trip
+        along(link[end - 1], 1, out);
+        return PARKED;
       }
       let k = Math.min(Math.max(now[i], begin), end - 1); // it is where it was, or one link on, nearly always
       while (k < end - 1 && tick[k + 1] <= t) k += 1;
@@ -101,7 +102,7 @@ const Motion = (() => {
       along(l, Math.min(free, queue), out);
       return free >= queue ? QUEUED : DRIVING;
     };
-    return { vehicles, place, begins: (i) => departs[i] * step, number: (i) => i * every, willing: c.willing };
+    return { vehicles, place, begins: (i) => departs[i] * step, number: (i) => (c.vehicle ? c.vehicle[i] : i * every), willing: c.willing };
   };
   const betweenPlaces = (c) => {
     const at = starts(c.count), x0 = signed(c.x0), y0 = signed(c.y0), x = signed(c.dx), y = signed(c.dy), times = c.moments;
@@ -189,8 +190,10 @@ const Motion = (() => {
     const loads = new Float32Array(1024 * Math.max(1, Math.ceil(links / 1024)));
 
     // The number of vehicles by state and link, and the arrays to draw; `kinds` says how a state is drawn.
+    let now = 0;
     const survey = (time, lit) => {
       let count = 0;
+      now = time;
       on.fill(0);
       standing.fill(0);
       totals.fill(0);
@@ -212,14 +215,20 @@ const Motion = (() => {
     };
     const density = (l) => (1e4 * data.every * on[l]) / (columns.length[l] * columns.lanes[l]); // vehicles per km and lane
     const queue = (l) => data.every * standing[l];
-    const measures = { density, queue };
-    const tops = { density: 5, queue: 2 };
+    const measures = counted ? { density, queue } : {};
+    const tops = counted ? { density: 5, queue: 2 } : {};
     for (let part = 1; counted && part <= 12; part += 1) { // the scale's end: one link in a hundred with traffic is above it
       survey((data.end_s * part) / 12, false);
       for (const name of Object.keys(tops)) {
         const values = [...on.keys()].filter((l) => on[l]).map(measures[name]).sort((a, b) => a - b);
         if (values.length) tops[name] = Math.max(tops[name], Math.ceil(values[Math.floor(0.99 * (values.length - 1))]));
       }
+    }
+    if (data.interval_s) { // what happened on each link in the interval
+      const last = columns.volume.length / links - 1, in_ = (values) => (l) => values[Math.min(last, Math.floor(now / data.interval_s)) * links + l];
+      const volumes = columns.volume.filter((value) => value > 0).sort();
+      Object.assign(measures, { volume: in_(columns.volume), lost: in_(columns.lost) });
+      Object.assign(tops, { volume: volumes[Math.floor(0.99 * (volumes.length - 1))] || 1, lost: 80 });
     }
     const ask = (time) => {
       asked.fill(0);
@@ -246,7 +255,7 @@ const Motion = (() => {
       }
       return found;
     };
-    const motion = { tops, totals, ask, where, places, end: data.end_s, every: data.every, hasLinks: counted, drawn: gl !== null };
+    const motion = { measures: Object.keys(measures), tops, totals, ask, where, places, end: data.end_s, every: data.every, hasLinks: counted, drawn: gl !== null };
     if (gl === null) return Object.assign(motion, { draw: (time) => survey(time, false) });
 
     const dots = program(gl, POINTS, DOT);
@@ -293,7 +302,10 @@ const Motion = (() => {
       if (canvas.width !== wide || canvas.height !== tall) Object.assign(canvas, { width: wide, height: tall });
       const count = survey(time, lit);
       loads.fill(0);
-      if (measures[measure]) for (let l = 0; l < links; l += 1) if (on[l]) loads[l] = Math.max(1e-3, measures[measure](l) / tops[measure]);
+      for (let l = 0; measures[measure] && l < links; l += 1) {
+        const value = measures[measure](l) / tops[measure];
+        if (on[l] || value > 0) loads[l] = Math.max(1e-3, value);
+      }
       // As the SVG above it, which keeps the proportions within the canvas.
       const [left, top, across, down] = box, scale = Math.min(wide / across, tall / down);
       const view = [(2 * scale) / wide, (-2 * scale) / tall, (-2 * scale * (left + across / 2)) / wide, (2 * scale * (top + down / 2)) / tall];

@@ -1,5 +1,6 @@
 """Synthetic demand: uniform or gravity trips on a road network, and departure times, drawn or from a daily profile."""
 
+import calendar
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,11 +8,11 @@ from typing import Literal
 
 import numpy as np
 
-from simulator.arrays import FloatArray, Int32Array
+from simulator.arrays import FloatArray, Int32Array, IntArray
 from simulator.files.errors import InputError
 from simulator.files.tables import RECOGNIZED, Table, TextFormat, column_names, find_columns
 from simulator.roads.network import Links
-from simulator.traffic.clock import Clock
+from simulator.traffic.clock import DAY_S, Clock
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.routes import Routes
 from simulator.traffic.trips import Trips, VehicleClasses
@@ -68,10 +69,13 @@ def draw_departures(
 
 
 _HOUR_S = 3600.0
+_WEEKDAYS = ("weekday", "day_of_week", "dayofweek", "dow")
 _SHARES = ("share", "trips", "vehicles", "volume", "flow", "count")
 
 
-def read_profile(file: str | Path, *, text: TextFormat = RECOGNIZED) -> tuple[Interval, ...]:
+def read_profile(
+    file: str | Path, *, text: TextFormat = RECOGNIZED, days: Sequence[int | None] = (None,), repeat: bool = False
+) -> tuple[Interval, ...]:
     """Read the profile of departures over the day.
 
     Parameters
@@ -79,9 +83,14 @@ def read_profile(file: str | Path, *, text: TextFormat = RECOGNIZED) -> tuple[In
     file
         ``.csv``, ``.csv.gz`` or ``.parquet`` with the columns ``hour``, 0 to 23, or ``from_s`` and ``to_s``, seconds of
         the day or of the clock in which the run's begin is given; and ``share``, or ``trips``, ``vehicles``,
-        ``volume``, ``flow`` or ``count``: only the relative size of the values matters.
+        ``volume``, ``flow`` or ``count``: only the relative size of the values matters. With ``weekday``, the name of
+        a day or 1 to 7 from Monday on, a row is for that day of the week.
     text
         Separator and decimal sign of a CSV file.
+    days
+        Days of the week of the run, 0 for Monday; None where they are not known.
+    repeat
+        Whether a profile without weekdays is repeated on each of them; else it is for the first only.
 
     Returns
     -------
@@ -97,11 +106,12 @@ def read_profile(file: str | Path, *, text: TextFormat = RECOGNIZED) -> tuple[In
     path = Path(file)
     found = find_columns(
         column_names(path, format_=text),
-        {"hour": ("hour",), "from_s": ("from_s",), "to_s": ("to_s",), "share": _SHARES},
+        {"hour": ("hour",), "from_s": ("from_s",), "to_s": ("to_s",), "share": _SHARES, "weekday": _WEEKDAYS},
     )
     by_hour = "hour" in found or not {"from_s", "to_s"} <= found.keys()
     columns = {name: found.get(name, name) for name in (*(("hour",) if by_hour else ("from_s", "to_s")), "share")}
-    table = Table.from_file(path, columns=columns, text=(), format_=text)
+    columns |= {name: found[name] for name in ("weekday",) if name in found}
+    table = Table.from_file(path, columns=columns, text=columns.keys() & {"weekday"}, format_=text)
     share = table.checked_numbers("share", at_least=0)
     if by_hour:
         hour = table.checked_numbers("hour", at_least=0, at_most=23, whole=True)
@@ -109,21 +119,40 @@ def read_profile(file: str | Path, *, text: TextFormat = RECOGNIZED) -> tuple[In
     else:
         from_s, to_s, last = table.checked_numbers("from_s", at_least=0), table.numbers("to_s"), "to_s"
         table.refuse("to_s", ~(np.isfinite(to_s) & (to_s > from_s)), "a finite number above from_s")
+    weekday = _weekdays(table, days) if table.has("weekday") else np.zeros(len(table), dtype=np.int64)
     table.check()
-    order = np.argsort(from_s, kind="stable")
+    order = np.lexsort([from_s, weekday])
     again = np.zeros(len(table), dtype=np.bool_)
-    again[order[1:]] = from_s[order[1:]] < np.maximum.accumulate(to_s[order])[:-1]
+    apart = weekday * (to_s.max(initial=0.0) + 1.0)
+    again[order[1:]] = (from_s + apart)[order[1:]] < np.maximum.accumulate((to_s + apart)[order])[:-1]
     table.refuse(last, again, "of an interval that overlaps no other row's")
     table.check()
+    if table.has("weekday"):
+        rows = [(day, row) for day, of in enumerate(days) for row in order[weekday[order] == of].tolist()]
+    else:
+        rows = [(day, row) for day in range(len(days) if repeat else 1) for row in order.tolist()]
+    day, row = np.array(rows, dtype=np.int64).reshape(-1, 2).T
+    from_s, to_s, share = from_s[row] + day * DAY_S, to_s[row] + day * DAY_S, share[row]
     with np.errstate(over="ignore"):
         total = float(share.sum())
     if not 0 < total < np.inf:
         raise InputError([f"{table.file}: shares must sum to more than 0, and to a finite number, got {total:g}"])
     return tuple(
-        Interval(float(from_s[row]), float(to_s[row]), float(share[row]) / total)
-        for row in order.tolist()
-        if share[row] > 0
+        Interval(float(begin), float(end), float(part) / total)
+        for begin, end, part in zip(from_s, to_s, share, strict=True)
+        if part > 0
     )
+
+
+def _weekdays(table: Table, days: Sequence[int | None]) -> IntArray:
+    """Return the day of the week of each row, 0 for Monday."""
+    if None in days:
+        table.broken.append(f"{table.file}: weekday needs scenario.start with a date, which says the day of the week")
+    names = [name.lower() for name in calendar.day_name]
+    known = {form: day for day, name in enumerate(names) for form in (name, name[:3], str(day + 1))}
+    weekday = np.array([known.get(str(text).strip().lower(), -1) for text in table.column("weekday")], dtype=np.int64)
+    table.refuse("weekday", weekday < 0, "the name of a day, or 1 to 7 from Monday on")
+    return weekday
 
 
 def within_run(profile: Sequence[Interval], *, begin_s: float, duration_s: float) -> list[Interval]:
@@ -237,9 +266,12 @@ class Demand:
         What was left out, summed or filled in, one sentence each.
     classes
         Classes, speeds and sizes of the vehicles; None if the demand does not state them.
+    timed
+        Whether the departures are those of a file.
     """
 
     trips: Trips
     routes: Routes | None = None
     notes: tuple[str, ...] = ()
     classes: VehicleClasses | None = None
+    timed: bool = False

@@ -78,6 +78,8 @@ class SamplingOptions:
         Share of those trips that departs within the run, 0 … 1; the others are left out.
     undrivable
         Handling of trips between places that do not exist, or that no path joins.
+    drawn_s
+        Seconds from the start in which departures are drawn for a file that has none; None for the whole run.
     """
 
     duration_s: float
@@ -87,6 +89,7 @@ class SamplingOptions:
     departures: Departures = "uniform"
     inside: float = 1.0
     undrivable: Literal["refuse", "leave_out"] = "refuse"
+    drawn_s: float | None = None
 
 
 def draw_table_trips(
@@ -147,13 +150,48 @@ def draw_table_trips(
             f"{table.title}: {counted(lost, 'trip')} not driven: they depart outside the run, "
             f"{_span(taking)} of the clock of the file or profile"
         )
-    trips = trips * inside
-    number = _whole(table, trips, taking, rng=rng)
-    entry = np.repeat(np.arange(len(table)), number)
+    trips, vehicle = trips * inside, None
+    if table.vehicle is None:
+        entry = np.repeat(np.arange(len(table)), _whole(table, trips, taking, rng=rng))
+    else:
+        entry, vehicle = _with_vehicles(table, rng.random(len(table)) < inside, taking, rng=rng)
     from_node, to_node = _nodes(zones, origin[entry], destination[entry], paths, rng=rng)
     leave_s = _leave(table, entry, taking, rng=rng)
-    drawn = Trips.from_unsorted(from_node, to_node, np.floor(leave_s / clock.step_s))
-    return Demand(drawn, notes=tuple(notes))
+    if vehicle is not None:
+        zones_of, nodes_of = np.array([origin[entry], destination[entry]]), np.array([from_node, to_node])
+        from_node, to_node = _one_node_each(vehicle, zones_of, nodes_of, paths)
+        moved = np.count_nonzero((vehicle[1:] == vehicle[:-1]) & (from_node[1:] != to_node[:-1]))
+        if moved:
+            begin = counted(int(moved), "trip begins", "trips begin")
+            notes.append(f"{table.title}: {begin} at another place than the vehicle's previous trip ends; not driven")
+        leave_s = np.asarray(pd.Series(leave_s).groupby(vehicle).cummax(), dtype=np.float64)
+    drawn = Trips.from_unsorted(from_node, to_node, np.floor(leave_s / clock.step_s), vehicle)
+    return Demand(drawn, notes=tuple(notes), timed=table.from_s is not None)
+
+
+def _with_vehicles(
+    table: TripTable, inside: Mask, taking: SamplingOptions, *, rng: np.random.Generator
+) -> tuple[IntArray, IntArray]:
+    """Return the entries of the vehicles that are drawn, by vehicle, then by time, and the vehicle of each."""
+    order = np.lexsort([key for key in (table.row, table.from_s, table.vehicle) if key is not None])
+    rows = order[inside[order]]
+    person = np.zeros(0, dtype=np.int64) if table.vehicle is None else pd.factorize(table.vehicle[rows])[0]
+    copies = _whole(table, np.ones(person.max(initial=-1) + 1), taking, rng=rng)
+    entry, of = np.repeat(rows, copies[person]), np.repeat(person, copies[person])
+    again = np.arange(len(entry)) - np.repeat(np.cumsum(copies[person]) - copies[person], copies[person])
+    vehicle = (np.cumsum(copies) - copies)[of] + again
+    return entry[np.argsort(vehicle, kind="stable")], np.sort(vehicle)
+
+
+def _one_node_each(vehicle: IntArray, zones: Int32Array, nodes: Int32Array, paths: ShortestPaths) -> Int32Array:
+    """Let a vehicle use one node of each zone, that of its first trip from or to there, where paths join them.
+
+    `zones` and `nodes` are origins and destinations of trips, (2, trips).
+    """
+    visited = vehicle * (int(zones.max(initial=0)) + 1) + zones
+    _, first, which = np.unique(visited.T.ravel(), return_index=True, return_inverse=True)
+    same = nodes.T.ravel()[first[which]].reshape(-1, 2).T
+    return np.where((same[0] != same[1]) & paths.reached(same[0], same[1]), same, nodes)
 
 
 def _placed(
@@ -291,7 +329,8 @@ def _nodes(
 def _leave(table: TripTable, entry: IntArray, taking: SamplingOptions, *, rng: np.random.Generator) -> FloatArray:
     """Return the departure time of each vehicle, seconds of the run."""
     if table.from_s is None or table.to_s is None:
-        return draw_departures(len(entry), taking.departures, duration_s=taking.duration_s, rng=rng)
+        duration_s = taking.duration_s if taking.drawn_s is None else taking.drawn_s
+        return draw_departures(len(entry), taking.departures, duration_s=duration_s, rng=rng)
     begin, end = taking.begin_s, taking.begin_s + taking.duration_s
     from_s, to_s = np.maximum(table.from_s, begin)[entry], np.minimum(table.to_s, end)[entry]
     leave = from_s + rng.random(len(entry)) * (to_s - from_s) if np.any(to_s > from_s) else from_s

@@ -16,7 +16,7 @@ from simulator.traffic.paths import ShortestPaths
 
 SHOWN = 20
 """Maximum number of faults of one kind that are listed individually."""
-_ENTRY_COLUMNS = ("origin", "destination", "trips", "row", "from_s", "to_s")
+_ENTRY_COLUMNS = ("origin", "destination", "trips", "row", "from_s", "to_s", "vehicle")
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +46,8 @@ class TripTable:
         What `places` refer to; None for zones or nodes of the roads.
     second_0
         Date and time of second 0 of `from_s` and `to_s`, if the file has dates.
+    vehicle
+        (entries,) int64: number of the vehicle, or person, that makes the trip; None if the file does not state it.
     """
 
     file: str
@@ -60,6 +62,7 @@ class TripTable:
     notes: list[str] = field(default_factory=list)
     zones: "TripZones | None" = None
     second_0: str = ""
+    vehicle: IntArray | None = None
 
     def sorted(self) -> "TripTable":
         """Sort entries by origin, destination and time."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from simulator.arrays import FloatArray
+from simulator.arrays import FloatArray, IntArray
 from simulator.files.compressed_io import begin_of
 from simulator.files.errors import InputError
 from simulator.files.tables import (
@@ -67,6 +67,11 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     ),
     "from_s": ("from_s", "begin_s", "start_s", "start_t", "t_start", "start_time", "begin_time", "from_time", "begin"),
     "to_s": ("to_s", "end_s", "end_t", "t_end", "end_time", "to_time", "end"),
+    "vehicle": (
+        "vehicle", "vehicle_id", "person_id", "person", "veh_id", "agent_id", "agent", "traveler_id", "traveller_id",
+        "driver_id", "per_id", "personid", "vehicleid",
+    ),
+    "household": ("household", "household_id", "hh_id", "householdid", "hhid", "houseid", "hh"),
 }  # fmt: skip
 """Map from our name of a column to its common names, as `comparable_name` writes them, the most likely first."""
 _AMOUNTS = ("trips", "rate_vph", "rate_vps")
@@ -92,7 +97,8 @@ def columns_of(file: Path, given: Mapping[str, str], *, text: TextFormat = RECOG
     dict
         Map from our name to the file's, for the given columns and those recognized by name. ``from_s`` and ``to_s``
         occur both or not at all, and not together with ``departure_s``, unless they were given. A rate occurs with
-        ``from_s`` and ``to_s`` and without ``trips``, unless it was given.
+        ``from_s`` and ``to_s`` and without ``trips``, unless it was given; ``vehicle`` with a time and without trips or
+        a rate, unless these were given.
     """
     found = find_columns(column_names(file, format_=text), NAMES, given=given)
     windows = {"from_s", "to_s"}
@@ -106,12 +112,23 @@ def columns_of(file: Path, given: Mapping[str, str], *, text: TextFormat = RECOG
             found.pop(name, None)
     if given.keys() & _UNIT_S.keys() and "trips" not in given:
         found.pop("trips", None)
+    _decide_vehicles(found, given)
     for name in ("origin", "destination"):
         found.setdefault(name, name)
     return found
 
 
+def _decide_vehicles(found: dict[str, str], given: Mapping[str, str]) -> None:
+    """Keep the column of vehicles, or those of numbers of trips."""
+    # With numbers of trips the column may hold kinds of vehicles; without times its trips have no order.
+    if "vehicle" not in given and (found.keys() & {*_AMOUNTS} or not found.keys() & {"departure_s", "from_s"}):
+        found.pop("vehicle", None)
+    for name in {*_AMOUNTS} - given.keys() if "vehicle" in found else {"household"} - given.keys():
+        found.pop(name, None)
+
+
 _ENDS = ("origin", "destination")
+_VEHICLES = ("vehicle", "household")
 _HOURS_AND_MINUTES = re.compile(r"\s*\d{1,2}:\d{2}\s*")
 _TIME = "seconds, HH:MM or HH:MM:SS, 0 or more, or a date and time as 2026-03-29T08:00:00"
 _TAXI_ZONE = "pulocationid"
@@ -133,11 +150,12 @@ def read_od_table(
     file
         ``.csv``, ``.csv.gz`` or ``.parquet``. Columns: ``origin`` and ``destination``; ``trips``, or ``rate_vph`` or
         ``rate_vps``, vehicles per hour or second between ``from_s`` and ``to_s``; without any of these, each row is one
-        trip; ``departure_s``, the departure time of a row's trips, or ``from_s`` and ``to_s``, between which they
-        depart. Times are seconds, HH:MM or HH:MM:SS, or, with `places`, dates and times. With `places`, a file without
-        origin and destination may have ``origin_lon``, ``origin_lat``, ``destination_lon``, ``destination_lat``, the
-        same with ``_x`` and ``_y``, or ``path``, a JSON list of places; or be GeoParquet of lines or of two points.
-        Other common names are recognized: see
+        trip, and may name its ``vehicle``, or its person as that and the ``household``; ``departure_s``, the departure
+        time of a row's trips, or ``from_s`` and ``to_s``, between which they depart. Times are seconds, HH:MM or
+        HH:MM:SS, or, with `places`, dates and times. With `places`, a file without origin and destination may have
+        ``origin_lon``, ``origin_lat``, ``destination_lon``, ``destination_lat``, the same with ``_x`` and ``_y``, or
+        ``path``, a JSON list of places; or be GeoParquet of lines or of two points. Other common names are recognized:
+        see
         :data:`~simulator.traffic.demand.trip_table_readers.NAMES`.
     columns
         Map from our name of a column to the file's, where the file uses another name.
@@ -188,14 +206,19 @@ def _opened(path: Path, given: Mapping[str, str], text: TextFormat, *, points: b
     by_name = {*map(found.get, _ENDS)} <= {*names} and given.keys().isdisjoint({*POINT_NAMES, "path"})
     ends = find_points(names, given)
     if by_name or not points or not (ends or drawn):
-        return Table.from_file(path, columns=found, identifiers=_ENDS, format_=text)
+        named = [name for name in (*_ENDS, *_VEHICLES) if name in found]
+        return Table.from_file(path, columns=found, identifiers=named, format_=text)
     # The start and the end of one trip are no interval of departures, unless they are given as one.
     departs = {} if "from_s" in given else {"departure_s": (*NAMES["departure_s"], *NAMES["from_s"])}
-    found = find_columns(names, {"trips": NAMES["trips"], **departs}, given=given) | ends
+    known = {name: NAMES[name] for name in ("trips", *_VEHICLES)} | departs
+    found = find_columns(names, known, given=given)
+    _decide_vehicles(found, given)
+    found |= ends
     if not ends:
         table = read_geometries(path, drawn)
         return replace(table, columns=found | {name: name for name in POINT_NAMES if name in table.frame})
-    table = Table.from_file(path, columns=found, text=(), format_=text)
+    vehicles = [name for name in _VEHICLES if name in found]
+    table = Table.from_file(path, columns=found, text=(), identifiers=vehicles, format_=text)
     return with_ends(table) if "path" in found else table
 
 
@@ -205,7 +228,8 @@ def table_of_frame(frame: pd.DataFrame, *, title: str) -> TripTable:
     Parameters
     ----------
     frame
-        Columns ``origin`` and ``destination``, and optionally ``trips``, ``departure_s``, or ``from_s`` and ``to_s``.
+        Columns ``origin`` and ``destination``, and optionally ``trips`` or ``vehicle``, and ``departure_s``, or
+        ``from_s`` and ``to_s``.
     title
         What the frame is called in messages.
 
@@ -255,17 +279,29 @@ def _checked(table: Table, ignored: Collection[str] = (), setting: TripPlaces | 
             table.broken.append(f"{table.file}: it holds no trips: all of its rows have 0")
         elif (trips >= 0).all() and not np.isfinite(total):
             table.broken.append(f"{table.file}: its trips must sum to a finite number")
+    vehicle = _vehicles(table) if table.has("vehicle") else None
+    if vehicle is not None and amount is not None:
+        table.refuse(amount, trips != 1, "1 where each row names its vehicle")
     table.check()
     entries = (origin, destination, trips, table.number, "row", from_s, to_s)
-    trip_table = TripTable(table.file, places, *entries, notes, zones, zero)
+    trip_table = TripTable(table.file, places, *entries, notes, zones=zones, second_0=zero, vehicle=vehicle)
     driven = trip_table.kept(trips > 0)
-    built = driven.sorted() if amount is None else driven.summed()
+    built = driven.sorted() if amount is None or vehicle is not None else driven.summed()
     read = {*table.columns.values(), *ignored}
     unread = [name for name in table.names if name not in read and not name.startswith(NAMELESS)]
     if unread:
         more = f" … ({len(unread)} in all)" if len(unread) > SHOWN else ""
         built.notes.append(f"{built.title}: columns not read: {', '.join(map(repr, unread[:SHOWN]))}{more}")
     return built
+
+
+def _vehicles(table: Table) -> IntArray:
+    """Return the number of the vehicle of each row; those of persons may begin anew in each household."""
+    if not table.has("departure_s") and not table.has("from_s"):
+        table.broken.append(f"{table.file}: departure_s, or from_s and to_s, must be columns where vehicle is one")
+    keys = [identifiers(table.column(name)).codes for name in _VEHICLES if table.has(name)]
+    table.refuse("vehicle", keys[0] < 0, "the identifier of a vehicle or person")
+    return pd.MultiIndex.from_arrays(keys).factorize()[0].astype(np.int64)
 
 
 def _times(table: Table, setting: TripPlaces | None) -> tuple[FloatArray | None, FloatArray | None, str]:

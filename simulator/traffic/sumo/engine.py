@@ -1,22 +1,26 @@
 """Engine `sumo`: SUMO moves the vehicles, which are queried while it runs."""
 
+import tempfile
 from collections import Counter
 from collections.abc import Generator, KeysView, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyproj
 import simpy
 
 from simulator.arrays import FloatArray
-from simulator.files.errors import InputError
+from simulator.files.errors import InputError, ProgramError
 from simulator.files.messages import Note, counted, notes_of
 from simulator.roads.projection import transform
 from simulator.roads.sumo_frame import NetFrame
 from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import State, Totals, VehicleStates
 from simulator.traffic.sumo.inputs import Insertions, SumoInputs
+from simulator.traffic.sumo.outputs import TRIP_OPTIONS, TRIPS, EdgeOutput, read_trips
 from simulator.traffic.sumo.process import Events, SumoProcess
 from simulator.traffic.sumo.vehicle_registry import UNKNOWN, Edges, VehicleRegistry
 
@@ -51,6 +55,8 @@ class Sumo:
         The city's link of each edge, by SUMO's id; empty if the roads have another source.
     crs
         The city's coordinate system, if it differs from the network's.
+    edge_output
+        Measures on edges that SUMO makes for the table `links`; None for none.
 
     Attributes
     ----------
@@ -67,8 +73,12 @@ class Sumo:
         clock: Clock,
         link_of: Mapping[str, int],
         crs: pyproj.CRS | None = None,
+        edge_output: EdgeOutput | None = None,
     ) -> None:
         self._inputs, self._insertions, self._clock = inputs, insertions, clock
+        self._edge_output = edge_output
+        self._tables: tuple[pd.DataFrame, pd.DataFrame] | None = None
+        self._not_counted: list[Note] = []
         self._frame, self._crs = frame, crs
         self.vehicles = insertions.most
         self._registry = VehicleRegistry(insertions.most, insertions.unscheduled)
@@ -105,12 +115,21 @@ class Sumo:
             If SUMO rejects its files, or uses other roads than the city's.
         """
         self._env = env
-        self._process = SumoProcess.launch(self._inputs)
+        with tempfile.TemporaryDirectory() as folder:
+            self._process = SumoProcess.launch(self._measured(Path(folder) / "measures.add.xml"))
         self._edges = Edges(self._ask("edges", "at its start"), self._link_of)
         self._check_roads(self._edges.names)
         self._signals = self._ask("signals", "at its start")
         self._load(Events(*self._ask("events", "at its start")), clock_s=self._inputs.begin_s)
         env.process(self._drive(env))
+
+    def _measured(self, file: Path) -> SumoInputs:
+        """Return the inputs with the measures that SUMO is to make, which are written into `file`."""
+        inputs = self._inputs
+        if self._edge_output is None:
+            return inputs
+        file.write_text(self._edge_output.request(), encoding="utf-8")
+        return replace(inputs, additional=(*inputs.additional, file), options={**inputs.options, **TRIP_OPTIONS})
 
     def _ask(self, request: str, what: str) -> Any:
         if self._process is None:
@@ -265,12 +284,35 @@ class Sumo:
         said = [f"SUMO warned{_times(one.times)}: {one.first}" for one in warned[:_MOST_WARNINGS]]
         if len(warned) > _MOST_WARNINGS:
             said.append(f"SUMO gave {counted(len(warned) - _MOST_WARNINGS, 'other warning')}")
-        return [*notes, *notes_of("sumo_warned", said)]
+        return [*notes, *self._not_counted, *notes_of("sumo_warned", said)]
 
     def close(self) -> None:
-        """End SUMO, even after an error."""
-        if self._process is not None:
+        """End SUMO, even after an error, and read the measures it made."""
+        if self._process is None:
+            return
+        try:
+            if self._edge_output is not None and self._process.finish():
+                self._read_measures(self._edge_output, self._process.outputs)
+        finally:
             self._process.close()
+
+    def _read_measures(self, edge_output: EdgeOutput, folder: Path) -> None:
+        links, self._not_counted = edge_output.read(folder)
+        rows, begin_s = self._registry.rows, self._inputs.begin_s
+        trips = read_trips(folder / TRIPS, self._registry.names, rows["state"], rows["scheduled_s"], begin_s=begin_s)
+        self._tables = links, trips
+
+    def link_tables(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Return the tables `links` and `trips`, the latter without `takes_part`; call `close` first.
+
+        Raises
+        ------
+        InputError
+            If SUMO has not written its outputs.
+        """
+        if self._tables is None:
+            raise ProgramError(["SUMO ended without writing its outputs, of which links by interval are made"])
+        return self._tables
 
     def __repr__(self) -> str:
         return f"<Sumo: at most {self.vehicles:,} vehicles, {self._inputs.net.name}, tick {self._next_tick - 1}>"

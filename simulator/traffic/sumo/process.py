@@ -252,14 +252,24 @@ class SumoProcess:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(seconds)
 
-    def close(self) -> None:
-        """End SUMO in any state; do nothing if it has already ended."""
+    @property
+    def outputs(self) -> Path:
+        """The folder of SUMO's outputs, which are complete after `finish` and deleted by `close`."""
+        return self._log.outputs
+
+    def finish(self) -> bool:
+        """Ask SUMO to end, and return whether it has written its outputs."""
         self._closed = True
         # During an answer, no further request is possible.
         if self._answered:
             with contextlib.suppress(OSError):
                 self._requests.close()
             self._wait(_ENDING_S)
+        return self._process.poll() == 0
+
+    def close(self) -> None:
+        """End SUMO in any state; do nothing if it has already ended."""
+        self.finish()
         self._process.kill()  # SUMO reacts to nothing else during a step; no effect if it has ended
         self._process.wait()
         for pipe in (self._requests, self._answers):

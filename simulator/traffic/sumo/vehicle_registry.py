@@ -28,6 +28,13 @@ class VehicleRegistry:
         Maximum number of vehicles.
     unscheduled
         Ids of vehicles whose scheduled departure is their actual departure.
+
+    Attributes
+    ----------
+    departed
+        Number of vehicles that have a number.
+    names
+        SUMO's ids by number.
     """
 
     def __init__(self, most: int, unscheduled: frozenset[str] = frozenset()) -> None:
@@ -37,6 +44,7 @@ class VehicleRegistry:
         self._due: list[tuple[float, int, str, int, int]] = []
         self._loaded = 0
         self.departed = 0
+        self.names: list[str] = []
         self._rows = np.zeros(0, dtype=_ROW)
         self.trip_time_s = 0.0
 
@@ -88,7 +96,7 @@ class VehicleRegistry:
 
     @property
     def rows(self) -> npt.NDArray[np.void]:
-        """(departed,) records, a view: `state`, a `State`; `first_edge` and `last_edge`, -1 where unknown."""
+        """(departed,) records, a view: `state`, a `State`; `first_edge`, `last_edge`, -1 if unknown; `scheduled_s`."""
         return self._rows[: self.departed]
 
     def count(self, state: State) -> int:
@@ -109,6 +117,7 @@ class VehicleRegistry:
             more = min(self._most, max(1024, 2 * row)) - row
             self._rows = np.concatenate([self._rows, np.zeros(more, dtype=_ROW)])
         self._row[vehicle] = row
+        self.names.append(vehicle)
         self._rows[row] = State.WAITING, UNKNOWN, UNKNOWN, scheduled_s
         self.departed += 1
         return row

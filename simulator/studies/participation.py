@@ -1,0 +1,311 @@
+"""How many vehicles must take part: error of counts, flows and speeds against participation, with what they send."""
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import scenarios
+from scenarios import Scenario
+from simulator.cells import RoadSegments
+from simulator.charts import Axis, Chart, Series
+from simulator.charts.matplotlib import draw
+from simulator.charts.spec import open_axis
+from simulator.charts.styles import styles_of
+from simulator.experiment.components import RunComponents
+from simulator.files.errors import InputError
+from simulator.plots.files import FORMATS
+from simulator.plots.looks import COLUMN_IN, paper_style, pyplot
+from simulator.reporting.document import Document, PageGroup, render, write_document
+from simulator.results.formatting import listed, percent
+from simulator.studies.design import Design
+from simulator.studies.evaluate import base_tables
+from simulator.studies.report import FILE_NAME, OF_MEANS
+from simulator.studies.store import StudyDirectory
+from simulator.studies.summary import HALF, SHOWN, means
+from simulator.studies.tables import TABLES, sections_of, view_table, write_tables
+
+WAKE_J = 12.6
+"""Energy of an LTE modem that wakes up to send a message: 0.26 s of promotion at 1.21 W and 11.6 s of tail at 1.06 W
+(Huang et al., "A close examination of performance and power characteristics of 4G LTE networks", MobiSys 2012)."""
+BYTE_J = 3.5e-6
+"""Energy of each byte sent: 438 mW per Mbit/s (the same)."""
+LEVEL = "population.participation"
+ALL, BUSIEST = "all cells", "busiest tenth of cells"
+BUSIEST_SHARE = 0.1
+KEYS = ("statistic", "group", "participation", "mechanism")
+KNOWN_SHARE = 0.9
+"""Share of the cells and queries that must be published so that a statistic counts as known."""
+MOST_GROUPS = 6
+"""Groups of cells that are drawn beside all cells and the busiest; the table has all."""
+_KEPT = ("mechanisms", "refinements", "release", "aggregation")
+_SPEEDS = {"name": "mean-speeds", "statistic": "mean_speed"}
+_EXACT = {"kind": "none"}
+_FASTEST_MPS = 70.0
+"""Bound of speeds where no roads bound them."""
+
+
+def participation_design(
+    scenario: Scenario | str | Path, levels: Sequence[Any], *, replicates: int, **options: Any
+) -> Design:
+    """Return the design of a study of participation: a campaign of counts and one of mean speeds at the same times.
+
+    Parameters
+    ----------
+    scenario
+        Its first campaign of counts is run. That of speeds has the release, bounds and `min_vehicles` of the scenario's
+        first campaign of mean speeds; without one, exact means of two vehicles or more are published. Data owners that
+        do not move have no speeds.
+    levels
+        Values of `population.participation`. 1 is added: true speeds are those of the run of the same seed in which
+        all vehicles take part.
+    replicates, options
+        As in `design_of`.
+
+    Raises
+    ------
+    ScenarioError
+        If the scenario has no campaign of counts, or a fault with any of the levels.
+    """
+    loaded = scenarios.load(scenario, **options)
+    given, tables = loaded.tables(), base_tables(loaded)
+    tables |= {name: given[name] for name in _KEPT if name in given}
+    (times,) = tables["campaigns"]
+    counting = next(each for each in given["campaigns"] if each["name"] == times["name"])
+    own = next((each for each in given["campaigns"] if each.get("statistic") == "mean_speed"), {"release": _EXACT})
+    bound = {"upper_mps": _FASTEST_MPS} if tables["roads"]["source"] == "none" else {}
+    measuring = {**bound, **own, **times, "aggregation": {"kind": "trusted"}, **_SPEEDS}
+    tables["campaigns"] = [counting, *([measuring] if tables["traffic"].get("engine") != "static" else [])]
+    if not any(each["kind"] == "no_privacy" for each in tables["mechanisms"]):
+        tables["mechanisms"] = [*tables["mechanisms"], {"name": "trusted", "kind": "no_privacy"}]
+    options = {"source": loaded.name, "seed": None, "permissions": loaded.permissions}
+    made = Scenario.from_tables(tables, loaded.folder, (), **options)
+    return Design.of_values(made, [{LEVEL: level} for level in dict.fromkeys([*levels, 1.0])], replicates=replicates)
+
+
+def cell_groups(scenario: Scenario, by: str | None) -> "pd.Series[str]":
+    """Return the group of each cell about which a scenario's first campaign asks, by number of the cell in tables.
+
+    Parameters
+    ----------
+    scenario
+        The scenario.
+    by
+        ``class``, the class of the road where cells are roads; or the name of a partition, with the cell of which the
+        middle of each cell is in; ``zone`` is the last one. None for no groups.
+
+    Raises
+    ------
+    InputError
+        If the city has no such partition, or its cells are not roads with classes.
+    """
+    if by is None:
+        return pd.Series(dtype="str")
+    components = RunComponents.build(scenario)
+    city, name = components.city, components.campaigns[0].partition
+    cells, names = city.partitions[name], [*city.partitions]
+    if by == "class":
+        cell_of_links = cells.cell_of_links.tolist() if isinstance(cells, RoadSegments) else []
+        edges = city.roads.graph.edges(data=True) if cell_of_links else ()
+        of_link = {data["link"]: data["class"] for _, _, data in edges if data.get("class")}
+        if not of_link:
+            raise InputError(['by (--by): class needs cells.kind = "roads", and roads that have classes'])
+        of_cell = {cell: of_link.get(link) for link, cell in enumerate(cell_of_links)}
+        found = [of_cell[cell] for cell in range(1, cells.count + 1)]
+    elif by not in ("zone", *names):
+        raise InputError([f"by (--by): must be class, zone or a partition: {', '.join(names)}; got {by!r}"])
+    else:
+        zones = city.partitions[names[-1] if by == "zone" else by]
+        middles = cells.polygons().to_crs(zones.crs).representative_point().get_coordinates()
+        found = [["outside", *zones.names][zone] for zone in zones.cell_of(middles)]
+    return pd.Series(found, city.cells_before[name] + 1 + np.arange(cells.count), dtype="str")
+
+
+def participation_tables(
+    directory: StudyDirectory, scenario: Scenario, groups: "pd.Series[str]"
+) -> dict[str, pd.DataFrame]:
+    """Return the tables of a finished study.
+
+    Parameters
+    ----------
+    directory
+        The study, which keeps ``participation``.
+    scenario
+        Of any of its points.
+    groups
+        As of `cell_groups`.
+
+    Returns
+    -------
+    dict of DataFrame
+        ``participation``, a row per `statistic` (counts, flows, speeds), `group` of cells, `participation` and
+        `mechanism`: `rmse_over_mean`, the root mean square error over the mean of the true values of all vehicles,
+        with `rmse_over_mean_half`; `theory`, the same of counts of all cells in theory; `published`, the share of the
+        cells and queries published at full participation that are published; `true`, the mean of the true values, of
+        flows in vehicles · m/s; `n` runs. ``costs``, a row per campaign
+        and mechanism: `rounds`, and `bytes` and `joules` that a vehicle spends in a query; `connected_joules`, without
+        waking up.
+    """
+    counting, *measuring = (campaign.name for campaign in scenario.campaigns)
+    scores, estimates, rounds = (directory.read_table(name) for name in ("scores", "estimates", "rounds"))
+    estimates = estimates.rename(columns={LEVEL: "participation"})
+    counts, speeds = (estimates[estimates["campaign"].isin(names)] for names in ([counting], measuring))
+    counts = counts.assign(true=counts["vehicles"], value=counts["scaled_estimate"])
+    at, of_run = ["replicate", "query", "cell"], ["participation", "replicate", "mechanism"]
+    true = speeds[speeds["participation"] == 1.0].drop_duplicates(at).rename(columns={"truth": "true"})
+    speeds = speeds.assign(value=speeds["estimate"]).merge(true[[*at, "true"]], on=at)
+    trusted = speeds[speeds["mechanism"] == speeds["mechanism"].iloc[0]] if len(speeds) else speeds
+    flows = counts.merge(trusted[["key", "query", "cell", "value", "true"]], on=["key", "query", "cell"])
+    flows = flows.assign(value=flows["value_x"] * flows["value_y"], true=flows["true_x"] * flows["true_y"])
+
+    mean = counts[counts["participation"] == 1.0].groupby(["replicate", "cell"])["true"].mean()
+    rank = mean.groupby("replicate").rank(method="first", ascending=False)
+    busy = rank[rank <= max(1.0, BUSIEST_SHARE * counts["cell"].nunique())].rename("rank")
+    tables = []
+    for statistic, rows in {"counts": counts, "flows": flows, "speeds": speeds}.items():
+        if rows.empty:  # data owners that do not move, or no cell with enough vehicles
+            continue
+        busiest = rows.join(busy, on=["replicate", "cell"], how="inner").assign(group=BUSIEST)
+        grouped = rows.assign(group=rows["cell"].map(groups)).dropna(subset="group")
+        every = pd.concat([rows.assign(group=ALL), busiest, grouped])
+        every["square"], every["published"] = (every["value"] - every["true"]) ** 2, 1
+        runs = every.groupby(["group", *of_run], sort=False)
+        found = runs.agg({"square": "mean", "true": "mean", "published": "sum"})
+        # Where nothing is published in a run, its share is 0.
+        share = found["published"].unstack("participation", fill_value=0)
+        share = share.div(share[1.0], axis=0).melt(value_name="published", ignore_index=False)
+        found = share.set_index("participation", append=True).join(found[["square", "true"]])
+        found["rmse_over_mean"] = np.sqrt(found["square"]) / found["true"].where(found["true"] > 0)
+        tables.append(found.reset_index().assign(statistic=statistic))
+    found = pd.concat(tables, ignore_index=True)
+    theory = scores[scores["campaign"] == counting].set_index(of_run)["scaled_theory_rmse"].rename("theory")
+    found = found.join(theory, on=of_run)
+    drawn = (found["statistic"] == "counts") & (found["group"] == ALL)
+    found["theory"] = (found["theory"] / found["true"]).where(drawn)
+    plain = ["theory", "published", "true"]
+    found = means(found, KEYS, ["rmse_over_mean", *plain]).drop(columns=[f"{name}{HALF}" for name in plain])
+    found = found.sort_values("participation", kind="stable", ignore_index=True)
+
+    place = ["campaign", "mechanism"]
+    sent = rounds.groupby([*place, "key", "query"], sort=False).agg({"round": "max", "bytes_up": "sum", "asked": "max"})
+    costs = sent.groupby(place, sort=False).agg({"round": "max", "bytes_up": "sum", "asked": "sum"})
+    costs = costs.set_axis(["rounds", "bytes", "asked"], axis=1)
+    costs["bytes"] /= costs.pop("asked").clip(lower=1)
+    costs["joules"] = WAKE_J * costs["rounds"] + BYTE_J * costs["bytes"]
+    costs["connected_joules"] = BYTE_J * costs["bytes"]
+    return {"participation": found, "costs": costs.reset_index()}
+
+
+def needed_share(levels: Sequence[float], errors: Sequence[float], within: float) -> float | None:
+    """Return the participation from which on errors are within a bound, interpolated between levels in logarithms.
+
+    Levels ascend. At the lowest level if that suffices; None if the highest does not.
+    """
+    above = np.flatnonzero(~(np.asarray(errors) <= within))
+    if not len(above):
+        return levels[0]
+    if above[-1] == len(levels) - 1:
+        return None
+    place = slice(above[-1], above[-1] + 2)
+    low, high = (math.log(max(error / within, 0.01)) for error in errors[place])
+    return math.exp(np.interp(0.0, [high, low], np.log(levels[place])[::-1]))
+
+
+def needed_sentences(found: pd.DataFrame, within: float) -> Iterator[str]:
+    """Yield, for each statistic, which share of the vehicles must take part for an error within a bound."""
+    for statistic, rows in found[found["group"] == BUSIEST].groupby("statistic", sort=False):
+        enough, lacking = list[str](), list[str]()
+        for mechanism, mine in rows.dropna(subset="rmse_over_mean").groupby("mechanism", sort=False):
+            known = mine["rmse_over_mean"].where(mine["published"] >= KNOWN_SHARE, math.inf)
+            levels, errors = mine["participation"].tolist(), known.tolist()
+            if (share := needed_share(levels, errors, within)) is None:
+                lacking.append(f"{percent(errors[-1])} with {mechanism}")
+            else:
+                enough.append(f"{'at most ' if share == levels[0] else ''}{percent(share)} with {mechanism}")
+        wanted = f"To know {statistic} within {percent(within)} on the {BUSIEST}"
+        if enough:
+            yield f"{wanted}, this share of the vehicles must take part: {listed(enough)}."
+        if lacking:
+            yield f"{wanted}, not even all vehicles are enough: the error is then {listed(lacking)}."
+
+
+def participation_charts(found: pd.DataFrame) -> dict[str, list[Chart]]:
+    """Return the charts of each group of cells: counts, flows and speeds, a line per mechanism."""
+    styles = styles_of(found["mechanism"])
+    ticks = {level: percent(level) for level in sorted(found["participation"].unique())}
+    groups = [*dict.fromkeys(found["group"])]
+    charts: dict[str, list[Chart]] = {group: [] for group in groups[: 2 + MOST_GROUPS]}
+    for group, drawn in charts.items():
+        for statistic, rows in found[found["group"] == group].groupby("statistic", sort=False):
+            known = rows.dropna(subset="rmse_over_mean")
+            values = [*known["rmse_over_mean"], *known["theory"].dropna()]
+            y, places = open_axis(f"{statistic}: RMSE / true mean", values)
+            place, series = dict(zip(values, places, strict=True)), []
+            for name, mine in known.groupby("mechanism", sort=False):
+                error, theory = mine["rmse_over_mean"].map(place), mine["theory"].map(place)
+                half, look = mine[f"rmse_over_mean{HALF}"], styles[str(name)]
+                x, low, high = mine["participation"], error - half, error + half
+                series.append(Series(str(name), x, error, "linked", look, low, high))
+                if theory.notna().any():
+                    look = look._replace(dash="solid")
+                    series.append(Series(f"{name}, theory", x, theory, "line", look, thin=True, legend="theory"))
+            across, title = Axis(f"take part ({group})", log=True, ticks=ticks), f"Error of {statistic}, {group}"
+            drawn.append(Chart(series, across, y, title, f"{title}, against the share of the vehicles that take part."))
+    return charts
+
+
+def write_participation(
+    directory: StudyDirectory, scenario: Scenario, groups: "pd.Series[str]", *, within: float
+) -> list[str]:
+    """Write the page, its tables, and the figure as ``participation.svg``, ``.pdf`` and ``.png``, of a finished study.
+
+    Parameters
+    ----------
+    directory, scenario, groups
+        As for `participation_tables`.
+    within
+        The relative error that the sentences are about.
+
+    Returns
+    -------
+    list of str
+        For each statistic which share of the vehicles must take part, in words.
+
+    Raises
+    ------
+    InputError
+        If matplotlib is not installed; all but the figure is written.
+    """
+    tables = participation_tables(directory, scenario, groups)
+    found = tables["participation"]
+    sentences, charts = list(needed_sentences(found, within)), participation_charts(found)
+    write_tables(directory.path / TABLES, tables)
+    formats = {"rmse_over_mean": "percent"}  # no share, of which `means` would give other intervals
+    views = {
+        name: [PageGroup(table=view_table(name, SHOWN["captions"][name], table, formats=formats))]
+        for name, table in tables.items()
+    }
+    drawn = [PageGroup(group, each) for group, each in charts.items()]
+    parts = {"curves": drawn[:2], "groups": drawn[2:], "costs": views["costs"], "tables": views["participation"]}
+    facts = {"points": OF_MEANS, "wake_joules": f"{WAKE_J:g}", "byte_microjoules": f"{BYTE_J * 1e6:g}"}
+    document = Document(
+        title=f"{scenario.name} · crowdveil participation",
+        kicker="how many vehicles must take part",
+        heading=scenario.name,
+        header="participation_header",
+        sections=sections_of("participation", parts, **facts),
+        made_of="from the runs of the study",
+        values={"sentences": sentences, "varied": f"Runs of each level: {found['n'].max()}."},
+    )
+    write_document(render(document), directory.path / FILE_NAME)
+    with pyplot().rc_context(paper_style(COLUMN_IN["double"])):
+        figure = pyplot().Figure(figsize=(COLUMN_IN["double"], 3.0 * len(charts)), layout="constrained")
+        for row, panels in enumerate(charts.values()):
+            for column, chart in enumerate(panels, start=1):
+                draw(chart, figure.add_subplot(len(charts), 3, 3 * row + column))
+        for suffix, metadata in FORMATS.items():
+            figure.savefig(directory.path / f"participation.{suffix}", metadata=metadata)
+    return sentences
