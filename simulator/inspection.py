@@ -166,9 +166,10 @@ def _names(file: Path) -> list[str]:
         frame = read_features(file, None)
     except InputError:
         return []
-    if len(frame) < _FEWEST_ZONES or not frame.geom_type.isin(["Polygon", "MultiPolygon"]).all():
+    drawn = getattr(frame, "geom_type", None)  # None of a layer without geometries
+    if drawn is None or len(frame) < _FEWEST_ZONES or not drawn.isin(["Polygon", "MultiPolygon"]).all():
         return []
-    columns = [name for name in frame.columns.drop(frame.geometry.name) if frame[name].is_unique]
+    columns = [name for name in frame.columns.drop(frame.geometry.name) if frame[name].astype("str").is_unique]
     return sorted(columns, key=lambda name: (frame[name].dtype.kind in "fM", "id" not in name.lower()))
 
 
@@ -266,11 +267,7 @@ def _read(role: str, paths: Sequence[Path], files: Mapping[str, list[Path]], roa
             if (match := _NAMED.search(reading.faults[0])) and match[1] not in alternative:
                 queue += [{**alternative, match[1]: name} for name in match[2].replace("'", "").split(", ")]
         fitting += [] if any(reading.rank[:2]) else [alternative]
-        if (
-            role == "matsim"
-            and any(_STRAIGHT in note.text for note in reading.notes)
-            and _MERCATOR not in alternative.values()
-        ):
+        if role == "matsim" and not alternative and any(_STRAIGHT in note.text for note in reading.notes):
             queue.append({"crs": _MERCATOR})
         first = reading if alternative is queue[0] else first
         best = reading if not best.keys or reading.rank < best.rank else best
