@@ -367,7 +367,7 @@ def inspect(paths: Iterable[Path], *, folder: Path, name: str = "") -> Inspectio
     if isinstance(faults := Scenario.check(tables, Path()), list):
         raise ScenarioError("inspect", faults)
     tables |= {key: relative_to(tables[key], folder.resolve()) for key in ("roads", "cells", "traffic")}
-    toml = _toml(tables, comments, f"Written by crowdveil inspect {' '.join(path.name for path in paths)}")
+    toml = _toml(tables, comments, f"Written by crowdveil inspect {' '.join(path.resolve().name for path in paths)}")
     return Inspection(rows, list(dict.fromkeys(notes)), missing, toml)
 
 
