@@ -123,14 +123,9 @@ def _refined(refinement: ValidFields) -> Iterator[RuleViolation]:
         yield refinement.violation("window", "there must be a campaign of counts with several queries")
 
 
-_NAMED = {
-    "cells": "partition",
-    "campaigns": "name",
-    "mechanisms": "name",
-    "refinements": "name",
-    "attacks": "name",
-    "detectors": "name",
-}
+_NAMED = {"cells": "partition"} | dict.fromkeys(
+    ("campaigns", "mechanisms", "refinements", "attacks", "detectors"), "name"
+)
 """The key of the name of an item, by list."""
 
 

@@ -77,12 +77,8 @@ def write_edge_data(data: RunResult, file: Path, *, overwrite: bool) -> None:
         lines += [f'  <interval begin="{from_s:.2f}" end="{to_s:.2f}" id="crowdveil">']
         lines += [f"    <edge{text}/>" for text in rows]
         lines += ["  </interval>"]
-    lines += ["</meandata>", ""]
-
-    def fill(path: Path) -> None:
-        path.write_text("\n".join(lines), encoding="utf-8")
-
-    export_file(file, fill, overwrite=overwrite)
+    text = "\n".join([*lines, "</meandata>", ""])
+    export_file(file, lambda path: path.write_text(text, encoding="utf-8"), overwrite=overwrite)
 
 
 def _attributes(name: str, values: pd.Series) -> list[str]:
@@ -97,15 +93,13 @@ def write_link_performance(data: RunResult, file: Path, *, overwrite: bool) -> N
     table = named_links(data)
     clock = data.record.clock
     form = "%H%M" if not (table["to_s"] % 60).any() else "%H%M:%S"
+    starts, ends = (table[end].map(lambda second: clock.at(second).strftime(form)) for end in ("from_s", "to_s"))
     performance = pd.DataFrame(
         {
             "link_id": table["id"],
             "from_node_id": table["from_node"],
             "to_node_id": table["to_node"],
-            "time_period": [
-                "_".join(clock.at(second).strftime(form) for second in ends)
-                for ends in zip(table["from_s"], table["to_s"], strict=True)
-            ],
+            "time_period": starts + "_" + ends,
             "volume": table["left"],
             "travel_time": table["travel_time_s"] / 60.0,
             "speed": table["mean_speed_mps"] * _MPS_IN_KPH,

@@ -227,10 +227,9 @@ def _guesses_of(run: RunResult, campaign: str, mechanism: str, coalition: str | 
     """
     if coalition is None:
         return None
-    own = pd.DataFrame() if run.guesses is None else run.guesses
-    if len(own):
-        own = own[(own["campaign"] == campaign) & (own["mechanism"] == mechanism)]
-    chosen(coalition, own["coalition"].unique() if len(own) else [], "coalition")
+    own = pd.DataFrame(columns=["campaign", "mechanism", "coalition"]) if run.guesses is None else run.guesses
+    own = own[(own["campaign"] == campaign) & (own["mechanism"] == mechanism)]
+    chosen(coalition, own["coalition"].unique(), "coalition")
     own = own[own["coalition"] == coalition]
     first: pd.DataFrame = own[own["name"] == own["name"].iloc[0]].sort_values("time_s")
     return first

@@ -69,9 +69,9 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "to_s": ("to_s", "end_s", "end_t", "t_end", "end_time", "to_time", "end"),
     "vehicle": (
         "vehicle", "vehicle_id", "person_id", "person", "veh_id", "agent_id", "agent", "traveler_id", "traveller_id",
-        "driver_id", "per_id", "personid", "vehicleid",
+        "driver_id", "per_id",
     ),
-    "household": ("household", "household_id", "hh_id", "householdid", "hhid", "houseid", "hh"),
+    "household": ("household", "household_id", "hh_id", "house_id", "hh"),
 }  # fmt: skip
 """Map from our name of a column to its common names, as `comparable_name` writes them, the most likely first."""
 _AMOUNTS = ("trips", "rate_vph", "rate_vps")
