@@ -77,8 +77,12 @@ def write_edge_data(data: RunResult, file: Path, *, overwrite: bool) -> None:
         lines += [f'  <interval begin="{from_s:.2f}" end="{to_s:.2f}" id="crowdveil">']
         lines += [f"    <edge{text}/>" for text in rows]
         lines += ["  </interval>"]
-    text = "\n".join([*lines, "</meandata>", ""])
-    export_file(file, lambda path: path.write_text(text, encoding="utf-8"), overwrite=overwrite)
+    lines += ["</meandata>", ""]
+
+    def fill(path: Path) -> None:
+        path.write_text("\n".join(lines), encoding="utf-8")
+
+    export_file(file, fill, overwrite=overwrite)
 
 
 def _attributes(name: str, values: pd.Series) -> list[str]:

@@ -127,5 +127,7 @@ def _map(run: RunResult, rows: pd.DataFrame) -> Chart:
     size = (bounds[2:] - bounds[:2]) * scale
     shown = max(size[1], size[0] / _ASPECT) * np.array([_ASPECT, 1.0])
     ends = np.column_stack([size - shown, size + shown]) / 2.0
-    axes = [Axis(f"km {way}", ends=(low, high)) for way, (low, high) in zip(("east", "north"), ends, strict=True)]
-    return Chart(series, *axes, "Places by the mean GEH of their intervals, simulated.", height=460)
+    east, north = (
+        Axis(f"km {way}", ends=(low, high)) for way, (low, high) in zip(("east", "north"), ends, strict=True)
+    )
+    return Chart(series, east, north, "Places by the mean GEH of their intervals, simulated.", height=460)

@@ -147,7 +147,7 @@ def read_profile(
 def _weekdays(table: Table, days: Sequence[int | None]) -> IntArray:
     """Return the day of the week of each row, 0 for Monday."""
     if None in days:
-        table.broken.append(f"{table.file}: weekday needs scenario.start with a date, which says the day of the week")
+        table.broken.append(f"{table.file}: weekday needs scenario.start with a date, which states the day of the week")
     names = [name.lower() for name in calendar.day_name]
     known = {form: day for day, name in enumerate(names) for form in (name, name[:3], str(day + 1))}
     weekday = np.array([known.get(str(text).strip().lower(), -1) for text in table.column("weekday")], dtype=np.int64)

@@ -155,8 +155,7 @@ def read_od_table(
         HH:MM:SS, or, with `places`, dates and times. With `places`, a file without origin and destination may have
         ``origin_lon``, ``origin_lat``, ``destination_lon``, ``destination_lat``, the same with ``_x`` and ``_y``, or
         ``path``, a JSON list of places; or be GeoParquet of lines or of two points. Other common names are recognized:
-        see
-        :data:`~simulator.traffic.demand.trip_table_readers.NAMES`.
+        see :data:`~simulator.traffic.demand.trip_table_readers.NAMES`.
     columns
         Map from our name of a column to the file's, where the file uses another name.
     ignored
