@@ -19,6 +19,7 @@ from simulator.formats.recorded.fixes import METRES_PER_SECOND
 from simulator.formats.recorded.owner_rows import read_rows
 from simulator.roads import RoadNetwork
 from simulator.roads.projection import WGS84, coordinates, transform
+from simulator.traffic.clock import DAY_S
 
 NAMES: Mapping[str, tuple[str, ...]] = {
     "name": (
@@ -54,7 +55,7 @@ _INSTEAD = (
 _VALUES = ("count", "flow_vph", *METRES_PER_SECOND)
 _COMPASS = ("N", "NE", "E", "SE", "S", "SW", "W", "NW")
 _OF_DAY = re.compile(r"(day \d+ )?\d\d?:\d\d(:\d\d)?")
-_DAY_S, _HOUR_S = 86_400.0, 3_600.0
+_HOUR_S = 3_600.0
 
 
 def read_table(file: Path, *, columns: Mapping[str, str | int], format_: FileFormat) -> Table:
@@ -190,7 +191,7 @@ def read_counts(
     to_s = from_s + (interval_s or _HOUR_S)
     if table.has("to_s"):
         to_s, _ = _moments(table, "to_s", clock, time_format)
-        to_s = np.where(of_day & (to_s <= from_s), to_s + _DAY_S, to_s)
+        to_s = np.where(of_day & (to_s <= from_s), to_s + DAY_S, to_s)
         table.refuse("to_s", to_s <= from_s, "after from_s")
     elif interval_s is None and not table.has("hour"):
         table.broken.append(f"{table.file}: give counts.interval_s, the duration of an interval, or a column to_s")

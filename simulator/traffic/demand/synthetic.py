@@ -127,10 +127,8 @@ def read_profile(
     again[order[1:]] = (from_s + apart)[order[1:]] < np.maximum.accumulate((to_s + apart)[order])[:-1]
     table.refuse(last, again, "of an interval that overlaps no other row's")
     table.check()
-    if table.has("weekday"):
-        rows = [(day, row) for day, of in enumerate(days) for row in order[weekday[order] == of].tolist()]
-    else:
-        rows = [(day, row) for day in range(len(days) if repeat else 1) for row in order.tolist()]
+    wanted = days if table.has("weekday") else [0] * (len(days) if repeat else 1)
+    rows = [(day, row) for day, of in enumerate(wanted) for row in order[weekday[order] == of].tolist()]
     day, row = np.array(rows, dtype=np.int64).reshape(-1, 2).T
     from_s, to_s, share = from_s[row] + day * DAY_S, to_s[row] + day * DAY_S, share[row]
     with np.errstate(over="ignore"):
