@@ -96,13 +96,15 @@ def write_link_performance(data: RunResult, file: Path, *, overwrite: bool) -> N
     table = named_links(data)
     clock = data.record.clock
     form = "%H%M" if not (table["to_s"] % 60).any() else "%H%M:%S"
-    starts, ends = (table[end].map(lambda second: clock.at(second).strftime(form)) for end in ("from_s", "to_s"))
     performance = pd.DataFrame(
         {
             "link_id": table["id"],
             "from_node_id": table["from_node"],
             "to_node_id": table["to_node"],
-            "time_period": starts + "_" + ends,
+            "time_period": [
+                "_".join(clock.at(second).strftime(form) for second in ends)
+                for ends in zip(table["from_s"], table["to_s"], strict=True)
+            ],
             "volume": table["left"],
             "travel_time": table["travel_time_s"] / 60.0,
             "speed": table["mean_speed_mps"] * 3.6,

@@ -73,7 +73,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     ),
     "household": ("household", "household_id", "hh_id", "house_id", "hh"),
 }  # fmt: skip
-"""Map from our name of a column to its common names, as `comparable_name` writes them, the most likely first."""
+"""Map from our name of a column to its common names, the most likely first; case, blanks and signs do not matter."""
 _AMOUNTS = ("trips", "rate_vph", "rate_vps")
 _UNIT_S = {"rate_vph": 3600.0, "rate_vps": 1.0}
 _MOST_VPS = 2.0

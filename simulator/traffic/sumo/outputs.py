@@ -23,6 +23,7 @@ TRIPS = "crowdveil-trips.xml"
 TRIP_OPTIONS = {"tripinfo-output": TRIPS, "tripinfo-output.write-unfinished": "true"}
 _EDGES = "crowdveil-edges.xml"
 _NO_TIME_S = 1e-6
+"""Durations below this are errors of rounding."""
 _SUMMED = ("entered", "left", "queue_vehicles", "occupied_s")
 _COLUMNS = ("link", "from_s", "to_s", *_SUMMED, "mean_speed_mps", "travel_time_s")
 
