@@ -86,11 +86,13 @@ def course_routes(
     for kind, numbers in trips.items():
         legs = sorted({leg for number in numbers for leg in pairwise(named[number])})
         closed = of_all if kind is None else network.banned_to([kind])
-        if paths is None or len(closed) > len(of_all):
-            found = _shortest(legs, ShortestPaths(network.links, through=network.through, banned=closed))
+        if paths is not None and len(closed) <= len(of_all):
+            used = paths
         else:
-            found = _shortest(legs, paths)
-        between |= {(*leg, kind): path for leg, path in found.items()}
+            used = ShortestPaths(network.links, through=network.through, banned=closed)
+        reached, routes = used.between(*np.array(legs, dtype=np.int32).reshape(-1, 2).T)
+        for place, leg in enumerate(legs):
+            between[*leg, kind] = routes.of(place).tolist() if reached[place] else None
     for kind, number in ((kind, number) for kind, numbers in trips.items() for number in numbers):
         whole = named[number][:1]
         for a, b in pairwise(named[number]):
@@ -104,12 +106,6 @@ def course_routes(
         named[number] = whole
     offsets = np.cumsum([0, *map(len, named)], dtype=np.int64)
     return Routes(offsets, np.array([link for links in named for link in links], dtype=np.int32)), faults
-
-
-def _shortest(legs: Sequence[tuple[int, int]], paths: ShortestPaths) -> dict[tuple[int, int], list[int] | None]:
-    """Return the links of the shortest path between each pair of links, None where there is no path."""
-    reached, routes = paths.between(*np.array(legs, dtype=np.int32).reshape(-1, 2).T)
-    return {leg: routes.of(i).tolist() if reached[i] else None for i, leg in enumerate(legs)}
 
 
 class CourseVehicles(NamedTuple):
