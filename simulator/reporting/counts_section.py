@@ -69,9 +69,7 @@ def counts_section(run: RunResult) -> PageSection | None:
     flows = run.counts.assign(measured=run.counts["measured_count"] / hours, flow=run.counts["count"] / hours)
     flows = flows.dropna(subset="geh")
     simulated = flows[flows["source"] == SIMULATED]
-    charts = []
-    if len(flows):
-        charts += [_scatter(run, flows, "measured", "flow", "flow, vehicles/h"), _map(run, simulated)]
+    charts = [_scatter(run, flows, "measured", "flow", "flow, vehicles/h"), _map(run, simulated)] if len(flows) else []
     speeds = run.counts.dropna(subset=["measured_speed_mps", "speed_mps"])
     charts += [_scatter(run, speeds, "measured_speed_mps", "speed_mps", "speed, m/s")] if len(speeds) else []
     worst = simulated.sort_values("geh", ascending=False, kind="stable")[:WORST]
@@ -125,9 +123,7 @@ def _map(run: RunResult, rows: pd.DataFrame) -> Chart:
         part = places[(places["geh"] >= low) & (places["geh"] < high)]
         series.append(Series(name, part["x"], part["y"], "points", style, texts=part["text"].tolist()))
     size = (bounds[2:] - bounds[:2]) * scale
-    shown = max(size[1], size[0] / _ASPECT) * np.array([_ASPECT, 1.0])
-    ends = np.column_stack([size - shown, size + shown]) / 2.0
-    east, north = (
-        Axis(f"km {way}", ends=(low, high)) for way, (low, high) in zip(("east", "north"), ends, strict=True)
-    )
-    return Chart(series, east, north, "Places by the mean GEH of their intervals, simulated.", height=460)
+    half = max(size[1], size[0] / _ASPECT) / 2.0 * np.array([_ASPECT, 1.0])
+    (west, south), (east, north) = size / 2.0 - half, size / 2.0 + half
+    axes = Axis("km east", ends=(west, east)), Axis("km north", ends=(south, north))
+    return Chart(series, *axes, "Places by the mean GEH of their intervals, simulated.", height=460)
