@@ -56,14 +56,14 @@ def _link_intervals(scenario: ValidFields) -> Iterator[RuleViolation]:
         yield from (RuleViolation((key,), rule) for key in ("detectors", "counts") if scenario.sections(key))
     if every_s is None:
         return
+    rule = ""
     if engine not in known:
         rule = f"needs traffic.engine {', '.join(known[:-1])} or {known[-1]}, whose link entries are known"
-        yield RuleViolation(("report", "link_interval_s"), rule, every_s)
     elif engine == "sumo" and scenario.section("roads").get("source", "sumo") != "sumo":
         rule = 'needs roads.source = "sumo" with engine sumo: links of other roads are not SUMO\'s edges'
-        yield RuleViolation(("report", "link_interval_s"), rule, every_s)
     elif engine == "sumo" and traffic.has("step_s") and abs(math.remainder(every_s, traffic["step_s"])) > _NO_TIME_S:
         rule = f"must be a whole number of steps of {number(traffic['step_s'])} s with engine sumo"
+    if rule:
         yield RuleViolation(("report", "link_interval_s"), rule, every_s)
 
 
@@ -123,14 +123,9 @@ def _refined(refinement: ValidFields) -> Iterator[RuleViolation]:
         yield refinement.violation("window", "there must be a campaign of counts with several queries")
 
 
-_NAMED = {
-    "cells": "partition",
-    "campaigns": "name",
-    "mechanisms": "name",
-    "refinements": "name",
-    "attacks": "name",
-    "detectors": "name",
-}
+_NAMED = {"cells": "partition"} | dict.fromkeys(
+    ("campaigns", "mechanisms", "refinements", "attacks", "detectors"), "name"
+)
 """The key of the name of an item, by list."""
 
 

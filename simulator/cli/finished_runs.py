@@ -104,15 +104,12 @@ def export(
 
     data, path = RunResult.load(directory), directory / EXPORTED[to] if out is None else out
     notes = [f"wherever this is shown, state the source of the data: {credit}" for credit in data.attributions]
-    if to == "geopackage":
-        write_geopackage(data, path, overwrite=overwrite)
+    one_file = {"geopackage": write_geopackage, "edgedata": write_edge_data, "gmns": write_link_performance}
+    if to in one_file:
+        one_file[to](data, path, overwrite=overwrite)
     elif to == "kepler":
         write_trips(data, directory, path, overwrite=overwrite)
         notes.append(POSITIONS)
-    elif to == "edgedata":
-        write_edge_data(data, path, overwrite=overwrite)
-    elif to == "gmns":
-        write_link_performance(data, path, overwrite=overwrite)
     else:
         moving = write_folder(data, directory, path, overwrite=overwrite)
         notes.append(POSITIONS if moving else f"no vehicles are in it, since the run kept no positions; {HOW_TO_KEEP}")

@@ -18,7 +18,6 @@ from simulator.results.run import RunResult
 HOW_TO_KEEP = (
     "a run has them if its scenario states an interval: crowdveil run SCENARIO --set report.link_interval_s=300"
 )
-_MPS_IN_KPH = 3.6
 
 
 def named_links(data: RunResult) -> pd.DataFrame:
@@ -108,7 +107,7 @@ def write_link_performance(data: RunResult, file: Path, *, overwrite: bool) -> N
             ],
             "volume": table["left"],
             "travel_time": table["travel_time_s"] / 60.0,
-            "speed": table["mean_speed_mps"] * _MPS_IN_KPH,
+            "speed": table["mean_speed_mps"] * 3.6,
             "queue": table["queue_vehicles"],
             "density": table["density_vpkm"],
             "geometry": [line.wkt for line in table["geometry"]],

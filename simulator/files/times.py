@@ -1,4 +1,4 @@
-"""Times of a recording: text or numbers, converted to seconds."""
+"""Columns of times in files: text or numbers, converted to seconds."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -37,7 +37,7 @@ _ZONE = r"[T\s]\s*\d.*(?:Z|[+-]\d\d?(?:\d\d|:\d\d?)?)$"
 
 @dataclass(frozen=True, eq=False)
 class Times:
-    """Times of fixes.
+    """Times of the rows of a table.
 
     Attributes
     ----------

@@ -18,6 +18,7 @@ from simulator.files.extras import import_extra
 from simulator.plots.city_map import chosen, draw_map, projected, shape_of, values_of
 from simulator.plots.looks import figure_of, new_axes, paper_style, pyplot
 from simulator.results.run import RunResult
+from simulator.results.tables import stays_on_links
 from simulator.roads.projection import WGS84
 
 FILMS = {".gif": "pillow", ".mp4": "ffmpeg"}
@@ -161,12 +162,9 @@ class _OnLinks:
     """Vehicles by their entries into links, placed as `entries.parquet` is described (docs/columns.md)."""
 
     def __init__(self, entries: pd.DataFrame, roads: gpd.GeoDataFrame, *, every: int) -> None:
-        rows = entries[entries["event"] != "departure"]
-        leaves_s = rows["time_s"].shift(-1).where(rows["vehicle"].shift(-1) == rows["vehicle"], np.inf)
-        rows = rows.assign(leaves_s=leaves_s)[rows["event"] == "entry"]
-        rows = rows.sort_values(["link", "lane", "time_s"], kind="stable")
+        rows = stays_on_links(entries).sort_values(["link", "lane", "time_s"], kind="stable")
         self._vehicle, self._link = rows["vehicle"].to_numpy(), rows["link"].to_numpy()
-        self._enters_s, self._leaves_s = rows["time_s"].to_numpy(), rows["leaves_s"].to_numpy()
+        self._enters_s, self._leaves_s = rows["time_s"].to_numpy(), rows["leave_s"].fillna(np.inf).to_numpy()
         self._queue = rows.groupby(["link", "lane"], sort=False).ngroup().to_numpy()
         self._lines = roads.geometry.to_numpy()
         self._free_s = (roads["length_m"] / roads["speed_mps"]).to_numpy()
@@ -227,10 +225,9 @@ def _guesses_of(run: RunResult, campaign: str, mechanism: str, coalition: str | 
     """
     if coalition is None:
         return None
-    own = pd.DataFrame() if run.guesses is None else run.guesses
-    if len(own):
-        own = own[(own["campaign"] == campaign) & (own["mechanism"] == mechanism)]
-    chosen(coalition, own["coalition"].unique() if len(own) else [], "coalition")
+    own = pd.DataFrame(columns=["campaign", "mechanism", "coalition"]) if run.guesses is None else run.guesses
+    own = own[(own["campaign"] == campaign) & (own["mechanism"] == mechanism)]
+    chosen(coalition, own["coalition"].unique(), "coalition")
     own = own[own["coalition"] == coalition]
     first: pd.DataFrame = own[own["name"] == own["name"].iloc[0]].sort_values("time_s")
     return first

@@ -68,9 +68,8 @@ def counts_section(run: RunResult) -> PageSection | None:
     hours = (run.counts["to_s"] - run.counts["from_s"]) / 3600.0
     flows = run.counts.assign(measured=run.counts["measured_count"] / hours, flow=run.counts["count"] / hours)
     flows = flows.dropna(subset="geh")
-    charts = [_scatter(run, flows, "measured", "flow", "flow, vehicles/h")] if len(flows) else []
     simulated = flows[flows["source"] == SIMULATED]
-    charts += [_map(run, simulated)] if len(flows) else []
+    charts = [_scatter(run, flows, "measured", "flow", "flow, vehicles/h"), _map(run, simulated)] if len(flows) else []
     speeds = run.counts.dropna(subset=["measured_speed_mps", "speed_mps"])
     charts += [_scatter(run, speeds, "measured_speed_mps", "speed_mps", "speed, m/s")] if len(speeds) else []
     worst = simulated.sort_values("geh", ascending=False, kind="stable")[:WORST]
@@ -117,14 +116,14 @@ def _map(run: RunResult, rows: pd.DataFrame) -> Chart:
     places[["x", "y"]] = (shapely.get_coordinates(points) - bounds[:2]) * scale
     places["text"] = places["place"] + ", GEH " + places["geh"].map(number)
     fastest = roads["speed_mps"].nlargest(MOST_LINKS).index  # type: ignore[index]
-    ends = [[line.coords[0], line.coords[-1], (np.nan, np.nan)] for line in lines[fastest]]
-    x, y = ((np.reshape(ends, (-1, 2)) - bounds[:2]) * scale).T
+    pairs = [[line.coords[0], line.coords[-1], (np.nan, np.nan)] for line in lines[fastest]]
+    x, y = ((np.reshape(pairs, (-1, 2)) - bounds[:2]) * scale).T
     series = [Series("roads", x, y, style=PLAIN._replace(colour="#b8c2cc"), thin=True, legend="")]
     for name, low, high, style in _GEH:
         part = places[(places["geh"] >= low) & (places["geh"] < high)]
         series.append(Series(name, part["x"], part["y"], "points", style, texts=part["text"].tolist()))
-    middle, size = (bounds[2:] - bounds[:2]) * scale / 2.0, (bounds[2:] - bounds[:2]) * scale
-    reach = max(size[1], size[0] / _ASPECT) / 2.0
-    x_axis = Axis("km east", ends=(middle[0] - _ASPECT * reach, middle[0] + _ASPECT * reach))
-    axes = x_axis, Axis("km north", ends=(middle[1] - reach, middle[1] + reach))
+    size = (bounds[2:] - bounds[:2]) * scale
+    half = max(size[1], size[0] / _ASPECT) / 2.0 * np.array([_ASPECT, 1.0])
+    (west, south), (east, north) = size / 2.0 - half, size / 2.0 + half
+    axes = Axis("km east", ends=(west, east)), Axis("km north", ends=(south, north))
     return Chart(series, *axes, "Places by the mean GEH of their intervals, simulated.", height=460)

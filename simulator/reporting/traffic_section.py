@@ -14,6 +14,7 @@ from simulator.results.formatting import sentence_case
 from simulator.results.record import BESIDE, LinkVolumes, TrafficRecord
 from simulator.results.run import RunResult
 from simulator.results.statements import say
+from simulator.results.tables import stays_on_links
 
 NAMES_ENGINE = {"sumo_drove", "sumo_counted", "sumo_warned"}
 """Codes of notes that begin with the name of their engine."""
@@ -187,9 +188,7 @@ def time_space(run: RunResult, vehicle: int | None = None) -> Chart | None:
     """
     if run.entries is None or run.roads is None:
         return None
-    rows = run.entries[run.entries["event"] != "departure"]
-    follows = rows["vehicle"].eq(rows["vehicle"].shift(-1))
-    entered = rows.assign(leave_s=rows["time_s"].shift(-1).where(follows))[rows["event"] == "entry"]
+    entered = stays_on_links(run.entries)
     routes: dict[Any, tuple[int, ...]] = entered.groupby("vehicle")["link"].agg(tuple).to_dict()
     if vehicle is None and routes:
         alike, busy = Counter(routes.values()), Counter(entered["link"].tolist())

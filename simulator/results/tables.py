@@ -141,6 +141,13 @@ def records(frame: pd.DataFrame) -> list[dict[Any, Any]]:
     return [{name: None if pd.isna(value) else value for name, value in row.items()} for row in rows]
 
 
+def stays_on_links(entries: pd.DataFrame) -> pd.DataFrame:
+    """Return the entries into links of the table `entries`, with `leave_s`, NaN for a vehicle that is still there."""
+    rows = entries[entries["event"] != "departure"]
+    follows = rows["vehicle"].eq(rows["vehicle"].shift(-1))
+    return rows.assign(leave_s=rows["time_s"].shift(-1).where(follows))[rows["event"] == "entry"]
+
+
 SIMULATED = "simulated"
 """Source of the counts of the run itself, in the table `counts`."""
 

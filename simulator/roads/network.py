@@ -21,6 +21,8 @@ from simulator.roads.schema import EDGE_NUMBERS, faults_of
 
 LINK_IDS = ("sumo_edge", "matsim_link", "link_id", "edge", "id")
 """Attributes of an edge that can be its identifier in the source; the first one present is used."""
+_SAME_PLACE_M = 1.0
+"""Difference of distances below which two links are equally near to a point."""
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
@@ -182,9 +184,6 @@ class Shapes:
                 self.first_vertex[bend] : self.first_vertex[bend + 1]
             ]
         return np.asarray(shapely.linestrings(points, indices=np.repeat(links, sizes)), dtype=object)
-
-
-_SAME_PLACE_M = 1.0
 
 
 @compiled

@@ -207,28 +207,25 @@ class Replay:
     ----------
     vehicles
         Number of data owners, or of vehicles observed by the end of the run: others are left out.
+    tracks
+        The tracks that it replays, in the order of its vehicles.
     """
 
     def __init__(
         self, recording: Recording, *, clock: Clock, duration_s: float, roads: RoadNetwork | None = None
     ) -> None:
-        self._recording, self._tracks, self._roads = recording, recording.tracks, roads
+        self._recording, self.tracks, self._roads = recording, recording.tracks, roads
         self._clock, self._duration_s = clock, duration_s
-        first = self._tracks.first
-        self._appears_s = self._tracks.time_s[first[:-1]]
+        first = self.tracks.first
+        self._appears_s = self.tracks.time_s[first[:-1]]
         self._ends_s = recording.leaves_s[first[1:] - 1]
         observed = int(np.searchsorted(self._appears_s, duration_s, side="right"))
-        self.vehicles = observed if recording.sites is None else self._tracks.vehicles
+        self.vehicles = observed if recording.sites is None else self.tracks.vehicles
         self._cursor: IntArray = first[:-1].copy()
         self._env = simpy.Environment()
         self._now_s, self._departed = -np.inf, 0
         self._state: StateArray = np.empty(0, dtype=np.uint8)
         self._share: FloatArray = np.empty(0)
-
-    @property
-    def tracks(self) -> Tracks:
-        """The tracks that it replays, in the order of its vehicles."""
-        return self._tracks
 
     def start(self, env: simpy.Environment) -> None:
         """Use the clock of `env`; a recording needs no process."""
@@ -243,7 +240,7 @@ class Replay:
         self._now_s = now_s
         # Vehicles first observed after the run are left out, even while the last deadline is still pending.
         self._departed = int(np.searchsorted(self._appears_s[: self.vehicles], now_s, side="right"))
-        tracks, at = self._tracks, self._cursor[: self._departed]
+        tracks, at = self.tracks, self._cursor[: self._departed]
         last = tracks.first[1 : self._departed + 1] - 1
         moving = np.arange(self._departed)
         while len(moving):
@@ -258,7 +255,7 @@ class Replay:
 
     def places(self) -> VehicleStates:
         """Return the place of every vehicle observed so far; for an absent vehicle, its last observed place."""
-        tracks, at, share = self._tracks, self._cursor[: self._departed], self._share
+        tracks, at, share = self.tracks, self._cursor[: self._departed], self._share
         # The result is exact at both ends, so that at the moment of a fix the place is the fix.
         xy, going = tracks.xy[at], np.flatnonzero(share > 0.0)
         part = share[going, None]
@@ -279,7 +276,7 @@ class Replay:
         Recorded speeds are interpolated between fixes. Absent and arrived vehicles have speed 0. A vehicle held at a
         fix has the speed recorded there, or 0.
         """
-        tracks, at, share = self._tracks, self._cursor[: self._departed], self._share
+        tracks, at, share = self.tracks, self._cursor[: self._departed], self._share
         after = np.where(tracks.known[at], np.minimum(at + 1, len(tracks.time_s) - 1), at)
         before, later = tracks.recorded_mps[at].astype(np.float64), tracks.recorded_mps[after].astype(np.float64)
         speed = before * (1.0 - share) + later * share
@@ -320,7 +317,7 @@ class Replay:
     def nbytes(self) -> tuple[int, int]:
         """Bytes held for vehicles, and for their recorded positions."""
         held = (self._cursor, self._appears_s, self._ends_s, self._state, self._share)
-        return sum(array.nbytes for array in held), self._tracks.nbytes + self._recording.leaves_s.nbytes
+        return sum(array.nbytes for array in held), self.tracks.nbytes + self._recording.leaves_s.nbytes
 
     def __repr__(self) -> str:
-        return f"<Replay: {self.vehicles:,} vehicles, {len(self._tracks.time_s):,} waypoints>"
+        return f"<Replay: {self.vehicles:,} vehicles, {len(self.tracks.time_s):,} waypoints>"

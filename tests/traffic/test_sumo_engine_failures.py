@@ -130,7 +130,7 @@ def test_configuration_that_names_an_unpacked_network_is_told_of_the_packed_one(
     (net.parent / "packed.net.xml.gz").write_bytes(gzip.compress(net.read_bytes()))
     config = net.parent / "packed.sumocfg"
     config.write_text('<configuration><input><net-file value="packed.net.xml"/></input></configuration>')
-    with pytest.raises(InputError, match=r"packed.net.xml, which does not exist, but packed.net.xml.gz lies there"):
+    with pytest.raises(InputError, match=r"packed.net.xml, which does not exist, but packed.net.xml.gz does"):
         SumoInputs.from_config(config, seed=1, step_s=1.0)
 
 

@@ -105,18 +105,12 @@ def read_demand(
     run |= same_keys(section, "begin_s", "share", "vehicles")
     if len(files) == 1 and is_gtfs(files[0]):
         if not scenario.clock.dated:
-            raise InputError(
-                [f"{files[0].name}: a GTFS feed needs the date of the run, in scenario.start"], "scenario.start"
-            )
+            rule = f"{files[0].name}: a GTFS feed needs the date of the run, in scenario.start"
+            raise InputError([rule], key="scenario.start")
         types = {} if section.route_types is None else same_keys(section, "route_types")
         return read_gtfs(files[0], roads, day=scenario.clock.start.date(), **types, **run)
     if all(is_sumo_routes(file) for file in files):
-        read = read_sumo_routes(
-            files,
-            roads,
-            **sumo_source(scenario),
-            **run,
-        )
+        read = read_sumo_routes(files, roads, **sumo_source(scenario), **run)
         return Demand(read.trips, read.routes, tuple(read.notes), read.classes)
     if len(files) == 1 and is_matsim_plans(files[0]):
         matsim = same_keys(scenario.roads, "modes", "crs") if isinstance(scenario.roads, MatsimRoads) else {}

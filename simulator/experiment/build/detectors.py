@@ -1,6 +1,5 @@
 """Builds the detectors of a scenario, and the measured counts with which its run is compared."""
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,7 +7,7 @@ import pandas as pd
 
 import scenarios
 from scenarios import Scenario
-from scenarios.detectors import READER
+from scenarios.detectors import READER, DetectorColumns
 from scenarios.kinds import import_dotted
 from scenarios.run_clock import RunClock
 from simulator.experiment.build.cells import of_classes
@@ -32,19 +31,19 @@ def build_detectors(scenario: Scenario, roads: RoadNetwork | None) -> tuple[pd.D
     ScenarioError
         If a detector cannot be put on a link, or two have one name.
     """
+    if not scenario.detectors:
+        return None, []
     placed, notes, faults = [], [], []
     with faults_of_files(scenario, "detectors"):
         for section in scenario.detectors:
             try:
-                found, more = _read("read_detectors", section, roads)()
+                found, more = _read("read_detectors", section, roads)
                 placed.append(found.assign(every_s=section.every_s))
                 notes += more
             except InputError as error:
                 faults += error.faults
         if faults:
             raise InputError(faults)
-        if not placed:
-            return None, []
         detectors = pd.concat(placed, ignore_index=True)
         if (again := detectors["name"].duplicated()).any():
             raise InputError([f"names must differ, and {detectors['name'][again].iloc[0]!r} occurs twice"])
@@ -70,14 +69,14 @@ def build_counts(
     if section is None:
         return None, []
     with faults_of_files(scenario, "counts"):
-        read = _read("read_counts", section, roads)
-        within = (heading.warmup_s, heading.duration_s)
-        rows, notes = read(clock, within=within, known=detectors, **same_keys(section, "interval_s", "time_format"))
+        reading = {"within": (heading.warmup_s, heading.duration_s), "known": detectors}
+        reading |= same_keys(section, "interval_s", "time_format")
+        rows, notes = _read("read_counts", section, roads, clock, **reading)
     return rows, notes_of("counts", notes, "counts")
 
 
-def _read(function: str, section: Any, roads: RoadNetwork | None) -> Any:
-    """Return a function of the reader with the table of a section, its roads, and the links that are near."""
+def _read(function: str, section: Any, roads: RoadNetwork | None, *clock: RunClock, **reading: Any) -> Any:
+    """Call a function of the reader on the table of a section, the roads, and the links that are near."""
     if roads is None:
         raise InputError(['needs links, and roads.source is "none"'])
     allowed = np.ones(len(roads.links), dtype=np.bool_)
@@ -85,13 +84,11 @@ def _read(function: str, section: Any, roads: RoadNetwork | None) -> Any:
         classes = {data["link"]: data.get("class") for *_, data in roads.graph.edges(data=True)}
         allowed = of_classes([classes[link] for link in range(len(classes))], section.classes)
     if section.file is None:
-        row = section.model_dump(
-            include={"name", "link", "position_m", "fraction", "lon", "lat", "x", "y", "heading_deg"}
-        )
-        given = {key: value for key, value in row.items() if value is not None}
-        table = Table.from_frame(pd.DataFrame([given]), title=f"detectors.{section.name}")
+        row = section.model_dump(include={"name", *DetectorColumns.model_fields}, exclude_none=True)
+        table = Table.from_frame(pd.DataFrame([row]), title=f"detectors.{section.name}")
     else:
         columns = {} if section.columns is None else section.columns.mapping()
-        read = import_dotted(f"{READER}:read_table")
-        table = read(scenarios.locate(section.file), columns=columns, format_=file_format(section))
-    return partial(import_dotted(f"{READER}:{function}"), table, roads, within_m=section.within_m, allowed=allowed)
+        read_table = import_dotted(f"{READER}:read_table")
+        table = read_table(scenarios.locate(section.file), columns=columns, format_=file_format(section))
+    read = import_dotted(f"{READER}:{function}")
+    return read(table, roads, *clock, within_m=section.within_m, allowed=allowed, **reading)

@@ -26,7 +26,7 @@ _TYPES = {
     "vehicle leaves traffic": _ENDS,
     "vehicle aborts": _ENDS,
 }
-"""Types of events that tell where a vehicle is; ``wait2link`` is the name of the first in old files."""
+"""Types of events that state where a vehicle is; ``wait2link`` is the name of the first in old files."""
 _OF_DAY = re.compile(r"\d+:\d\d(:\d\d)?")
 
 

@@ -19,38 +19,30 @@ from simulator.formats.recorded.fixes import METRES_PER_SECOND
 from simulator.formats.recorded.owner_rows import read_rows
 from simulator.roads import RoadNetwork
 from simulator.roads.projection import WGS84, coordinates, transform
+from simulator.traffic.clock import DAY_S
 
 NAMES: Mapping[str, tuple[str, ...]] = {
     "name": (
-        "detector",
-        "detectorid",
-        "detid",
-        "station",
-        "stationid",
-        "sensor",
-        "sensorid",
-        "site",
-        "place",
-        "name",
+        "detector", "detector_id", "det_id", "station", "station_id", "sensor", "sensor_id", "site", "place", "name",
         "id",
     ),
-    "link": ("link", "linkid", "edge", "edgeid"),
-    "position_m": ("positionm", "position", "pos"),
+    "link": ("link", "link_id", "edge", "edge_id"),
+    "position_m": ("position_m", "position", "pos"),
     "fraction": ("fraction",),
     "lon": ("lon", "lng", "long", "longitude"),
     "lat": ("lat", "latitude"),
     "x": ("x",),
     "y": ("y",),
-    "heading_deg": ("headingdeg", "heading", "bearing", "direction", "dir"),
-    "from_s": ("froms", "from", "begin", "start", "time", "timestamp", "datetime", "date"),
-    "to_s": ("tos", "to", "end"),
+    "heading_deg": ("heading_deg", "heading", "bearing", "direction", "dir"),
+    "from_s": ("from_s", "from", "begin", "start", "time", "timestamp", "datetime", "date"),
+    "to_s": ("to_s", "to", "end"),
     "hour": ("hour",),
     "count": ("count", "volume", "vehicles"),
-    "flow_vph": ("flowvph", "vph"),
-    "speed_mps": ("speedmps",),
-    "speed_kph": ("speedkph", "speedkmh"),
-    "speed_mph": ("speedmph",),
-}
+    "flow_vph": ("flow_vph", "vph"),
+    "speed_mps": ("speed_mps",),
+    "speed_kph": ("speed_kph", "speed_kmh"),
+    "speed_mph": ("speed_mph",),
+}  # fmt: skip
 """Usual names of columns, the most likely first. A flow or a speed without its unit is none of them."""
 _INSTEAD = (
     ("link", "lon", "x"),
@@ -63,7 +55,7 @@ _INSTEAD = (
 _VALUES = ("count", "flow_vph", *METRES_PER_SECOND)
 _COMPASS = ("N", "NE", "E", "SE", "S", "SW", "W", "NW")
 _OF_DAY = re.compile(r"(day \d+ )?\d\d?:\d\d(:\d\d)?")
-_DAY_S, _HOUR_S = 86_400.0, 3_600.0
+_HOUR_S = 3_600.0
 
 
 def read_table(file: Path, *, columns: Mapping[str, str | int], format_: FileFormat) -> Table:
@@ -199,7 +191,7 @@ def read_counts(
     to_s = from_s + (interval_s or _HOUR_S)
     if table.has("to_s"):
         to_s, _ = _moments(table, "to_s", clock, time_format)
-        to_s = np.where(of_day & (to_s <= from_s), to_s + _DAY_S, to_s)
+        to_s = np.where(of_day & (to_s <= from_s), to_s + DAY_S, to_s)
         table.refuse("to_s", to_s <= from_s, "after from_s")
     elif interval_s is None and not table.has("hour"):
         table.broken.append(f"{table.file}: give counts.interval_s, the duration of an interval, or a column to_s")

@@ -131,7 +131,7 @@ def found_in_words(table: Table, columns: Mapping[str, str]) -> list[str]:
 
 
 def link_warnings(table: Table, links: pd.DataFrame) -> list[Note]:
-    """Return doubts about the capacities of the links that are kept, and about speeds whose unit is not known."""
+    """Return warnings of capacities that are not plausible for a lane, and of speeds whose unit is not known."""
     total = table.has("capacity_total_vph")
     warnings = [] if "capacity" not in links else capacity_warnings(links["capacity"], file=table.file, total=total)
     unread = [name for name in table.names if name not in table.columns.values()]

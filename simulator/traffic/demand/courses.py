@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simulator.arrays import FloatArray, Int32Array, Mask
+from simulator.arrays import FloatArray, Int32Array
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.roads.network import RoadNetwork
@@ -86,11 +86,13 @@ def course_routes(
     for kind, numbers in trips.items():
         legs = sorted({leg for number in numbers for leg in pairwise(named[number])})
         closed = of_all if kind is None else network.banned_to([kind])
-        if paths is None or len(closed) > len(of_all):
-            found = _shortest(legs, ShortestPaths(network.links, through=network.through, banned=closed))
+        if paths is not None and len(closed) <= len(of_all):
+            used = paths
         else:
-            found = _shortest(legs, paths)
-        between |= {(*leg, kind): path for leg, path in found.items()}
+            used = ShortestPaths(network.links, through=network.through, banned=closed)
+        reached, routes = used.between(*np.array(legs, dtype=np.int32).reshape(-1, 2).T)
+        for place, leg in enumerate(legs):
+            between[*leg, kind] = routes.of(place).tolist() if reached[place] else None
     for kind, number in ((kind, number) for kind, numbers in trips.items() for number in numbers):
         whole = named[number][:1]
         for a, b in pairwise(named[number]):
@@ -104,12 +106,6 @@ def course_routes(
         named[number] = whole
     offsets = np.cumsum([0, *map(len, named)], dtype=np.int64)
     return Routes(offsets, np.array([link for links in named for link in links], dtype=np.int32)), faults
-
-
-def _shortest(legs: Sequence[tuple[int, int]], paths: ShortestPaths) -> dict[tuple[int, int], list[int] | None]:
-    """Return the links of the shortest path between each pair of links, None where there is no path."""
-    reached, routes = paths.between(*np.array(legs, dtype=np.int32).reshape(-1, 2).T)
-    return {leg: routes.of(i).tolist() if reached[i] else None for i, leg in enumerate(legs)}
 
 
 class CourseVehicles(NamedTuple):
@@ -186,16 +182,29 @@ def trips_on_courses(
         If no vehicle is left, or there are too many.
     """
     named, depart_s, course = read.file, read.depart_s, read.course
-    fits = _count_unfit(unused, depart_s, course, faults, read.courses, begin_s=begin_s, end_s=begin_s + duration_s)
+    end_s = begin_s + duration_s
+    undrivable = {
+        rule: np.isin(course, [number for number, (other, _) in faults.items() if other == rule])
+        for rule in (_EDGE_UNKNOWN, _NOT_CONSECUTIVE, _NO_PATH)
+    }
+    fits = np.ones(len(course), dtype=np.bool_)
+    for rule, which in {
+        f"they depart before the run starts (second {begin_s:.10g})": depart_s < begin_s,
+        f"they depart after the run ends (second {np.floor(1000 * end_s) / 1000:.10g})": depart_s >= end_s,
+        **undrivable,
+    }.items():
+        if (fits & which).any():
+            first = course[fits & which][0]
+            example = f" (as in {read.courses[first].where}: {faults[first][1]})" if rule in undrivable else ""
+            unused[rule + example] += int((fits & which).sum())
+            fits &= ~which
     notes = [f"{named}: {total:,} not driven: {reason}" for reason, total in unused.items()]
     if not fits.any():
         edges = {edge for number in faults for edge in read.courses[number].edges}
         rule = f"{named}: no vehicle of {len(read.names):,} can be driven on these roads"
         raise NotDrivableError([rule, *notes], edges)
     order = np.flatnonzero(fits)[np.argsort(depart_s[fits], kind="stable")]
-    copies = whole_vehicles(
-        np.ones(len(order)) if vehicles is not None else np.full(len(order), share), total=vehicles, rng=rng
-    )
+    copies = whole_vehicles(np.full(len(order), share if vehicles is None else 1.0), total=vehicles, rng=rng)
     if not copies.any():
         raise InputError([f"{named}: a share of {share:g} of {counted(len(order), 'vehicle')} leaves none"])
     if fault := too_many(int(copies.sum()), nodes=len(network.node_names)):
@@ -204,40 +213,10 @@ def trips_on_courses(
     ticks = np.floor((depart_s[chosen] - begin_s) / clock.step_s)
     if ticks[-1] > np.iinfo(np.int32).max:
         raise InputError([f"{named}: departures must be before tick 2³¹, got second {depart_s[chosen[-1]]:g}"])
-    tick = ticks.astype(np.int32)
     routes = Routes.gathered(driven.links, driven.offsets[course[chosen]], np.diff(driven.offsets)[course[chosen]])
     if against := np.count_nonzero(routes.has_turn(network.banned_turns)):
         given = counted(int(against), "route has", "routes have")
         notes.append(f"{named}: {given} a turn that the roads do not allow; the vehicles drive as the file states")
     links = network.links
-    trips = Trips(links.from_node[routes.first], links.to_node[routes.last], tick)
+    trips = Trips(links.from_node[routes.first], links.to_node[routes.last], ticks.astype(np.int32))
     return trips, routes, [read.names[place] for place in chosen.tolist()], notes
-
-
-def _count_unfit(
-    unused: Counter[str],
-    depart_s: FloatArray,
-    course: Int32Array,
-    faults: Faults,
-    courses: Sequence[Course],
-    *,
-    begin_s: float,
-    end_s: float,
-) -> Mask:
-    """Return which vehicles can be driven in the run, (vehicles,) bool, and count the others by reason."""
-    fits = np.ones(len(course), dtype=np.bool_)
-    undrivable = {
-        rule: np.isin(course, [number for number, (other, _) in faults.items() if other == rule])
-        for rule in (_EDGE_UNKNOWN, _NOT_CONSECUTIVE, _NO_PATH)
-    }
-    for rule, which in {
-        f"they depart before the run starts (second {begin_s:.10g})": depart_s < begin_s,
-        f"they depart after the run ends (second {np.floor(1000 * end_s) / 1000:.10g})": depart_s >= end_s,
-        **undrivable,
-    }.items():
-        first = next(iter(course[fits & which].tolist()), None)
-        if first is not None:
-            example = f" (as in {courses[first].where}: {faults[first][1]})" if rule in undrivable else ""
-            unused[rule + example] += int((fits & which).sum())
-            fits &= ~which
-    return fits

@@ -24,6 +24,7 @@ from simulator.files.messages import counted
 from simulator.files.tables import Table
 from simulator.roads.network import RoadNetwork
 from simulator.roads.projection import WGS84, transform
+from simulator.traffic.clock import DAY_S
 from simulator.traffic.demand.courses import CourseVehicles, course_routes, trips_on_courses
 from simulator.traffic.demand.sumo_attributes import time_of_day
 from simulator.traffic.demand.sumo_file import Course
@@ -33,8 +34,7 @@ from simulator.traffic.paths import ShortestPaths
 BUSES = (3, *range(700, 800))
 """Route types of buses, with those of the extended list."""
 _FAR_M = 200.0
-_DAY_S = 86_400.0
-_LATEST_S = 3 * _DAY_S
+_LATEST_S = 3 * DAY_S
 """Time of a service after which no repeated trip begins."""
 _SHORT = "fewer than two of their stops are on the roads"
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
@@ -103,7 +103,7 @@ def read_gtfs(
     """
     feed = _read_tables(path)
     begin_s, end_s = run["begin_s"], run["begin_s"] + run["duration_s"]
-    days = {ahead: _services(feed, day + timedelta(days=ahead)) for ahead in range(-1, int(end_s // _DAY_S) + 1)}
+    days = {ahead: _services(feed, day + timedelta(days=ahead)) for ahead in range(-1, int(end_s // DAY_S) + 1)}
     rows = _stop_times(feed, route_types, set().union(*days.values()))
     trips = rows.groupby("trip_id").agg(service=("service_id", "first"), starts_s=("departure_time", "first"))
     rows[["x", "y"]] = transform(WGS84, network.crs, rows[["stop_lon", "stop_lat"]].to_numpy())
@@ -125,7 +125,7 @@ def read_gtfs(
     which, depart_s = list[int](), list[float]()
     for ahead, services in days.items():
         for trip in np.flatnonzero(kept["service"].isin(services)).tolist():
-            moments = first_s[trip] + late_s[trip] + ahead * _DAY_S
+            moments = first_s[trip] + late_s[trip] + ahead * DAY_S
             moments = moments[(moments >= begin_s) & (moments < end_s)]
             which.extend([trip] * len(moments))
             depart_s.extend(moments.tolist())

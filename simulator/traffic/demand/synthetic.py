@@ -127,10 +127,8 @@ def read_profile(
     again[order[1:]] = (from_s + apart)[order[1:]] < np.maximum.accumulate((to_s + apart)[order])[:-1]
     table.refuse(last, again, "of an interval that overlaps no other row's")
     table.check()
-    if table.has("weekday"):
-        rows = [(day, row) for day, of in enumerate(days) for row in order[weekday[order] == of].tolist()]
-    else:
-        rows = [(day, row) for day in range(len(days) if repeat else 1) for row in order.tolist()]
+    wanted = days if table.has("weekday") else [0] * (len(days) if repeat else 1)
+    rows = [(day, row) for day, of in enumerate(wanted) for row in order[weekday[order] == of].tolist()]
     day, row = np.array(rows, dtype=np.int64).reshape(-1, 2).T
     from_s, to_s, share = from_s[row] + day * DAY_S, to_s[row] + day * DAY_S, share[row]
     with np.errstate(over="ignore"):
@@ -147,7 +145,7 @@ def read_profile(
 def _weekdays(table: Table, days: Sequence[int | None]) -> IntArray:
     """Return the day of the week of each row, 0 for Monday."""
     if None in days:
-        table.broken.append(f"{table.file}: weekday needs scenario.start with a date, which says the day of the week")
+        table.broken.append(f"{table.file}: weekday needs scenario.start with a date, which states the day of the week")
     names = [name.lower() for name in calendar.day_name]
     known = {form: day for day, name in enumerate(names) for form in (name, name[:3], str(day + 1))}
     weekday = np.array([known.get(str(text).strip().lower(), -1) for text in table.column("weekday")], dtype=np.int64)

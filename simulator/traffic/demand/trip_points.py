@@ -114,10 +114,9 @@ class TripPlaces:
 
 def _nearest(xy: FloatArray, roads: RoadNetwork) -> tuple[Int32Array, FloatArray]:
     """Return the nearer end of the link nearest to each point, and the distance of the link, metres."""
-    points, lines, links = shapely.points(xy), roads.shapes.lines(), roads.links
-    (_, link), distance_m = shapely.STRtree(lines).query_nearest(points, return_distance=True, all_matches=False)
-    along = shapely.line_locate_point(lines[link], points, normalized=True)
-    return np.where(along < 0.5, links.from_node[link], links.to_node[link]), distance_m
+    link, distance_m = roads.nearest_links(xy)
+    along = shapely.line_locate_point(roads.shapes.lines()[link], shapely.points(xy), normalized=True)
+    return np.where(along < 0.5, roads.links.from_node[link], roads.links.to_node[link]), distance_m
 
 
 def find_points(names: Sequence[str], given: Mapping[str, str]) -> dict[str, str]:

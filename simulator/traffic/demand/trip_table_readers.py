@@ -69,11 +69,11 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "to_s": ("to_s", "end_s", "end_t", "t_end", "end_time", "to_time", "end"),
     "vehicle": (
         "vehicle", "vehicle_id", "person_id", "person", "veh_id", "agent_id", "agent", "traveler_id", "traveller_id",
-        "driver_id", "per_id", "personid", "vehicleid",
+        "driver_id", "per_id",
     ),
-    "household": ("household", "household_id", "hh_id", "householdid", "hhid", "houseid", "hh"),
+    "household": ("household", "household_id", "hh_id", "house_id", "hh"),
 }  # fmt: skip
-"""Map from our name of a column to its common names, as `comparable_name` writes them, the most likely first."""
+"""Map from our name of a column to its common names, the most likely first; case, blanks and signs do not matter."""
 _AMOUNTS = ("trips", "rate_vph", "rate_vps")
 _UNIT_S = {"rate_vph": 3600.0, "rate_vps": 1.0}
 _MOST_VPS = 2.0
@@ -155,8 +155,7 @@ def read_od_table(
         HH:MM:SS, or, with `places`, dates and times. With `places`, a file without origin and destination may have
         ``origin_lon``, ``origin_lat``, ``destination_lon``, ``destination_lat``, the same with ``_x`` and ``_y``, or
         ``path``, a JSON list of places; or be GeoParquet of lines or of two points. Other common names are recognized:
-        see
-        :data:`~simulator.traffic.demand.trip_table_readers.NAMES`.
+        see :data:`~simulator.traffic.demand.trip_table_readers.NAMES`.
     columns
         Map from our name of a column to the file's, where the file uses another name.
     ignored

@@ -292,22 +292,19 @@ class Sumo:
             return
         try:
             if self._edge_output is not None and self._process.finish():
-                self._read_measures(self._edge_output, self._process.outputs)
+                folder, rows, begin_s = self._process.outputs, self._registry.rows, self._inputs.begin_s
+                links, self._not_counted = self._edge_output.read(folder)
+                of_vehicles = self._registry.names, rows["state"], rows["scheduled_s"]
+                self._tables = links, read_trips(folder / TRIPS, *of_vehicles, begin_s=begin_s)
         finally:
             self._process.close()
-
-    def _read_measures(self, edge_output: EdgeOutput, folder: Path) -> None:
-        links, self._not_counted = edge_output.read(folder)
-        rows, begin_s = self._registry.rows, self._inputs.begin_s
-        trips = read_trips(folder / TRIPS, self._registry.names, rows["state"], rows["scheduled_s"], begin_s=begin_s)
-        self._tables = links, trips
 
     def link_tables(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Return the tables `links` and `trips`, the latter without `takes_part`; call `close` first.
 
         Raises
         ------
-        InputError
+        ProgramError
             If SUMO has not written its outputs.
         """
         if self._tables is None:

@@ -152,7 +152,7 @@ class SumoInputs:
         named = [file for name in _FILES for file in options.get(name, "").split(",") if file]
         for file in named:
             if not Path(file).is_file() and Path(f"{file}.gz").is_file():
-                beside = f"but {Path(file).name}.gz lies there: name that file, or unpack it"
+                beside = f"but {Path(file).name}.gz does: name that file, or unpack it"
                 faults.append(f"{config}: names {file}, which does not exist, {beside}")
         if faults:
             raise InputError(faults)

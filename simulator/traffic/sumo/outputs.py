@@ -6,7 +6,7 @@ within junctions are no edges, so time spent there is on no link. A vehicle that
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,7 +21,9 @@ from simulator.traffic.link_intervals import LINK_COLUMNS, trips_frame
 
 TRIPS = "crowdveil-trips.xml"
 TRIP_OPTIONS = {"tripinfo-output": TRIPS, "tripinfo-output.write-unfinished": "true"}
-_EDGES = "crowdveil-edges-{}.xml"
+_EDGES = "crowdveil-edges.xml"
+_NO_TIME_S = 1e-6
+"""Durations below this are errors of rounding."""
 _SUMMED = ("entered", "left", "queue_vehicles", "occupied_s")
 _COLUMNS = ("link", "from_s", "to_s", *_SUMMED, "mean_speed_mps", "travel_time_s")
 
@@ -49,23 +51,22 @@ class EdgeOutput(NamedTuple):
     link_of: Mapping[str, int]
     length_m: FloatArray
 
-    def _parts(self) -> Iterator[tuple[float, float, float]]:
-        """Yield begin, end and interval of the whole intervals, and of a shorter one at the end if there is any."""
-        whole_s = math.floor(self.end_s / self.every_s + 1e-9) * self.every_s
-        if whole_s > 0:
-            yield 0.0, whole_s, self.every_s
-        if self.end_s - whole_s > 1e-6:
-            yield whole_s, self.end_s, self.end_s - whole_s
+    @property
+    def _whole_s(self) -> float:
+        """When the last whole interval ends; what is left of the run is a shorter one."""
+        return math.floor(self.end_s / self.every_s + 1e-9) * self.every_s
 
     def request(self) -> str:
         """Return the content of an additional file that has SUMO write the measures."""
-        parts = [*self._parts()]
+        parts = [(0.0, self.every_s)] if self._whole_s > 0 else []
+        if self.end_s - self._whole_s > _NO_TIME_S:
+            parts.append((self._whole_s, self.end_s - self._whole_s))
         lines = []
-        for number, (from_s, to_s, interval_s) in enumerate(parts):
+        for number, (from_s, interval_s) in enumerate(parts):
             # SUMO performs a step at the end of the run too: without an end, the last part covers its events.
-            end = "" if number == len(parts) - 1 else f' end="{self.begin_s + to_s:.3f}"'
+            end = "" if number == len(parts) - 1 else f' end="{self.begin_s + self._whole_s:.3f}"'
             lines.append(
-                f'<edgeData id="crowdveil-{number}" file="{_EDGES.format(number)}" excludeEmpty="true"'
+                f'<edgeData id="crowdveil-{number}" file="{_EDGES}" excludeEmpty="true"'
                 f' begin="{self.begin_s + from_s:.3f}" period="{interval_s:.3f}"{end}/>'
             )
         return f"<additional>{''.join(lines)}</additional>"
@@ -80,25 +81,22 @@ class EdgeOutput(NamedTuple):
         list of Note
             How many entries into edges that are not among the roads are left out.
         """
-        rows, others = [], 0
-        parts = [*self._parts()]
-        for number, _ in enumerate(parts):
-            from_s = to_s = 0.0
-            for element in elements_of(folder / _EDGES.format(number), ends=False):
-                edge = element.attributes or {}
-                if element.name == "interval":
-                    from_s, to_s = float(edge["begin"]) - self.begin_s, float(edge["end"]) - self.begin_s
-                    to_s = to_s if from_s >= self.end_s else min(to_s, self.end_s)
-                elif element.name == "edge":
-                    entered = int(edge["entered"]) + int(edge["departed"])
-                    if edge["id"] not in self.link_of:
-                        others += entered
-                        continue
-                    rows.append((self.link_of[edge["id"]], from_s, to_s, entered, *_measures(edge, to_s - from_s)))
+        rows, others, from_s, to_s = [], 0, 0.0, 0.0
+        for element in elements_of(folder / _EDGES, ends=False):
+            edge = element.attributes or {}
+            if element.name == "interval":
+                from_s, to_s = float(edge["begin"]) - self.begin_s, float(edge["end"]) - self.begin_s
+                to_s = to_s if from_s >= self.end_s else min(to_s, self.end_s)
+            elif element.name == "edge":
+                entered = int(edge["entered"]) + int(edge["departed"])
+                if edge["id"] not in self.link_of:
+                    others += entered
+                    continue
+                rows.append((self.link_of[edge["id"]], from_s, to_s, entered, *_measures(edge, to_s - from_s)))
         table = pd.DataFrame(rows, columns=[*_COLUMNS])
         # What happens at the end of the run itself counts in the last interval; no time passes in it.
-        late = table["from_s"] > self.end_s - 1e-6
-        last_s = parts[-1][1] - parts[-1][2]
+        late = table["from_s"] > self.end_s - _NO_TIME_S
+        last_s = self._whole_s if self.end_s - self._whole_s > _NO_TIME_S else self._whole_s - self.every_s
         table.loc[late, ["from_s", "to_s"]] = last_s, self.end_s
         table.loc[late, ["queue_vehicles", "occupied_s"]] = 0.0
         table.loc[late, ["mean_speed_mps", "travel_time_s"]] = np.nan
