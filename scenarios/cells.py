@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
 from scenarios.errors import RuleViolation
 from scenarios.field_types import Count, Name, Positive, rule
 from scenarios.references import FileReference
-from scenarios.roads import CRS_OF_X_Y, LON_LAT_OR_X_Y, ColumnNames, MetricCrs, TextTables
+from scenarios.roads import CRS_OF_NAMED_X_Y, LON_LAT_OR_X_Y, ColumnNames, MetricCrs, TextTables
 from scenarios.rules import GIVEN, LEFT_OUT, must, needs
 from scenarios.section import BrokenRules, ByKind, OwnKind, OwnParameters, Place, Rules, Section, ValidFields
 
@@ -110,7 +110,7 @@ class _Places(PlaceTable, Levels):
     """A vehicle known by coordinates is at the nearest place within this distance, metres, and at none if all places
     are further away."""
 
-    rules: ClassVar[Rules] = CRS_OF_X_Y
+    rules: ClassVar[Rules] = CRS_OF_NAMED_X_Y
 
 
 class StationCells(_Places):

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from scenarios.cells import Bounds, Column, PlaceTable, four_numbers, has_an_area
 from scenarios.field_types import NotNegative, Positive, rule, text_or_number
 from scenarios.references import FileOrFolderReference, FileReference
-from scenarios.roads import CRS_OF_X_Y, AnyCrs, ColumnNames, MetricCrs, TextTables
+from scenarios.roads import CRS_OF_NAMED_X_Y, CRS_OF_X_Y, AnyCrs, ColumnNames, MetricCrs, TextTables
 from scenarios.rules import GIVEN, LEFT_OUT, Rule, among, must, needs, one_of, unlike
 from scenarios.run_clock import TimeZone
 from scenarios.simulated_traffic import TrafficSection
@@ -111,7 +111,7 @@ class StaticTraffic(PlaceTable, TrafficSection):
     """Nouns of the report for one owner and for several, as ["patient", "patients"]."""
 
     rules = (
-        *CRS_OF_X_Y,
+        *CRS_OF_NAMED_X_Y,
         needs("window", "columns.lon", "needs columns.lon and columns.lat"),
         has_an_area("window", "lon", "lat"),
         needs(("start", "dwell_s", "time_zone"), "columns.time"),

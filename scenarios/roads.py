@@ -286,8 +286,10 @@ X_Y_NEED_CRS = Rule(
     ({"columns": LEFT_OUT}, {"columns.x": LEFT_OUT}),
 )
 CRS_ALONE = "needs x and y; lon and lat are always WGS84"
-_NOT_LON_LAT = ({"columns": LEFT_OUT}, {"columns.x": GIVEN}, {"columns.lon": LEFT_OUT})
-CRS_OF_X_Y = (X_Y_NEED_CRS, Rule(("crs",), CRS_ALONE, _NOT_LON_LAT, LEFT_OUT))
+_NAMED_X_Y = ({"columns": LEFT_OUT}, {"columns.x": GIVEN})
+CRS_OF_NAMED_X_Y = (X_Y_NEED_CRS, Rule(("crs",), CRS_ALONE, _NAMED_X_Y, LEFT_OUT))
+CRS_OF_X_Y = (X_Y_NEED_CRS, Rule(("crs",), CRS_ALONE, (*_NAMED_X_Y, {"columns.lon": LEFT_OUT}), LEFT_OUT))
+"""The same where x and y may also be found by their usual names."""
 
 
 class LinkColumns(ColumnNames):

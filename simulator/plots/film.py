@@ -109,7 +109,7 @@ class _Stage:
         campaign = chosen(campaign, dict.fromkeys(lead.estimates["campaign"]), "campaign")
         mechanism = lead.first_private if mechanism is None else mechanism
         values = partial(values_of, lead, mechanism=mechanism, campaign=campaign, quantity=quantity)
-        queries = lead.estimates.query("campaign == @campaign")[["query", "time_s"]].drop_duplicates("query")
+        queries = lead.estimates[lead.estimates["campaign"] == campaign].drop_duplicates("query")
         self._times, numbers = queries["time_s"].to_numpy(), queries["query"].tolist()
         first = values(query=numbers[0])
         # One part a shape, so that the drawing has as many shapes as it is given values.

@@ -347,7 +347,8 @@ class PublishedFlows:
         links = pd.DataFrame({"from_node": roads.links.from_node, "to_node": roads.links.to_node})
         for frame in (flows, links):
             frame["nth"] = frame.groupby(key[:2]).cumcount()
-        surplus = flows.merge(links, how="left", on=key, indicator=True).query("_merge == 'left_only'")
+        joined = flows.merge(links, how="left", on=key, indicator=True)
+        surplus = joined[joined["_merge"] == "left_only"]
         faults = [
             f"a flow from node {start} to node {end}, but there is no further link between them"
             for start, end in zip(surplus["from"], surplus["to"], strict=True)

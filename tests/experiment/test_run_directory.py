@@ -58,7 +58,7 @@ def test_files_and_columns(kept):
     expected = ["campaign", "mechanism", "mae", "rmse", "bias", "max_error", "coverage", "hot_cells_recall"]
     assert list(scores.columns[: len(expected)]) == expected
     cells = gpd.read_parquet(out / "cells.parquet")
-    assert list(cells.columns) == ["cell", "name", "geometry"]
+    assert list(cells.columns) == ["cell", "name", "partition", "geometry"]
     assert cells["cell"].tolist() == list(range(1, len(cells) + 1))
     assert cells.crs.to_epsg() == 4326
 

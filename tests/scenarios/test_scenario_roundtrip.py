@@ -201,7 +201,8 @@ def test_the_schema_names_every_section():
     assert list(schema["properties"]) == list(Scenario.model_fields)
     assert set(schema["required"]) == {"scenario", "roads", "cells", "traffic", "campaigns", "mechanisms"}
     assert schema["additionalProperties"] is False
-    assert "from" in schema["$defs"]["Columns"]["required"]
+    assert "from" in schema["$defs"]["Columns"]["properties"]
+    assert "start_s" in schema["$defs"]["CampaignSection"]["required"]
     assert "default" not in schema["$defs"]["CampaignSection"]["properties"]["deadline_s"]
     described = schema["$defs"]["DrivenTraffic"]["properties"]
     assert all("description" in field for field in described.values())
