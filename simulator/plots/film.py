@@ -106,10 +106,10 @@ class _Stage:
         if lead.estimates.empty:
             raise InputError(["film: no estimate of any cell was published in this run"])
         campaign = chosen(campaign, dict.fromkeys(lead.estimates["campaign"]), "campaign")
-        own = lead.estimates.query("campaign == @campaign")
+        own = lead.estimates[lead.estimates["campaign"] == campaign]
         mechanism = chosen_mechanism(lead, own, mechanism)
         values = partial(values_of, lead, mechanism=mechanism, campaign=campaign, quantity=quantity)
-        queries = own.query("mechanism == @mechanism")[["query", "time_s"]].drop_duplicates("query")
+        queries = own.loc[own["mechanism"] == mechanism, ["query", "time_s"]].drop_duplicates("query")
         self._times, numbers = queries["time_s"].to_numpy(), queries["query"].tolist()
         first = values(query=numbers[0])
         # One part a shape, so that the drawing has as many shapes as it is given values.
