@@ -241,7 +241,7 @@ def _unknown(table: TripTable, origin: Int32Array, destination: Int32Array, zone
     )
     lost = ends[np.concatenate([origin, destination]) < 0]
     first = lost.sort_values("row", kind="stable").drop_duplicates("place")
-    words = f"is no {zones.kind} of the roads, which have {len(zones.names):,}"
+    words = f"is no {zones.kind} of the roads, which have {len(zones.names):,}, such as {zones.names[0]!r}"
     if zones.kind == "zone":
         words += ", and no node"
     return capped(
