@@ -64,6 +64,9 @@ def plan_traffic(scenario: Any, roads: RoadNetwork, paths: ShortestPaths, *, clo
     if given and demand.trips.vehicle is not None:
         rule = "must be left out: the trips name their vehicle, and so have stops and stays of their own"
         raise InputError([f"{', '.join(given)} {rule}"], key="traffic.tours")
+    if demand.timed and np.ptp(demand.trips.departure_tick) * clock.step_s >= DAY_S:
+        rule = "repeats the trips of one day: leave it out, since those of the file depart over more than 24 hours"
+        raise InputError([rule], key="traffic.tours")
     duration_s, profiles = scenario.scenario.duration_s, []
     if section.departures == "profile" and not demand.timed:
         windows, days = _profile(scenario), range(math.ceil(duration_s / DAY_S))

@@ -241,9 +241,8 @@ def _unknown(table: TripTable, origin: Int32Array, destination: Int32Array, zone
     )
     lost = ends[np.concatenate([origin, destination]) < 0]
     first = lost.sort_values("row", kind="stable").drop_duplicates("place")
-    words = f"is no {zones.kind} of the roads, which have {len(zones.names):,}, such as {zones.names[0]!r}"
-    if zones.kind == "zone":
-        words += ", and no node"
+    words = f"is no {zones.kind} of the roads, which have {len(zones.names):,}"
+    words += ", and no node" if zones.kind == "zone" else f", such as {zones.names[0]!r}"
     return capped(
         [
             f"{table.name(entry)}: {table.places[place]!r} {words}"
