@@ -140,17 +140,21 @@ def tabulate_claims(section: Claims, campaigns: Sequence[Campaign], queries: Seq
         null. `adjacency` is the change of one device that the claim hides (`mechanisms.privacy.view`); published
         values have rows for both. `campaign` is the campaign with a budget, whose schedule the basis states, or the
         one that publishes through a release or with servers' noise; null for claims that hold in all campaigns
-        without a budget. `release` is the release in words, null for views of none. `reason` is the code of a `Reason`
-        why there is no better claim, null where there is none. No two rows have the same `KEY`.
+        without a budget, whatever their partition. `release` is the release in words, null for views of none. `reason`
+        is the code of a `Reason` why there is no better claim, null where there is none. No two rows have the same
+        `KEY`.
     """
-    rows = []
+    # Of campaigns over several partitions, each with a claim about one view, the weakest claim holds in all.
+    made: dict[tuple[object, ...], list[tuple[Seen, PrivacyClaim]]] = {}
     # A budget is compared with what campaigns without one reveal over as many queries.
     windows = {campaign.budget.window for campaign in campaigns if campaign.budget is not None}
     for alike, closed in _gathered(campaigns, queries):
-        for row in _group_rows(section, alike, closed, windows):
-            schedule = _schedule_words(alike[0].budget, str(row["mechanism"]))
-            rows.append({"campaign": _only(alike), **row, "basis": f"{schedule}{row['basis']}"})
-    return TABLES["claims"].frame(rows)
+        for seen, claim in _group_claims(section, alike, closed, windows):
+            schedule = _schedule_words(alike[0].budget, str(seen["mechanism"]))
+            row = {"campaign": _only(alike), **seen}
+            view = tuple(row.get(column) for column in KEY if column != "epsilon")
+            made.setdefault(view, []).append((row, replace(claim, basis=f"{schedule}{claim.basis}")))
+    return TABLES["claims"].frame(row for claims in made.values() for row in _weakest_rows(claims, section.epsilons))
 
 
 _BUDGET_WORDS = {
@@ -175,10 +179,10 @@ def _only(alike: Sequence[Campaign]) -> str | None:
     return None if alike[0].budget is None else alike[0].name
 
 
-def _group_rows(
+def _group_claims(
     section: Claims, alike: Sequence[Campaign], queries: Sequence[Query], windows: Iterable[int]
-) -> Iterator[dict[str, object]]:
-    """Yield the rows of the claims that hold in each of some campaigns that ask the same mechanisms."""
+) -> Iterator[tuple[Seen, PrivacyClaim]]:
+    """Yield what is seen in, and the claims that hold in each of some campaigns that ask the same mechanisms."""
     lengths, budget = Counter(query.campaign for query in queries), alike[0].budget
     shorter = sorted(window for window in windows if window < max(lengths.values(), default=0))
     asked = (*section.queries, *shorter, *(() if budget is None else (budget.window,)))
@@ -204,13 +208,11 @@ def _group_rows(
                 stated.add(columns)
                 reason = None if source is None else source.reason(view)
                 claim = claiming.claim(view) if source is None else source.claim(claiming, view)
-                yield from _rows({**seen, "reason": reason}, claim, section.epsilons)
+                yield {**seen, "reason": reason}, claim
         for campaign in alike:
             for repeats in dict.fromkeys((*asked, *filter(None, [lengths[campaign.name]]))):
-                of_campaign = [*_with_noise(name, campaign, queries, repeats)]
-                of_campaign += released_claims(name, campaign, repeats, crowds)
-                for published, claim in of_campaign:
-                    yield from _rows(published, claim, section.epsilons)
+                yield from _with_noise(name, campaign, queries, repeats)
+                yield from released_claims(name, campaign, repeats, crowds)
 
 
 def _seen(mechanism: str, view: View) -> dict[str, Any]:
@@ -345,14 +347,25 @@ def _with_noise(
             yield {"campaign": campaign.name, **_seen(name, view)}, noisy_claim(mechanism, view, deployment.noise)
 
 
-def _rows(seen: Mapping[str, Any], claim: PrivacyClaim, epsilons: Sequence[float]) -> Iterator[dict[str, object]]:
-    row = {**seen, "basis": claim.basis}
-    if claim.kind == "unknown":
-        yield {**row, "epsilon": np.nan, "delta": np.nan, "kind": "unknown"}
+def _weakest_rows(
+    claims: Sequence[tuple[Seen, PrivacyClaim]], epsilons: Sequence[float]
+) -> Iterator[dict[str, object]]:
+    """Yield the rows of one view, each from the weakest of its claims there."""
+    unknown = [(seen, claim) for seen, claim in claims if claim.kind == "unknown"]
+    seen, always = unknown[0] if unknown else max(claims, key=lambda pair: pair[1].epsilon)
+    if unknown:
+        yield {**seen, "basis": always.basis, "epsilon": np.nan, "delta": np.nan, "kind": "unknown"}
         return
-    yield {**row, "epsilon": claim.epsilon, "delta": 0.0, "kind": claim.kind}
+    yield {**seen, "basis": always.basis, "epsilon": always.epsilon, "delta": 0.0, "kind": always.kind}
     for epsilon in epsilons:
-        if epsilon == claim.epsilon:
+        if epsilon == always.epsilon:
             continue  # the row at δ = 0 is the one of this ε
         # Even if there is no finite ε at δ = 0, δ at a finite ε is a number, with a kind of its own.
-        yield {**row, "epsilon": epsilon, "delta": claim.delta(epsilon), "kind": claim.delta_kind}
+        seen, claim = max(claims, key=lambda pair: pair[1].delta(epsilon))
+        yield {
+            **seen,
+            "basis": claim.basis,
+            "epsilon": epsilon,
+            "delta": claim.delta(epsilon),
+            "kind": claim.delta_kind,
+        }

@@ -15,6 +15,7 @@ from simulator.results.run import RunResult
 
 if TYPE_CHECKING:
     import geopandas as gpd
+    import pandas as pd
     from matplotlib.axes import Axes
 
 QUANTITIES = ("truth", "estimate", "error")
@@ -48,6 +49,13 @@ def chosen(wanted: object, known: Iterable[object], what: str) -> Any:
     return wanted
 
 
+def chosen_mechanism(run: RunResult, estimates: "pd.DataFrame", wanted: str | None) -> str:
+    """Return the mechanism wanted, of those in `estimates`; by default, as in the report, the first that is private."""
+    names = sorted(dict.fromkeys(estimates["mechanism"]), key=lambda name: name not in run.private)
+    mechanism: str = chosen(wanted, names, "mechanism")
+    return mechanism
+
+
 def values_of(
     run: RunResult, *, mechanism: str | None, campaign: str | None, query: int | None, quantity: str
 ) -> Values:
@@ -59,9 +67,7 @@ def values_of(
     frame = run.estimates.assign(error=run.estimates["estimate"] - run.estimates["truth"])
     campaign = chosen(campaign, dict.fromkeys(frame["campaign"]), "campaign")
     frame = frame[frame["campaign"] == campaign]
-    # As in the report, the first other than no privacy.
-    names = sorted(dict.fromkeys(frame["mechanism"]), key=lambda name: name not in run.private)
-    mechanism = chosen(mechanism, names, "mechanism")
+    mechanism = chosen_mechanism(run, frame, mechanism)
     rows = frame[frame["mechanism"] == mechanism]
     query = chosen(query, np.unique(rows["query"]).tolist(), "query")
     at = rows[rows["query"] == query].set_index("cell")

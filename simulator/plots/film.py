@@ -15,7 +15,7 @@ from simulator.charts.styles import PLAIN, STYLES
 from simulator.files.atomic_write import export_file
 from simulator.files.errors import InputError
 from simulator.files.extras import import_extra
-from simulator.plots.city_map import chosen, draw_map, projected, shape_of, values_of
+from simulator.plots.city_map import chosen, chosen_mechanism, draw_map, projected, shape_of, values_of
 from simulator.plots.looks import figure_of, new_axes, paper_style, pyplot
 from simulator.results.run import RunResult
 from simulator.results.tables import stays_on_links
@@ -107,9 +107,10 @@ class _Stage:
         if lead.estimates.empty:
             raise InputError(["film: no estimate of any cell was published in this run"])
         campaign = chosen(campaign, dict.fromkeys(lead.estimates["campaign"]), "campaign")
-        mechanism = lead.first_private if mechanism is None else mechanism
+        own = lead.estimates[lead.estimates["campaign"] == campaign]
+        mechanism = chosen_mechanism(lead, own, mechanism)
         values = partial(values_of, lead, mechanism=mechanism, campaign=campaign, quantity=quantity)
-        queries = lead.estimates[lead.estimates["campaign"] == campaign].drop_duplicates("query")
+        queries = own.loc[own["mechanism"] == mechanism, ["query", "time_s"]].drop_duplicates("query")
         self._times, numbers = queries["time_s"].to_numpy(), queries["query"].tolist()
         first = values(query=numbers[0])
         # One part a shape, so that the drawing has as many shapes as it is given values.
@@ -124,7 +125,7 @@ class _Stage:
         self._dots = ax.scatter([], [], s=_DOT, color=PLAIN.colour, linewidths=0, zorder=3)
         self._vehicles = _vehicles_of(run, self._shapes.crs)
         self.notes = [] if self._vehicles else ["film: no vehicles are in it, since the run kept none"]
-        self._guesses = _guesses_of(run, campaign, str(mechanism), coalition)
+        self._guesses = _guesses_of(run, campaign, mechanism, coalition)
         self._target = ax.scatter(
             [], [], s=60, facecolors="none", edgecolors=STYLES[1].colour, linewidths=1.5, zorder=4
         )

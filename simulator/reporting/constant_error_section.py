@@ -79,6 +79,8 @@ def _cost(run: RunResult, mechanism: MechanismRecord) -> dict[str, object]:
     constant, sampling = None if linked is None else linked.constant_delta, mechanism.parameters.get("sampling")
     refresh = mechanism.parameters.get("refresh")
     printed = mechanism.printed or PublishedLeakage(epsilon=None, equation=None, note=None)
+    # The equation depends on the number of cells: of several partitions it has several values.
+    epsilon = printed.epsilon if run.cells["partition"].nunique() == 1 else None
     # Each with the ε nearest to 1 and its δ.
     released = [(claim, *claim.nearest_one) for claim in claims if claim.nearest_one]
     views = [row for row in released if row[0].view == "released_differences"]
@@ -89,13 +91,13 @@ def _cost(run: RunResult, mechanism: MechanismRecord) -> dict[str, object]:
     return {
         "label": run.label(mechanism.name),
         "equation": printed.equation or "SP eq 29",
-        "epsilon": printed.epsilon,
+        "epsilon": epsilon,
         "note": (printed.note or "").strip().rstrip("."),
         "refresh": float(refresh) if isinstance(refresh, int | float) else 0.0,
         "binary": mechanism.parameters.get("form") == "binary",
         "chance": float(sampling) if isinstance(sampling, int | float) else constant,
         "alone": alone,
-        "alike": alone is not None and math.isclose(alone.epsilon or 0.0, printed.epsilon or math.nan, rel_tol=1e-6),
+        "alike": alone is not None and math.isclose(alone.epsilon or 0.0, epsilon or math.nan, rel_tol=1e-6),
         "linked": linked,
         "differences": differences,
         "unmatched": bool(differences) and all(claim.reason is Reason.ROUNDS_DIFFER for claim, _, _ in differences),

@@ -5,6 +5,7 @@ import tomllib
 from pathlib import Path
 
 import geopandas as gpd
+import h5py
 import numpy as np
 import pandas as pd
 import pytest
@@ -82,10 +83,9 @@ def test_zones_and_matrices(tmp_path, heading):
     traffic = given["traffic"]
     (rows, names) = ([1, 2, 3], [1, 2, 3])
     if "matrix" in traffic:
-        openmatrix = pytest.importorskip("openmatrix")
-        with openmatrix.open_file(str(tmp_path / traffic["trips"]), "w") as file:
-            file[traffic["matrix"]] = np.full((3, 3), 5.0)
-            file.create_mapping(traffic["mapping"], names)
+        with h5py.File(tmp_path / traffic["trips"], "w") as file:
+            file.create_dataset(f"data/{traffic['matrix']}", data=np.full((3, 3), 5.0))
+            file.create_dataset(f"lookup/{traffic['mapping']}", data=names)
     else:
         times = {"tpep_pickup_datetime": pd.Timestamp("2026-03-02 00:01")}
         table = pd.DataFrame({"PULocationID": rows * 10, "DOLocationID": [2, 3, 1] * 10}).assign(**times)

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import crowdveil as cv
+from simulator.experiment.claims import KEY
 from simulator.plots.city_map import values_of
 from simulator.reporting.map_section import map_section
 from simulator.results.tables import SCALED
@@ -58,6 +59,19 @@ def test_a_campaign_is_as_in_a_run_with_its_partition_alone(both):
         before += len(alone.cells)
     assert [*both.cells["cell"]] == [*range(1, before + 1)]
     assert both.record.city.cells == before
+
+
+def test_claims_hold_for_every_partition_and_are_stated_once():
+    sampling = [{"kind": "sampling_privacy", "sampling": 0.45}]
+    campaigns = {"blocks": campaign("one", 150), "links": campaign("two", 160, cells="links")}
+    claims = run([BLOCKS, LINKS], *campaigns.values(), mechanisms=sampling, attacks=[]).claims
+    assert not claims.duplicated([*KEY]).any()
+    alone = [
+        run(cells, campaigns[cells["partition"]], mechanisms=sampling, attacks=[]).claims for cells in (BLOCKS, LINKS)
+    ]
+    few, many = (one.query("view == 'report_round_2' and delta == 0")["epsilon"].iloc[0] for one in alone)
+    both = claims.query("view == 'report_round_2' and delta == 0")["epsilon"].iloc[0]
+    assert few < many == both
 
 
 def test_the_map_and_the_plots_show_the_cells_of_the_campaign(both, tmp_path):

@@ -99,3 +99,17 @@ def test_the_moving_map_shows_each_vehicle_once(runs):
     columns = {name for name, *_ in section["page"]["columns"]}
     assert {"vehicle", "until"} <= columns
     assert section["vehicles"] == 240
+
+
+@pytest.mark.parametrize(
+    ("hour", "tours", "rule"),
+    [("17:00", "stops = 2", "stops must be left out"), ("31:00", "skip_share = 0.1", "over more than 24 hours")],
+)
+def test_a_table_of_tours_that_cannot_be_repeated_is_refused(tmp_path, hour, tours, rule):
+    table = f'vehicle,origin,destination,departure_s\na,"(0, 0)","(1, 1)",06:30\na,"(1, 1)","(0, 0)",{hour}\n'
+    (tmp_path / "trips.csv").write_text(table)
+    text = SCENARIO.replace("vehicles = 240", 'demand = "trips"\ntrips = "trips.csv"')
+    text = text.replace('departures = "profile"\nprofile = "week.csv"\n', "").replace("stay_s = 14_400", tours)
+    (tmp_path / "days.toml").write_text(text)
+    with pytest.raises(scenarios.ScenarioError, match=rf"traffic.tours: .*{rule}"):
+        run(tmp_path / "days.toml")

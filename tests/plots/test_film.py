@@ -85,3 +85,12 @@ def test_a_film_in_mp4_needs_ffmpeg(run, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(InputError, match="MP4 needs the program ffmpeg"):
         write_film(run, tmp_path / "film.mp4")
+
+
+def test_a_film_of_a_campaign_of_speeds_shows_the_mechanism_that_has_its_estimates(tmp_path, monkeypatch):
+    monkeypatch.setattr("simulator.plots.film.FRAMES", 3)
+    speeds = {"name": "speeds", "statistic": "mean_speed", "start_s": 200}
+    run = cv.run(
+        "tiny", overrides={"campaigns": [speeds], "mechanisms": [{"kind": "oue", "epsilon": 1}, {"kind": "no_privacy"}]}
+    )
+    write_film(run, tmp_path / "film.gif")

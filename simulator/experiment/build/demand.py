@@ -60,8 +60,13 @@ def plan_traffic(scenario: Any, roads: RoadNetwork, paths: ShortestPaths, *, clo
     demand: Demand = plan(scenario, roads, paths, clock=clock, rng=rng)
     if section.tours is None:
         return demand
-    if section.tours.model_fields_set & {"stops", "stay_s", "stay_sd_s"} and demand.trips.vehicle is not None:
-        raise InputError(["stops and stays are those of the trips, which name their vehicle"], key="traffic.tours")
+    given = [key for key in ("stops", "stay_s", "stay_sd_s") if key in section.tours.model_fields_set]
+    if given and demand.trips.vehicle is not None:
+        rule = "must be left out: the trips name their vehicle, and so have stops and stays of their own"
+        raise InputError([f"{', '.join(given)} {rule}"], key="traffic.tours")
+    if demand.timed and np.ptp(demand.trips.departure_tick) * clock.step_s >= DAY_S:
+        rule = "repeats the trips of one day: leave it out, since those of the file depart over more than 24 hours"
+        raise InputError([rule], key="traffic.tours")
     duration_s, profiles = scenario.scenario.duration_s, []
     if section.departures == "profile" and not demand.timed:
         windows, days = _profile(scenario), range(math.ceil(duration_s / DAY_S))
@@ -128,7 +133,8 @@ def _trip_table(file: Path, scenario: Any, roads: RoadNetwork) -> TripTable:
         midnight_s = clock.epoch_s - float(clock.start.hour * 3600 + clock.start.minute * 60 + clock.start.second)
     if section.trip_zones is not None:
         path = scenarios.locate(section.trip_zones.file)
-        drawn, _ = Zones.read(path, **same_keys(section.trip_zones, "name", "layer"), crs=roads.crs)
+        with faults_of_files(scenario, "traffic.trip_zones"):
+            drawn, _ = Zones.read(path, **same_keys(section.trip_zones, "name", "layer"), crs=roads.crs)
         # A second polygon of a name is called NAME #2: here, it belongs to the same zone.
         base = [re.sub(r" #\d+$", "", name) for name in drawn.names]
         names = [short if short in drawn.names else name for short, name in zip(base, drawn.names, strict=True)]

@@ -242,8 +242,7 @@ def _unknown(table: TripTable, origin: Int32Array, destination: Int32Array, zone
     lost = ends[np.concatenate([origin, destination]) < 0]
     first = lost.sort_values("row", kind="stable").drop_duplicates("place")
     words = f"is no {zones.kind} of the roads, which have {len(zones.names):,}"
-    if zones.kind == "zone":
-        words += ", and no node"
+    words += ", and no node" if zones.kind == "zone" else f", such as {zones.names[0]!r}"
     return capped(
         [
             f"{table.name(entry)}: {table.places[place]!r} {words}"

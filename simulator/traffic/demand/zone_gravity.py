@@ -119,7 +119,7 @@ def gravity_table(
     zones = TripZones.named_by(masses.names, network)
     number = zones.find(masses.names)
     if lost := [name for name, place in zip(masses.names, number.tolist(), strict=True) if place < 0]:
-        words = f"is no {zones.kind} of the roads, which have {len(zones.names):,}"
+        words = f"is no {zones.kind} of the roads, which have {len(zones.names):,}, such as {zones.names[0]!r}"
         raise InputError(capped([f"{masses.file}: zone {name!r} {words}" for name in lost]))
     times = zones.mean_times(number, paths)
     np.fill_diagonal(times, np.inf)
