@@ -33,7 +33,7 @@ def test_examples_of_python_run(tmp_path, monkeypatch, capsys):
 def test_examples_of_figures_run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
-    assert run_examples("figures.md") == 3
+    assert run_examples("figures.md") == 4
     assert {"two.pdf", "collusion.gpkg"} <= {path.name for path in tmp_path.iterdir()}
     assert "rmse_sampling_shared" in capsys.readouterr().out
 
@@ -45,7 +45,7 @@ def test_commands_of_figures_run_in_order(tmp_path, monkeypatch, call_in_process
     cv.run("tiny", out="runs/collusion")  # smaller, under the name that the page uses
     text = (DOCS / "figures.md").read_text(encoding="utf-8")
     commands = [line for block in re.findall(r"```sh\n(.*?)```", text, flags=re.DOTALL) for line in block.splitlines()]
-    assert len(commands) == 8
+    assert len(commands) == 11
     for line in commands:
         words = shlex.split(line, comments=True)[1:]
         done = call_in_process(*words, cwd=tmp_path)
