@@ -41,7 +41,7 @@ def test_the_fundamental_diagram_is_that_of_all_links(run_):
         of_interval = run_.links[run_.links["from_s"] == low]
         driven_km = (of_interval["mean_speed_mps"] * of_interval["occupied_s"]).sum() / 1000.0
         assert flow == pytest.approx(driven_km / km / ((high - low) / 3600.0))
-        assert flow <= density * 18.0 * 1.001  # nobody is faster than 18 km/h
+        assert flow <= density * 18.0 * 1.001  # no vehicle is faster than 18 km/h
     assert fundamental_diagram(cv.run("tiny")) is None
 
 
