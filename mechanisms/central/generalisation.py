@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from mechanisms.central.release import check_held, draw_option, exponential_probabilities
 from mechanisms.central.suppression import SampleThenSuppress, kept_errors, largest_step, suppress
+from mechanisms.local.common.intervals import BinomialInversion
 from mechanisms.local.mechanism import Estimate
 from mechanisms.parameter import ParameterError, check_counts, check_epsilon, check_integer
 from mechanisms.privacy.claim import PrivacyClaim
@@ -125,14 +126,18 @@ class Generalised:
         group's upper end. The standard error adds that of even spreading, with each device in any cell of its group.
         """
         group, size = self.levels[level], self._sizes(level)[self.levels[level]]
-        table = SampleThenSuppress(k=self.k, sampling=self.sampling).publish_sampled(self._totals(sampled, level))
+        totals = suppress(self._totals(sampled, level), self.k)
+        table = SampleThenSuppress(k=self.k, sampling=self.sampling).publish_sampled(totals)
         total, error = table.count[group], table.std_error[group]
+        alone = np.where(size > 1, 0, totals[group])
+        most = np.where(totals > 0, totals, self.k - 1)[group]
+        invert = BinomialInversion(alone, most, self.sampling)
         return Estimate(
             total / size,
             np.sqrt(error**2 / size**2 + total * (size - 1.0) / size**2),
-            np.where(size > 1, 0.0, table.lower[group]),
-            table.upper[group],
+            *invert(),
             "binomial inversion",
+            invert,
         )
 
     def std_error(self, true_counts: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mechanisms.central.release import check_held
+from mechanisms.local.common.intervals import BinomialInversion
 from mechanisms.local.mechanism import Estimate
 from mechanisms.parameter import ParameterError, check_integer
 from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
@@ -143,7 +144,8 @@ class LocalRecoding:
         k − 1 where nothing is published because there are fewer than k devices.
         """
         cells = len(self.places)
-        count, variance, lower, upper = (np.zeros(cells) for _ in range(4))
+        count, variance = np.zeros(cells), np.zeros(cells)
+        lower, upper = np.zeros(cells, dtype=np.int64), np.zeros(cells, dtype=np.int64)
         published = self.clusters(counts)
         for cluster in published:
             inside = ((self.places >= cluster.low) & (self.places <= cluster.high)).all(axis=1)
@@ -155,7 +157,8 @@ class LocalRecoding:
         if not published:
             upper[:] = self.k - 1
             variance[:] = (self.k - 1) ** 2
-        return Estimate(count, np.sqrt(variance), lower, upper, "exact")
+        invert = BinomialInversion(lower, upper, 1.0)
+        return Estimate(count, np.sqrt(variance), *invert(), "exact", invert)
 
     def std_error(self, true_counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return |published − truth| of every cell, (cells,) float64; nothing is drawn, so it is not an average."""

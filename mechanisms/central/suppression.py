@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mechanisms.central.release import check_held
-from mechanisms.local.common.intervals import invert_binomial
+from mechanisms.local.common.intervals import BinomialInversion, invert_binomial
 from mechanisms.local.mechanism import Estimate
 from mechanisms.parameter import ParameterError, check_counts, check_integer, check_probability
 from mechanisms.privacy.binomial import mass_above, mass_at, window
@@ -183,13 +183,11 @@ class SampleThenSuppress:
         array = np.asarray(sampled)
         table = suppress(check_counts("sampled", array, (array.size,)), self.k)
         count = table / self.sampling
-        # Suppression is the lowest output, so the same two tails, of the value k − 1, cover it.
-        lower, upper = invert_binomial(np.where(table > 0, table, self.k - 1), self.sampling)
         kept = table > 0
+        # Suppression is the lowest output: any number of sampled devices up to k − 1.
+        invert = BinomialInversion(table, np.where(kept, table, self.k - 1), self.sampling)
         error = np.where(kept, self.std_error(np.rint(count).astype(np.int64)), self._suppressed_error())
-        return Estimate(
-            count, error, np.where(kept, lower, 0).astype(np.float64), upper.astype(np.float64), "binomial inversion"
-        )
+        return Estimate(count, error, *invert(), "binomial inversion", invert)
 
     def std_error(self, true_counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the exact root mean square error at these (cells,) int64 counts, the bias of suppression included.

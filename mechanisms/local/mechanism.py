@@ -1,6 +1,6 @@
 """`LocalMechanism`: the interface of a mechanism on the device, and the `Estimate` that it returns."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal, Protocol, Self, TypeAlias, get_args, runtime_checkable
 
@@ -30,6 +30,10 @@ class Estimate:
     interval : {"binomial inversion", "score", "exact", "noise, then binomial inversion", "normal"}
         How the interval was computed; "score" inverts both tails of the distribution of the reports, which is
         computed or approximated by its first moments; "normal" is the estimate ± 1.96 standard errors.
+    invert_sampled : callable, optional
+        Returns the ends of the 95 % interval, two (cells,) float64, for the devices of which the devices asked are a
+        random sample, from the probability in (0, 1] that a device is asked. It is given where the distribution of the
+        counts is known for every such probability; the ends cover each number of devices with at least 95 %.
 
     Raises
     ------
@@ -43,6 +47,7 @@ class Estimate:
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
     interval: IntervalMethod
+    invert_sampled: Callable[[float], tuple[NDArray[np.float64], NDArray[np.float64]]] | None = None
 
     def __post_init__(self) -> None:
         """Check the interval method, and that the arrays are valid and consistent."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mechanisms.declared import Declared, declaration
 from mechanisms.local.common.base import CategoricalReports, DeclaredMechanism
 from mechanisms.local.common.estimators import estimate_proportion, proportion_variance
-from mechanisms.local.common.intervals import QuadraticVariance
+from mechanisms.local.common.intervals import BinomialInversion, QuadraticVariance
 from mechanisms.local.common.response_counts import ResponseCounts, check_round, check_truth
 from mechanisms.local.mechanism import Counts, Estimate, NoMemory, Truth
 from mechanisms.parameter import check_true_counts
@@ -69,8 +69,9 @@ class NoPrivacy(CategoricalReports, DeclaredMechanism):
         seen = counts[0, 1:]
         if received.ideal:
             count = seen.astype(np.float64)
-            within = np.clip(count, 0.0, received.devices)
-            return Estimate(count, np.zeros(self.cells), within, within, "exact")
+            there = np.clip(seen, 0, received.devices)
+            ends = there.astype(np.float64)
+            return Estimate(count, np.zeros(self.cells), ends, ends, "exact", BinomialInversion(there, there, 1.0))
         return estimate_proportion(seen, true_yes=1.0, false_yes=0.0, received=received)
 
     def variance(self, received: ResponseCounts) -> QuadraticVariance:

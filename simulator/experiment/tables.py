@@ -1,7 +1,7 @@
 """Result tables: estimates with ground truth, scores and rounds as data frames."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,7 +61,12 @@ class Rows(NamedTuple):
     theory: FloatArray
 
 
-def scale_to_all(occupancy: Occupancy, participation: Participation, rows: Rows) -> Rows:
+def scale_to_all(
+    occupancy: Occupancy,
+    participation: Participation,
+    rows: Rows,
+    invert: Callable[[float], tuple[FloatArray, FloatArray]] | None = None,
+) -> Rows:
     """Estimate all vehicles in each cell from an estimate x of those asked.
 
     Each vehicle takes part with probability p, so that Bin(n, p) of n are asked, and x/q estimates n. The variance is
@@ -74,6 +79,10 @@ def scale_to_all(occupancy: Occupancy, participation: Participation, rows: Rows)
     is the distance of x/q from the end of the interval of x, divided by q. This is the score interval of a binomial for
     w = s = 0, and the interval of x for k = s = 0; different w on either side combine as in Zou and Donner (2008).
 
+    Where `invert` is given and q < 1, its interval, from the distribution of x when each of n vehicles takes part with
+    probability q, takes the place of (lower/q, upper/q), and k = c + l. With c = l = 0 it is the result. In sparse
+    cells the score interval would cover too rarely: .78 for Sampling Privacy at q = .5 and one vehicle.
+
     Parameters
     ----------
     occupancy
@@ -83,6 +92,8 @@ def scale_to_all(occupancy: Occupancy, participation: Participation, rows: Rows)
     rows
         x of every cell with its standard error, its 95 % interval, and its root mean square error in theory, for the
         devices asked.
+    invert
+        `Estimate.invert_sampled` of x, if its distribution is known.
 
     Returns
     -------
@@ -95,13 +106,19 @@ def scale_to_all(occupancy: Occupancy, participation: Participation, rows: Rows)
     present, eligible = (counts[1:].astype(np.float64) for counts in (occupancy.vehicles, occupancy.eligible))
     x = rows.estimate / q
     total = max(1, int(occupancy.vehicles.sum()))
-    each = (1.0 - q) / q + (occupancy.came + occupancy.left) / total
+    turnover = (occupancy.came + occupancy.left) / total
+    each = (1.0 - q) / q + turnover
+    if invert is None or q == 1.0:
+        lower, upper, apart = rows.lower / q, rows.upper / q, each
+    else:
+        lower, upper = invert(q)
+        apart = turnover
     # With more, the interval would have no upper end; at one half it is fifty times the estimate.
     net = min(0.5, abs(occupancy.came - occupancy.left) / total)
-    middle, lead = x + 0.5 * _Z**2 * each, 1.0 - (_Z * net) ** 2
+    middle, lead = x + 0.5 * _Z**2 * apart, 1.0 - (_Z * net) ** 2
 
     def reach(end: FloatArray) -> FloatArray:
-        return np.sqrt(np.maximum(0.0, middle**2 - lead * (x**2 - (x - end / q) ** 2)))
+        return np.sqrt(np.maximum(0.0, middle**2 - lead * (x**2 - (x - end) ** 2)))
 
     bias = eligible * p / q - present
     return Rows(
@@ -109,8 +126,8 @@ def scale_to_all(occupancy: Occupancy, participation: Participation, rows: Rows)
         occupancy.vehicles[1:],
         x,
         np.sqrt((rows.std_error / q) ** 2 + each * np.maximum(0.0, x) + (net * x) ** 2),
-        (middle - reach(rows.lower)) / lead,
-        (middle + reach(rows.upper)) / lead,
+        (middle - reach(lower)) / lead,
+        (middle + reach(upper)) / lead,
         np.sqrt((rows.theory**2 + eligible * p * (1.0 - p)) / q**2 + bias**2),
     )
 
@@ -141,7 +158,8 @@ def _rows_of(query: Query, answer: Answer, participation: Participation) -> Answ
         return AnswerRows(query, answer, rows, Rows(made.cell, query.occupancy.vehicles[made.cell], *[unknown] * 5))
     cells = np.arange(1, len(made) + 1)
     rows = Rows(cells, query.truth[1:], made.count, made.std_error, made.lower, made.upper, answer.std_error)
-    return AnswerRows(query, answer, rows, scale_to_all(query.occupancy, participation, rows))
+    invert = getattr(made, "invert_sampled", None)  # a refined estimate has none
+    return AnswerRows(query, answer, rows, scale_to_all(query.occupancy, participation, rows, invert))
 
 
 def tabulate_estimates(answers: Sequence[AnswerRows], cells_before: Mapping[str, int]) -> pd.DataFrame:

@@ -6,8 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from rich.console import Console
+from scipy.stats import binom
 
 import scenarios
+from mechanisms.local import BinarySamplingPrivacy, NoPrivacy, SamplingPrivacy
 from simulator import run
 from simulator.experiment.tables import Participation, Rows, scale_to_all
 from simulator.reporting.findings_section import sentences
@@ -119,6 +121,62 @@ def test_with_everybody_asked_nothing_changes():
     np.testing.assert_allclose(made.lower, x - 2.5)
     np.testing.assert_allclose(made.upper, x + 3.5)
     np.testing.assert_allclose(made.theory, x / 4)
+
+
+def _scaled_ends(mechanism, q, *, turnover=0):
+    """Return the interval of all vehicles in cells with 0, 1, 2 … devices sampled, among 10,000 that answer."""
+    cells, asked = mechanism.cells, 10_000
+    yes = np.arange(cells) + np.zeros((mechanism.rounds, 1), dtype=np.int64)
+    yes[:-1] = 0
+    binary = mechanism.tally_shape == (cells, 2)
+    counts = np.stack([asked - yes, yes], axis=-1) if binary else np.pad(yes, ((0, 0), (1, 0)))
+    if not binary:
+        counts[:, 0] = asked - yes.sum(axis=1)
+    made = mechanism.estimate(counts, counted=[asked] * mechanism.rounds, asked=[asked] * mechanism.rounds)
+    columns = made.count, made.std_error, made.lower, made.upper, made.std_error
+    there = np.append(asked, np.zeros(cells, dtype=np.int64))
+    occupancy = Occupancy(there, there, asked - turnover)
+    scaled = scale_to_all(occupancy, Participation(q, q), Rows(there[1:], there[1:], *columns), made.invert_sampled)
+    return scaled.lower, scaled.upper
+
+
+@pytest.mark.parametrize("q", [0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.8, 1.0])
+@pytest.mark.parametrize(
+    ("mechanism", "sampling"),
+    [
+        (SamplingPrivacy(cells=61, sampling=0.45), 0.45),
+        (BinarySamplingPrivacy(cells=61, sampling=0.45), 0.45),
+        (NoPrivacy(cells=61), 1.0),
+    ],
+    ids=["sampling", "binary", "exact"],
+)
+def test_scaled_intervals_cover_every_sparse_cell(mechanism, sampling, q):
+    """The successes of n vehicles are Bin(n, qπ): coverage by enumeration, and length beside the shortest sets.
+
+    The sets for comparison hold, for each n, the outcomes of greatest probability that reach 95 % together.
+    """
+    pi, n = q * sampling, np.arange(2_500)
+    shown = n[:61]
+    outcomes = np.arange(61)
+    probability = binom.pmf(outcomes, n[:, np.newaxis], pi)
+    lower, upper = _scaled_ends(mechanism, q)
+    within = (lower - 1e-9 <= shown[:, np.newaxis]) & (shown[:, np.newaxis] <= upper + 1e-9)
+    assert (probability[:61] * within).sum(axis=1).min() >= 0.95
+    order = np.argsort(-probability, axis=1, kind="stable")
+    ordered = np.take_along_axis(probability, order, axis=1)
+    before = ordered.cumsum(axis=1) - ordered
+    held = np.zeros_like(within, shape=probability.shape)
+    np.put_along_axis(held, order, before < 0.95, axis=1)
+    shortest, own = held.sum(axis=0), np.floor(upper + 1e-9) - np.ceil(lower - 1e-9) + 1
+    seen = probability[:61].sum(axis=0)
+    assert (seen * own).sum() <= 1.25 * (seen * shortest).sum()
+
+
+@pytest.mark.parametrize("q", [0.1, 0.5])
+def test_turnover_widens_the_interval_of_sparse_cells(q):
+    still, moving = (_scaled_ends(NoPrivacy(cells=20), q, turnover=turnover) for turnover in (0, 500))
+    assert (moving[0] <= still[0]).all()
+    assert (moving[1] > still[1]).all()
 
 
 def test_vehicles_that_came_and_left_count_once_each():

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.local.common.intervals import CountLaw, QuadraticVariance, invert_binomial
+from mechanisms.local.common.intervals import BinomialInversion, CountLaw, QuadraticVariance
 from mechanisms.local.common.response_counts import ResponseCounts, estimate_between, estimate_nothing
 from mechanisms.local.mechanism import Estimate
 
@@ -69,10 +69,11 @@ class TwoRounds:
             difference = second - first
             count = difference / self.sampling
             # The difference of honest counts is in 0…N; forged counts must still give an interval.
-            ends = invert_binomial(np.clip(difference, 0, received.devices), self.sampling)
-            lower, upper = (np.minimum(end, received.devices).astype(np.float64) for end in ends)
+            successes = np.clip(difference, 0, received.devices)
+            invert = BinomialInversion(successes, successes, self.sampling)
+            lower, upper = (np.minimum(end, received.devices) for end in invert())
             error = variance.std_error(np.clip(count, 0.0, received.devices))
-            return Estimate(count, error, lower, upper, "binomial inversion")
+            return Estimate(count, error, lower, upper, "binomial inversion", invert)
         n, weight = received.devices, self.weight(received)
         rates = [n / counted if counted else 0.0 for counted in received.counted]
         count = (second * rates[1] - weight * (first * rates[0]) - (1.0 - weight) * (n * self.blank)) / self.sampling

@@ -100,6 +100,32 @@ def invert_binomial(
     return lower[place], upper[place]
 
 
+@dataclass(frozen=True, eq=False)
+class BinomialInversion:
+    """Intervals of the number of devices Y, where successes d ~ Bin(Y, π) are certain to be in least … most.
+
+    Parameters
+    ----------
+    least, most : (cells,) int64
+        Bounds of the successes; equal where the successes are observed.
+    probability : float
+        π, in (0, 1].
+    """
+
+    least: NDArray[np.int64]
+    most: NDArray[np.int64]
+    probability: float
+
+    def __call__(self, share: float = 1.0) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the ends of the interval, (cells,) each, if each of the Y devices is asked with probability `share`.
+
+        The successes are then Bin(Y, share·π), so the interval covers every Y with at least 95 %, whatever the share.
+        """
+        lower, _ = invert_binomial(self.least, self.probability * share)
+        _, upper = invert_binomial(self.most, self.probability * share)
+        return lower.astype(np.float64), upper.astype(np.float64)
+
+
 def score_interval(
     estimate: ArrayLike, variance: QuadraticVariance, limit: float, level: float = LEVEL
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
