@@ -10,7 +10,7 @@ import math
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from importlib import resources
 from operator import ge, gt, le, lt
 from typing import Literal, TypeAlias
@@ -322,12 +322,21 @@ class Reproduction:
 
     def to_dict(self) -> dict[str, object]:
         """Return the JSON form: name, paper and title of the entry, rows, findings and skipped."""
-        numbers = [{"published": _jsonable(row.published), "computed": _jsonable(row.computed)} for row in self.rows]
         return {
             "name": self.entry.name,
             "paper": self.entry.paper,
             "title": self.entry.title,
-            "rows": [asdict(row) | values for row, values in zip(self.rows, numbers, strict=True)],
+            "rows": [
+                {
+                    "key": row.key,
+                    "published": _jsonable(row.published),
+                    "computed": _jsonable(row.computed),
+                    "agrees": row.agrees,
+                    "verdict": row.verdict,
+                    "note": row.note,
+                }
+                for row in self.rows
+            ],
             "findings": self.findings,
             "skipped": self.skipped,
         }
