@@ -193,7 +193,7 @@ def lemmas(results: Reproduction, _seed: int) -> None:
     yes_counts = ", ".join(f"{solution.yes:.1f}" for solution in solutions)
     results.add_row("lemma_7", len(solutions), found=yes_counts, truth=yes)
     results.add_row("lemma_7_plain", plain.sigma, yes=plain.yes)
-    results.add_findings("not_equal", "eq_5", "sigma", "misprints", said_yes=said_yes)
+    results.add_findings("not_equal", "eq_5", "sigma", said_yes=said_yes)
 
 
 NO_HOLDERS = [10**power for power in range(3, 8)]
@@ -277,7 +277,7 @@ def cancelling(results: Reproduction, seed: int) -> None:
     first.add_simulated(results)
     constant.add_simulated(results)
     results.add_panel("growth", [*first.curves(), *constant.curves()])
-    results.add_findings("constant", "misprints", "total", constant=constant.theory, first=first.theory)
+    results.add_findings("constant", "total", constant=constant.theory, first=first.theory)
 
 
 def _uniform_shift() -> str:

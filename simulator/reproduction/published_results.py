@@ -8,11 +8,12 @@ computed value is compared with it. Texts are templates of `str.format`, filled 
 import importlib
 import math
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from importlib import resources
 from operator import ge, gt, le, lt
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
@@ -48,6 +49,9 @@ class Row:
         Whether they agree by the rule stated by the entry; None where there is no published value to compare with.
     note
         The rule, or the result where they do not agree.
+    weaker
+        What may be said instead of "agrees", where the comparison is too weak to count: "not contradicted" if the rule
+        is a wide interval, "fitted" if a parameter was chosen to meet the published value. `agrees` is then None.
 
     Raises
     ------
@@ -60,6 +64,7 @@ class Row:
     computed: Value
     agrees: bool | None
     note: str = ""
+    weaker: str | None = None
 
     def __post_init__(self) -> None:
         """Check that the row is valid."""
@@ -72,7 +77,9 @@ class Row:
     @property
     def verdict(self) -> str:
         """Whether the row agrees, in words."""
-        return "not published" if self.agrees is None else "agrees" if self.agrees else "differs"
+        if self.agrees is None:
+            return self.weaker or "not published"
+        return "agrees" if self.agrees else "differs"
 
 
 class _Declared(BaseModel):
@@ -98,6 +105,8 @@ class DeclaredRow(_Declared):
         Rule: the greatest difference from the published value, absolute or as a share of it.
     below, above, at_least : float or None
         Rule: bounds of the computed value. Where no rule is declared, the function states whether the row agrees.
+    weaker : {"not contradicted", "fitted"} or None
+        What a row that keeps its rule says instead of "agrees"; it is then not counted.
     """
 
     key: str
@@ -111,6 +120,7 @@ class DeclaredRow(_Declared):
     below: float | None = None
     above: float | None = None
     at_least: float | None = None
+    weaker: Literal["not contradicted", "fitted"] | None = None
 
     def agrees(self, computed: Value, published: Value, printed: object) -> bool | None:
         """Return whether a computed value agrees by the declared rule; None if no rule is declared."""
@@ -263,7 +273,10 @@ class Reproduction:
         if held is None and published is not None:
             raise ValueError(f"{name}: the row has a published value, and neither a rule nor a verdict of its function")
         note = declared.differs if declared.differs is not None and held is False else declared.note
-        row = Row(declared.key.format(**filled), published, value, held, note.format(**filled))
+        weaker = declared.weaker if held else None
+        row = Row(
+            declared.key.format(**filled), published, value, None if weaker else held, note.format(**filled), weaker
+        )
         if any(row.key == other.key for other in self.rows):
             raise ValueError(f"two rows have one key: {row.key}")
         self.rows.append(row)
@@ -282,7 +295,7 @@ class Reproduction:
 
     @property
     def counts(self) -> tuple[int, int, int]:
-        """Numbers of rows that agree, that differ, and that have no published value to compare with."""
+        """Numbers of rows that agree, that differ, and that have no published value, or none that can be compared."""
         verdicts = [row.agrees for row in self.rows]
         return verdicts.count(True), verdicts.count(False), verdicts.count(None)
 
@@ -292,26 +305,38 @@ class Reproduction:
         Returns
         -------
         text
-            For example ``22 of 24 published values agree; 3 more have none to agree with``.
+            For example ``22 of 24 published values agree; 4 more fitted; 3 more have none to agree with``.
         """
         if self.skipped is not None:
             return "skipped"
         agree, differ, new = self.counts
         published = agree + differ
-        if not published:
+        weaker = Counter(row.weaker for row in self.rows if row.weaker)
+        new -= weaker.total()
+        if not published and not weaker:
             return f"no number is published; {new} {'value' if new == 1 else 'values'} computed"
         which = "expected" if self.entry.paper == OWN else "published"
         tally = f"{agree} of {published} {which} {'value agrees' if published == 1 else 'values agree'}"
+        tally += "".join(f"; {count} more {what}" for what, count in weaker.items())
         return f"{tally}; {new} more {'has' if new == 1 else 'have'} none to agree with" if new else tally
 
     def to_dict(self) -> dict[str, object]:
         """Return the JSON form: name, paper and title of the entry, rows, findings and skipped."""
-        numbers = [{"published": _jsonable(row.published), "computed": _jsonable(row.computed)} for row in self.rows]
         return {
             "name": self.entry.name,
             "paper": self.entry.paper,
             "title": self.entry.title,
-            "rows": [asdict(row) | values for row, values in zip(self.rows, numbers, strict=True)],
+            "rows": [
+                {
+                    "key": row.key,
+                    "published": _jsonable(row.published),
+                    "computed": _jsonable(row.computed),
+                    "agrees": row.agrees,
+                    "verdict": row.verdict,
+                    "note": row.note,
+                }
+                for row in self.rows
+            ],
             "findings": self.findings,
             "skipped": self.skipped,
         }

@@ -65,7 +65,7 @@ def test_json_is_the_only_standard_output(call_in_process, tmp_path):
     assert set(record) == KEYS
     assert record["name"] == "sp-fig6"
     assert record["paper"] == "SP"
-    assert all(set(row) == {"key", "published", "computed", "agrees", "note"} for row in record["rows"])
+    assert all(set(row) == {"key", "published", "computed", "agrees", "verdict", "note"} for row in record["rows"])
     assert "sp-fig6" in done.stderr
     assert list(tmp_path.iterdir()) == [], "no page unless --out is given"
 

@@ -26,6 +26,11 @@ UNTRUE = {
     "section 2.7: every one of 100,000 tuples is in one of 50 samples",
     "epsilon_1=3, epsilon=4.223: chosen from the sample",
     "epsilon_1=3: delta proved by sampling",
+    "epsilon_1=1, epsilon=2.223, k=10, beta=0.2: chosen from the sample, one of 1,000 maps",
+    "epsilon_1=1, epsilon=2.223, k=10, beta=0.2: chosen from the sample, one of many maps",
+    "epsilon_1=0.5, epsilon=4.011, k=30, beta=0.4: chosen from the sample, one of many maps",
+    "epsilon_1=0.25, epsilon=3.761, k=30, beta=0.4: chosen from the sample, one of many maps",
+    "epsilon_1=0.1, epsilon=3.611, k=30, beta=0.4: chosen from the sample, one of many maps",
 }
 
 

@@ -46,6 +46,10 @@ def test_verdicts_and_their_tally():
     assert Reproduction(entry, rows[:1]).tally() == "1 of 1 published value agrees"
     assert Reproduction(entry, rows[2:]).tally() == "no number is published; 1 value computed"
     assert Reproduction(entry, skipped="no data").tally() == "skipped"
+    weaker = [Row("d", 4.24, 3.44, None, "wide", "not contradicted"), Row("e", 1, 1, None, "fit", "fitted")]
+    assert [row.verdict for row in weaker] == ["not contradicted", "fitted"]
+    tally = "1 of 2 published values agree; 1 more not contradicted; 1 more fitted; 1 more has none to agree with"
+    assert Reproduction(entry, [*rows, *weaker]).tally() == tally
 
 
 def test_catalogue_entries_have_unique_names():

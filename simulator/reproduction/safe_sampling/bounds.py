@@ -46,7 +46,7 @@ def amplification_table(results: Reproduction, _seed: int) -> None:
     ]
     table = Series("Table 1", betas, [float(text) for text in printed["epsilon_1"]], "points", style=PUBLISHED)
     results.add_panel("amplified", [*curves, table])
-    results.add_findings("tight", "misprint")
+    results.add_findings("tight")
 
 
 TABLE_K = 20

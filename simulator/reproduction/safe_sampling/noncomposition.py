@@ -9,6 +9,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from mechanisms.central import SampleThenSuppress
 from mechanisms.privacy import resampled_privacy
 from mechanisms.privacy.binomial import mass_at, window
 from simulator.charts import Series
@@ -25,6 +26,53 @@ def noncomposition(results: Reproduction, seed: int) -> None:
     bands(results, seed + 2)
     _fresh_samples(results)
     results.add_findings("not_private", "leak", "databases")
+
+
+# Random algorithms on databases of up to `TUPLES` tuples, with `OUTPUTS` outputs.
+ALGORITHMS, TUPLES, OUTPUTS = 500, 3, 4
+
+
+def closure(results: Reproduction, seed: int) -> None:
+    """Try theorems 2 and 3 on random algorithms, and proposition 4 on the suppression that is used here.
+
+    A theorem fails where δ of a sampled algorithm's post-processing, or of a random choice between two algorithms, is
+    above δ of the algorithm itself, or the larger of both.
+    """
+    rng = np.random.default_rng(seed)
+    excess: dict[str, float] = {"theorem_2": -math.inf, "theorem_3": -math.inf}
+    for _ in range(ALGORITHMS):
+        beta, epsilon, share = rng.uniform(0.05, 0.95), rng.exponential(0.5), rng.random()
+        first, second = rng.dirichlet(np.full(OUTPUTS, 0.3), size=(2, 2**TUPLES))
+        processed = first @ rng.dirichlet(np.full(OUTPUTS, 0.3), size=OUTPUTS)
+        either = share * first + (1.0 - share) * second
+        of_first, of_second, of_processed, of_either = (
+            sampled_delta(each, beta, epsilon) for each in (first, second, processed, either)
+        )
+        excess["theorem_2"] = max(excess["theorem_2"], of_processed - of_first)
+        excess["theorem_3"] = max(excess["theorem_3"], of_either - max(of_first, of_second))
+    for name, worst in excess.items():
+        results.add_row(name, worst, algorithms=ALGORITHMS, tuples=TUPLES)
+    released = [SampleThenSuppress(k=k, sampling=1.0).claim(crowd=None) for k in range(1, 51)]
+    results.add_row("proposition_4", min(claim.delta(epsilon) for claim in released for epsilon in (0.0, 1.0, 50.0)))
+
+
+def sampled_delta(algorithm: NDArray[np.float64], beta: float, epsilon: float) -> float:
+    """Return δ of an algorithm after sampling, greatest over all pairs of databases that differ in one tuple.
+
+    Parameters
+    ----------
+    algorithm : (2^tuples, outputs) float64
+        Distribution of the output for each database; bit i of its number states whether tuple i is in it.
+    beta, epsilon
+        β and ε.
+    """
+    numbers = np.arange(len(algorithm))
+    size = np.array([number.bit_count() for number in range(len(algorithm))])
+    within = (numbers & numbers[:, np.newaxis]) == numbers  # [database, sample]
+    chances = np.where(within, beta**size * (1.0 - beta) ** (size[:, np.newaxis] - size), 0.0)
+    sampled = chances @ algorithm
+    pairs = [(number, number ^ (1 << bit)) for number in numbers for bit in range(len(numbers).bit_length() - 1)]
+    return max(float(np.maximum(sampled[a] - math.exp(epsilon) * sampled[b], 0.0).sum()) for a, b in pairs)
 
 
 def parity(results: Reproduction, seed: int) -> None:
