@@ -9,17 +9,17 @@ import numba
 Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
 
-def compiled(function: Kernel) -> Kernel:
+def compiled(function: Kernel, **options: Any) -> Kernel:
     """Compile a kernel on first use, and release the global interpreter lock while it runs.
 
     Its machine code is kept in the first of these folders that can be written: the one that `NUMBA_CACHE_DIR` names,
     ``__pycache__`` beside the source, and numba's folder in the user's folder of caches. If none can be, as in a
-    container without a home, each process compiles the kernel again.
+    container without a home, each process compiles the kernel again. Further options are numba's.
     """
     try:
-        kernel = numba.njit(cache=True, nogil=True)(function)
+        kernel = numba.njit(cache=True, nogil=True, **options)(function)
     except RuntimeError:  # numba finds no folder
-        kernel = numba.njit(nogil=True)(function)
+        kernel = numba.njit(nogil=True, **options)(function)
     return cast("Kernel", kernel)
 
 

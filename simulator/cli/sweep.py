@@ -142,6 +142,6 @@ def finish(directory: "StudyDirectory", *, quiet: bool) -> None:
         total = len(study.points) + study.missing
         typer.echo(f"{len(study.points):,} of {total:,} points are finished, {len(study.failures):,} failed: {page}")
     if len(study.failures):
-        first = study.failures["error"].iloc[0]
-        typer.echo(f"{len(study.failures):,} points failed; the first, twice, with: {first}", err=True)
+        total, first = len(study.points) + study.missing, study.failures["error"].iloc[0]
+        typer.echo(f"{len(study.failures):,} of {total:,} points failed, the first with: {first}", err=True)
         raise typer.Exit(1)

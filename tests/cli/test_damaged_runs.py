@@ -75,11 +75,11 @@ def test_quiet_sweep_tells_of_points_that_failed(tmp_path):
     process = [sys.executable, "-m", "simulator.cli", "sweep", "tiny", *vary]
     done = subprocess.run(process, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (1, "")
-    assert "point 0 failed twice" in done.stderr
+    assert "point 1 failed twice" in done.stderr
     merging = [*process[:3], "sweep", "--merge", "studies/tiny", "--out", "joined", "--quiet"]
     merged = subprocess.run(merging, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (merged.returncode, merged.stdout) == (1, "")
-    assert "1 points failed" in merged.stderr
+    assert "1 of 1 points failed" in merged.stderr
 
 
 @pytest.mark.slow
