@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,7 @@ NO_RIGHTS = ("--bounding-set=-all", "--inh-caps=-all")
 
 @pytest.fixture(scope="module")
 def call(installed, tmp_path_factory):
-    """Return a function that calls an installed command line as an account that may not write the installation.
+    """Yield a function that calls an installed command line as an account that may not write the installation.
 
     It has no home that can be written.
     """
@@ -34,9 +35,8 @@ def call(installed, tmp_path_factory):
     for path in folder.rglob("*"):
         if not path.is_symlink():
             path.chmod(path.stat().st_mode & ~0o222)
-    own = folder / "own"
-    own.mkdir()
     folder.chmod(0o555)
+    own = Path(tempfile.mkdtemp())  # another account cannot search the folders of pytest
     python = programs(folder) / "python"
     account = _account(python)
     if ANOTHER[0] in account:
@@ -45,7 +45,8 @@ def call(installed, tmp_path_factory):
     env = {name: value for name, value in os.environ.items() if not name.startswith(hidden)}
     env |= {"HOME": str(folder / "none"), "TMPDIR": str(own)}
     command = (*account, python, "-m", "crowdveil")
-    return lambda *arguments, **named: execute(*command, *arguments, cwd=own, env=env | named)
+    yield lambda *arguments, **named: execute(*command, *arguments, cwd=own, env=env | named)
+    shutil.rmtree(own)
 
 
 def _account(python):
