@@ -14,7 +14,6 @@ OF_RUNS = [
     ("figures", "DIR", "--film"),
     *(("export", "DIR", "--to", to) for to in EXPORTS),
     ("open", "DIR"),
-    ("inspect", "DIR"),
 ]
 OF_STUDIES = [
     ("sweep", "--merge", "DIR", "--out", "joined"),
@@ -27,7 +26,7 @@ OF_STUDIES = [
 def refused(folder, *arguments):
     """Return the only line that a command prints, in a process that has imported nothing before."""
     process = [sys.executable, "-m", "simulator.cli", *arguments]
-    done = subprocess.run(process, cwd=folder, capture_output=True, text=True, check=False, timeout=200)
+    done = subprocess.run(process, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 2, done.stderr
     assert done.stdout == ""
     assert done.stderr.count("\n") == 1, done.stderr
@@ -57,7 +56,7 @@ def test_export_of_no_run_is_refused_in_one_line(tmp_path):
 def test_command_refuses_what_is_no_run(command, damaged, tmp_path):
     line = refused(tmp_path, *command)
     assert "DIR" in line
-    if damaged in {"cut", "list"} and command[0] not in {"open", "inspect"}:
+    if damaged in {"cut", "list"} and command[0] != "open":
         assert "run.json" in line
 
 
@@ -83,6 +82,7 @@ def test_quiet_sweep_tells_of_points_that_failed(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("encoding", ["latin-1", "ascii", "cp1252"])
 def test_every_encoding_of_the_streams_will_do(encoding, tmp_path):
     def printed(*arguments):
@@ -93,5 +93,4 @@ def test_every_encoding_of_the_streams_will_do(encoding, tmp_path):
         return done.stdout.decode(encoding)
 
     assert "\\u2212" in printed("run", "tiny"), "a minus that the encoding lacks"
-    printed("report", "runs/latest")
     assert "ε" in str(json.loads(printed("reproduce", "--list", "--json")))
