@@ -19,7 +19,6 @@ OF_STUDIES = [
     ("sweep", "--merge", "DIR", "--out", "joined"),
     ("sweep", "tiny", "--out", "DIR"),
     ("participation", "tiny", "--out", "DIR"),
-    ("evaluate", "--data", "tiny", "--epsilon", "1", "--delta", ".1", "--out", "DIR"),
 ]
 
 
