@@ -2,27 +2,31 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numba
 
 Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
 
-def compiled(function: Kernel) -> Kernel:
-    """Compile a kernel on first use, cache it on disk, and release the global interpreter lock while it runs."""
-    return cast("Kernel", numba.njit(cache=True, nogil=True)(function))
+def compiled(function: Kernel, **options: Any) -> Kernel:
+    """Compile a kernel on first use, and release the global interpreter lock while it runs.
 
-
-def cache_folder() -> Path:
-    """Return the folder in which compiled kernels are kept.
-
-    Raises
-    ------
-    RuntimeError
-        If numba finds no folder that can be written.
+    Its machine code is kept in the first of these folders that can be written: the one that `NUMBA_CACHE_DIR` names,
+    ``__pycache__`` beside the source, and numba's folder in the user's folder of caches. If none can be, as in a
+    container without a home, each process compiles the kernel again. Further options are numba's.
     """
-    return Path(str(numba.njit(cache=True)(_kernel).stats.cache_path))
+    try:
+        kernel = numba.njit(cache=True, nogil=True, **options)(function)
+    except RuntimeError:  # numba finds no folder
+        kernel = numba.njit(nogil=True, **options)(function)
+    return cast("Kernel", kernel)
+
+
+def cache_folder() -> Path | None:
+    """Return the folder in which the machine code of this package is kept, None if there is none."""
+    path = cast("Any", compiled(_kernel)).stats.cache_path
+    return None if path is None else Path(path)
 
 
 def _kernel() -> None:

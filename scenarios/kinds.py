@@ -30,6 +30,8 @@ class Kind(NamedTuple):
         recording that an engine replays, and of the table whose places are cells.
     flows
         What reads the file of published flows of a road format, as ``module:attribute``.
+    needs
+        A package that it needs and that may not be installed, and the extra of this project that installs it.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Kind(NamedTuple):
     capabilities: frozenset[str] = frozenset()
     reader: str = ""
     flows: str = ""
+    needs: tuple[str, str] | None = None
 
 
 _BUILD = "simulator.experiment.build."
@@ -104,8 +107,8 @@ _ROLES: Mapping[str, tuple[Kind, ...]] = {
         _roads("grid", "generated grid", "GridSection"),
         _roads("tables", "tables of nodes and edges", "Tables", "tables:read_tables"),
         _roads("lines", "roads drawn as lines", "LineRoads", "lines:read_lines"),
-        _roads("osm", "OpenStreetMap", "OsmRoads", "osm:read_osm"),
-        _roads("sumo", "SUMO network", "SumoRoads", "sumo_net:read_sumo_net"),
+        _roads("osm", "OpenStreetMap", "OsmRoads", "osm:read_osm")._replace(needs=("osmnx", "osm")),
+        _roads("sumo", "SUMO network", "SumoRoads", "sumo_net:read_sumo_net")._replace(needs=("sumolib", "sumo")),
         _roads("tntp", "TNTP network", "TntpRoads", "tntp:read_tntp")._replace(
             flows="simulator.formats.roads.tntp_files:read_flows"
         ),
@@ -119,7 +122,7 @@ _ROLES: Mapping[str, tuple[Kind, ...]] = {
     "cells": (
         _cells("square", "squares", "SquareCells"),
         _cells("geographic", "geographic grid", "GeographicCells"),
-        _cells("h3", "H3 hexagons", "HexagonCells"),
+        _cells("h3", "H3 hexagons", "HexagonCells")._replace(needs=("h3", "h3")),
         _cells("zones", "zones", "ZoneCells"),
         _cells("roads", "road segments", "RoadCells", "places"),
         _cells("stations", "stations", "StationCells", "places", reader=_PLACES),
@@ -130,7 +133,9 @@ _ROLES: Mapping[str, tuple[Kind, ...]] = {
     "engine": (
         _kind(_DRIVEN, "fleet", "fleet engine", f"{_BUILD}engine:build_simulated", "routed", "links"),
         _kind(_DRIVEN, "agents", "agents engine", f"{_BUILD}engine:build_simulated", "routed", "links", "processes"),
-        _kind("simulated_traffic:SumoTraffic", "sumo", "SUMO", f"{_BUILD}sumo_traffic:build_sumo", "links"),
+        _kind("simulated_traffic:SumoTraffic", "sumo", "SUMO", f"{_BUILD}sumo_traffic:build_sumo", "links")._replace(
+            needs=("libsumo", "sumo")
+        ),
         _recorded("trace", "recorded trace", "TraceTraffic", "recordings:read_recording", "links"),
         _recorded("static", "data owners", "StaticTraffic", "owners:read_recording"),
     ),

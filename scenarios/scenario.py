@@ -258,6 +258,10 @@ class Scenario(Section):
 
     def own_kinds(self) -> Iterator[tuple[str, str, str]]:
         """Yield the key path, the role and the name of each kind that is a user's own."""
+        return (place for place in self.kinds() if find_kind(place[1], place[2]) is None)
+
+    def kinds(self) -> list[tuple[str, str, str]]:
+        """Return the key path, the role and the name of each kind."""
         latency = self.channel.latency_s
         places = [("roads.source", "roads", self.roads.source)]
         places += [(f"{at}.kind", "cells", section.kind) for at, section in self.partitions]
@@ -270,7 +274,7 @@ class Scenario(Section):
                     places.append((f"{at}{key}.kind", role, getattr(section, key).kind))
         places += [(f"mechanisms.{item.name}.kind", "mechanism", item.kind) for item in self.mechanisms]
         places += [(f"attacks.{item.name}.kind", "attack", item.kind) for item in self.attacks]
-        return (place for place in places if find_kind(place[1], place[2]) is None)
+        return places
 
     def permits(self, kind: str) -> bool:
         """Return whether a user's own kind may be imported: by the permissions, or as it was given in Python."""

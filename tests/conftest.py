@@ -1,6 +1,7 @@
 """Settings for all tests."""
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -23,10 +24,29 @@ os.environ.pop("COLUMNS", None)
 # without them each would compile the source again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+NOT_FIXED = re.compile(r"\\x(?:[0189][0-9a-f]|7f)| at 0x[0-9a-f]+|.{501}")
+"""What shows that an id is no fixed text: bytes that are no text, the address of an object, or a very long value."""
+LATE_WORKER = "CROWDVEIL_TESTS_LATE_WORKER_S"
+"""Variable with the seconds by which the second of pytest's workers starts after the others."""
+
+
+def pytest_configure(config):
+    """Let a worker start late if asked: workers that start at different times must collect the same tests."""
+    if getattr(config, "workerinput", {}).get("workerid") == "gw1":
+        time.sleep(float(os.environ.get(LATE_WORKER, "0")))
+
+
+def pytest_make_parametrize_id(val, argname):
+    """Name bytes by their parameter: packed bytes may hold the time, and differ from version to version."""
+    return argname if isinstance(val, bytes) else None
+
 
 @pytest.hookimpl(tryfirst=True)  # before pytest selects tests by their markers
 def pytest_collection_modifyitems(items):
-    """Mark all cases of a test but the first n as slow where it is marked with `fast_cases(n)`."""
+    """Refuse ids that are no fixed texts, and mark all cases but the first n of a test with `fast_cases(n)` as slow."""
+    not_fixed = [item.nodeid for item in items if NOT_FIXED.search(item.nodeid.partition("[")[2])]
+    if not_fixed:  # pytest's workers pass no other error on
+        raise ValueError(f"ids that are no fixed texts, give these cases others: {', '.join(not_fixed)}")
     cases = Counter()
     for item in items:
         marker = item.get_closest_marker("fast_cases")

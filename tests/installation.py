@@ -56,5 +56,6 @@ def install(folder: Path) -> None:
     paths = sysconfig.get_paths(vars={"base": folder / "venv", "platbase": folder / "venv"})
     # A path in a .pth file is searched last, and .pth files inside it are not read: one of them names the source tree.
     theirs = {sysconfig.get_paths()[name] for name in ("purelib", "platlib")}
+    theirs |= {path for path in sys.path if Path(path).name == "site-packages"}
     Path(paths["purelib"], "others.pth").write_text("\n".join(theirs), encoding="utf-8")
     copy_kernels(Path(paths["purelib"]))

@@ -13,18 +13,6 @@ with one_line_exit():  # Ctrl-C while these are imported
 
 __all__ = ["app", "main"]
 
-_USER_ERRORS = (
-    ("scenarios", "ScenarioError"),
-    ("mechanisms.parameter", "ParameterError"),
-    ("simulator.cli.check", "OwnKindError"),
-    ("simulator.files.errors", "InputError"),
-    ("simulator.results.store", "DirectoryError"),
-    ("simulator.reporting", "UnfinishedRunError"),
-    ("simulator.reporting", "PageError"),
-)
-"""Errors with a message for the user: module and class. Modules that are not imported have raised none."""
-
-
 _GARBAGE_THRESHOLD = 100_000
 """Objects made before Python searches for garbage; with its own 700, imports spend a sixth of their time on that."""
 
@@ -45,11 +33,13 @@ def main() -> None:
             sys.stderr.write(f"crowdveil: {message_of(error)}\n")
             sys.exit(error.exit_code)
         except ValueError as error:
-            imported = [(sys.modules[module], name) for module, name in _USER_ERRORS if module in sys.modules]
-            if not isinstance(error, tuple(getattr(module, name) for module, name in imported)):
-                raise
-            from scenarios.suggestions import suggestion  # noqa: PLC0415 - `--help` needs no messages
+            from mechanisms.parameter import ParameterError  # noqa: PLC0415 - `--help` needs no messages
+            from scenarios.errors import ScenarioError  # noqa: PLC0415 - as above
+            from scenarios.suggestions import suggestion  # noqa: PLC0415 - as above
+            from simulator.files.errors import UserError  # noqa: PLC0415 - as above
 
+            if not isinstance(error, (ParameterError, ScenarioError, UserError)):
+                raise
             hint = suggestion(getattr(error, "value", None), getattr(error, "choices", ()))
             sys.stderr.write(f"crowdveil: {error}{hint}\n")
             sys.exit(getattr(error, "exit_code", 2))

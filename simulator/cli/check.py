@@ -13,6 +13,7 @@ from scenarios.overrides import apply_overrides
 from scenarios.suggestions import suggestion
 from simulator.cli.common import find_own_modules, print_json, wrapped
 from simulator.cli.options import Role, command, mechanism_class_names
+from simulator.files.errors import UserError
 
 if TYPE_CHECKING:
     from mechanisms.conformance import ConformanceReport
@@ -32,7 +33,7 @@ SHOWN = ("proved", "right")
 """Ends of the names of figures that are printed."""
 
 
-class OwnKindError(ValueError):
+class OwnKindError(UserError):
     """A class that cannot be checked: it does not exist, is of no role, or does not accept the parameters."""
 
 

@@ -90,5 +90,6 @@ def wrapped(text: str, indent: int = 0) -> str:
 
 
 def print_json(value: object, *, allow_nan: bool = True) -> None:
-    """Print a value as JSON alone on standard output."""
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=allow_nan))
+    """Print a value as JSON alone on standard output, in ASCII if the stream is not in Unicode."""
+    ascii_only = not sys.stdout.encoding.lower().startswith("utf")
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=ascii_only, allow_nan=allow_nan))

@@ -11,7 +11,7 @@ from simulator.cli.commands import Group
 from simulator.cli.common import meter, print_json, print_rows
 from simulator.cli.options import Json, command, data_set_names
 from simulator.datasets.check import FileCheck, check_data_set, check_file, describe_data_set
-from simulator.datasets.fetch import UnreachableError, fetch_file, server_of
+from simulator.datasets.fetch import UnreachableError, fetch_file, import_pooch, server_of
 from simulator.datasets.manifest import DataFile, DataSet, data_root, folder_of, read_manifest
 from simulator.files.errors import InputError
 
@@ -107,6 +107,9 @@ def fetch_data(
         _, files = asked.setdefault(folder, (data_set, []))
         files += [file for file in ((data_set.file(inside),) if inside else data_set.files) if file not in files]
     root = to if to is not None else data_root()
+    where = {folder_of(folder, root) / file.name: file.url for folder, (_, files) in asked.items() for file in files}
+    if any(url is not None and (overwrite or not path.exists()) for path, url in where.items()):
+        import_pooch()  # before any file is checked
     faults: list[str] = []
     dead: set[str] = set()
     for data_set, files in asked.values():

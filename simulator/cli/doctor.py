@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, distribution, packages_distributions
 from pathlib import Path
 from typing import Any
@@ -63,7 +64,6 @@ def doctor(*, as_json: Json = False) -> None:
         for key, value, text in _places():
             report[key] = value
             rows.append((key, text))
-            problems += [text] if value is None and key == "compiled" else []
     if as_json:
         print_json({**report, "problems": problems})
     else:
@@ -131,10 +131,9 @@ def _places() -> Iterator[tuple[str, Any, str]]:
     from simulator.files.available_memory import available_nbytes, in_words  # noqa: PLC0415 - as above
     from simulator.studies.workers import cores  # noqa: PLC0415 - as above
 
-    try:
-        yield "compiled", str(folder := cache_folder()), f"code is kept in {folder}"
-    except RuntimeError as error:
-        yield "compiled", None, f"code cannot be kept, and is compiled in each process: {error}"
+    folder = cache_folder()
+    alone = "each process compiles the code, since no folder can be written; NUMBA_CACHE_DIR may name one"
+    yield "compiled", folder and str(folder), f"code is kept in {folder}" if folder else alone
     named = os.environ.get(VARIABLE)
     exists = named is not None and Path(named).is_dir()
     where = f"{named or 'not set'}{'' if exists or not named else ', and there is no such folder'}"
@@ -146,7 +145,9 @@ def _places() -> Iterator[tuple[str, Any, str]]:
     texts = [f"{name} {counts['present']}/{counts['files']}" for name, counts in sets.items() if counts["files"]]
     yield "data", sets, f"files present: {', '.join(texts)}"
     cache = build_cache.default_folder()
-    sizes = [path.stat().st_size for path in cache.iterdir() if path.is_file()] if cache.is_dir() else []
+    sizes: list[int] = []
+    with suppress(OSError):  # there is none, or it is another user's
+        sizes = [path.stat().st_size for path in cache.iterdir() if path.is_file()]
     value = {"folder": str(cache), "files": len(sizes), "bytes": sum(sizes)}
     yield "cache", value, f"{cache} ({build_cache.VARIABLE}), {len(sizes):,} files, {in_words(sum(sizes))}"
     yield "cores", cores(), f"{cores()}"

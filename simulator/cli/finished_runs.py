@@ -62,9 +62,11 @@ def figures(
     """
     from simulator.plots.files import formats_of, width_in_inches, write_figures  # noqa: PLC0415 - slow to import
     from simulator.plots.film import write_film  # noqa: PLC0415 - slow to import
+    from simulator.plots.looks import pyplot  # noqa: PLC0415 - slow to import
     from simulator.results.run import RunResult  # noqa: PLC0415 - slow to import
 
     width_in = width_in_inches(width)
+    pyplot()  # before the run is read: without matplotlib there is nothing to do
     if film:
         file = directory / f"film.{format_ or 'gif'}" if out is None else out
         print_notes(write_film(RunResult.load(directory), file, width_in=width_in, overwrite=overwrite))

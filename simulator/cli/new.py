@@ -50,7 +50,7 @@ def new(
     typer.echo(f"{module}, {test} and {scenario} are written.")
     typer.echo(f"crowdveil check {name}:{class_}{option}")
     typer.echo(f"crowdveil run {scenario} --allow-plugins")
-    typer.echo(f"python -m pytest {test}")
+    typer.echo(f"python -m pytest {test}{'' if find_spec('pytest') else '    # needs the package pytest'}")
 
 
 def _class_of(name: str) -> str:

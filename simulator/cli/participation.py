@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from simulator.cli.common import print_notes
 from simulator.cli.options import Overrides, Reference, StudyOptions, command, options_of
 from simulator.cli.sweep import run_with_progress
 
@@ -53,6 +54,7 @@ def participation(
     if work.failures:  # every error needs the run of its seed in which all vehicles take part
         typer.echo("no page: the same command runs the points that failed again, and keeps the others", err=True)
         raise typer.Exit(1)
-    sentences = write_participation(directory, design.settings[0].scenario, groups, within=within)
+    sentences, notes = write_participation(directory, design.settings[0].scenario, groups, within=within)
+    print_notes(notes)
     if not common.quiet:
         typer.echo("\n".join([*sentences, str(directory.path / "report.html")]))

@@ -101,14 +101,14 @@ def parse_shard(text: str | None) -> tuple[int, int]:
 
 
 def run_with_progress(work: "Sweep", *, quiet: bool) -> None:
-    """Do the work, and show how far it is and how long it will take, on standard error."""
+    """Do the work, and show how far it is and how long it will take, on standard error; if `quiet`, failures alone."""
     from rich.console import Console  # noqa: PLC0415 - imported only when needed
     from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn  # noqa: PLC0415 - imported only when needed
 
     from simulator.results.formatting import duration  # noqa: PLC0415 - imported only when needed
     from simulator.studies.sweep import Failure  # noqa: PLC0415 - imported only when needed
 
-    console = Console(stderr=True, quiet=quiet)
+    console, failures = (Console(stderr=True, quiet=silent) for silent in (quiet, False))
     columns = (*Progress.get_default_columns(), MofNCompleteColumn(), TimeElapsedColumn())
     with work.opened(), Progress(*columns, console=console, disable=quiet or not console.is_terminal) as bar:
         for note in work.notes:
@@ -120,7 +120,7 @@ def run_with_progress(work: "Sweep", *, quiet: bool) -> None:
             for done, outcome in enumerate(work.outcomes(), start=1):
                 bar.advance(task)
                 if isinstance(outcome, Failure):
-                    console.print(f"point {outcome.point.number} failed twice: {outcome.error}", markup=False)
+                    failures.print(f"point {outcome.point.number} failed twice: {outcome.error}", markup=False)
                 if not console.is_terminal and done * 10 // total > said:
                     said = done * 10 // total
                     left = (time.monotonic() - began) / done * (total - done)
@@ -142,4 +142,6 @@ def finish(directory: "StudyDirectory", *, quiet: bool) -> None:
         total = len(study.points) + study.missing
         typer.echo(f"{len(study.points):,} of {total:,} points are finished, {len(study.failures):,} failed: {page}")
     if len(study.failures):
+        total, first = len(study.points) + study.missing, study.failures["error"].iloc[0]
+        typer.echo(f"{len(study.failures):,} of {total:,} points failed, the first with: {first}", err=True)
         raise typer.Exit(1)

@@ -1,5 +1,6 @@
 """Termination: on a signal or a system error a command ends with one line of output and an exit code."""
 
+import io
 import os
 import signal
 import sys
@@ -52,7 +53,7 @@ def one_line_exit() -> Iterator[None]:
     sys.unraisablehook = report
     try:
         _set_handlers(stop, previous)  # inside the block, since a signal may arrive as soon as its handler is set
-        _replace_closed_streams()
+        _prepare_streams()
         try:
             yield
         finally:
@@ -109,10 +110,15 @@ def _described(error: OSError) -> str:
     return f"standard output or a file: {reason}"
 
 
-def _replace_closed_streams() -> None:
-    """Open standard output and error on the null device if they are closed, so that no file takes their descriptors."""
+def _prepare_streams() -> None:
+    """Let standard output and error escape the characters that their encoding lacks.
+
+    They are opened on the null device if they are closed, so that no file takes their descriptors.
+    """
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:
+        if isinstance(stream := getattr(sys, name), io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+        elif stream is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))
 
 

@@ -79,6 +79,17 @@ def fetch_file(data_set: DataSet, file: DataFile, folder: Path, *, overwrite: bo
     return FileCheck(data_set.folder, file.name, "ok", "fetched")
 
 
+def import_pooch() -> Any:
+    """Import pooch, which downloads files.
+
+    Raises
+    ------
+    InputError
+        If it is not installed.
+    """
+    return import_extra("pooch", needed="fetching needs pooch", extra="data")
+
+
 def server_of(url: str) -> str:
     """Return the host and port of an address."""
     return urlsplit(url).netloc
@@ -86,7 +97,7 @@ def server_of(url: str) -> str:
 
 def _download(data_set: DataSet, file: DataFile, scratch: Path, progress: Progress) -> Path:
     """Download into `scratch` and check; every error of a server or the network is raised as one sentence."""
-    pooch = import_extra("pooch", needed="fetching needs pooch", extra="data")
+    pooch = import_pooch()
     import requests  # noqa: PLC0415  comes with it
 
     pooch.get_logger().setLevel("ERROR")  # it logs every file

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from importlib.util import find_spec
 from typing import Self
 
 import numpy as np
@@ -10,6 +11,7 @@ import pandas as pd
 
 from mechanisms.local import LocalMechanism, NotEstimableError
 from scenarios import Fault, Scenario, ScenarioError
+from scenarios.kinds import find_kind
 from scenarios.run_clock import RunClock, find_zone
 from simulator.experiment.build.attacks import build_attacks, check_attacks
 from simulator.experiment.build.campaigns import build_campaigns, unchecked_counts
@@ -31,6 +33,25 @@ from simulator.sensing.query import keeps_randomness
 from simulator.streams import Streams
 
 _MANY_STEPS = 2_000_000
+
+
+def check_extras(scenario: Scenario) -> None:
+    """Check that the optional packages which a scenario's kinds need are installed, before anything is computed.
+
+    Raises
+    ------
+    ScenarioError
+        If not, for each key; the message names the extra that installs the package.
+    """
+    named = [(at, name, find_kind(role, name)) for at, role, name in scenario.kinds()]
+    needed = [(at, name, *kind.needs) for at, name, kind in named if kind is not None and kind.needs is not None]
+    trips = getattr(scenario.traffic, "trips", None)
+    if str(trips).lower().endswith(".omx"):
+        needed.append(("traffic.trips", str(trips), "h5py", "omx"))
+    rule = "needs {}: pip install 'crowdveil[{}]'"
+    faults = [Fault(at, rule.format(*needs), name) for at, name, *needs in needed if find_spec(needs[0]) is None]
+    if faults:
+        raise ScenarioError(scenario.name, faults)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +104,7 @@ class RunComponents:
             For faults that the schema cannot detect: in data, numbers of cells, plug-ins, parties that do not exist.
         """
         check_own_kinds(scenario)  # refuses before any file is read
+        check_extras(scenario)
         city = cached_city(scenario, lambda: build_city(scenario))
         clock = _clock(scenario, city)
         every = {name: build_mechanisms(scenario, cells.count) for name, cells in city.partitions.items()}

@@ -10,7 +10,13 @@ _First = TypeVar("_First")
 _Second = TypeVar("_Second")
 
 
-class InputError(ValueError):
+class UserError(ValueError):
+    """An error that a user can cause: the command line prints its message alone, and ends with its `exit_code`."""
+
+    exit_code = 2
+
+
+class InputError(UserError):
     """Input of a user that cannot be used: a file, or values that do not fit it or each other.
 
     Every package below the composition root raises it: for roads, cells, traffic and data sets. The composition root

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from simulator.files.errors import UserError
 from simulator.reporting.attacks_section import attacks_section
 from simulator.reporting.claims_section import claims_section
 from simulator.reporting.constant_error_section import growth_section, loss_section
@@ -108,7 +109,7 @@ SECTIONS: tuple[Callable[[RunResult], PageSection | None], ...] = (
 """What makes each section, in the page's order; None where a run has nothing that it shows."""
 
 
-class PageError(ValueError):
+class PageError(UserError):
     """A page could not be made, by a fault of the page; the message names the directory, which holds all results."""
 
     exit_code = 1

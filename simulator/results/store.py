@@ -17,6 +17,7 @@ from pyproj.exceptions import CRSError
 import scenarios
 from scenarios import Scenario
 from simulator.files.atomic_write import publish, publish_numbered, remove_leftovers, staging_directory
+from simulator.files.errors import UserError
 from simulator.results import schema
 from simulator.results.claims import Reason
 from simulator.results.record import RUN_FORMAT, RunRecord
@@ -33,7 +34,7 @@ LATEST = "latest"
 """Name of the link to the newest run in the same folder."""
 
 
-class DirectoryError(ValueError):
+class DirectoryError(UserError):
     """A run directory that may not be written."""
 
 
@@ -115,7 +116,7 @@ def link_latest(directory: Path) -> None:
         made.replace(link)
 
 
-class UnfinishedRunError(ValueError):
+class UnfinishedRunError(UserError):
     """The directory holds no finished run that can be read; the message states why."""
 
 

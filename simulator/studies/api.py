@@ -17,7 +17,7 @@ from simulator.studies.point import PointResult
 from simulator.studies.report import write_report
 from simulator.studies.store import Study, StudyDirectory
 from simulator.studies.sweep import Sweep
-from simulator.studies.workers import start_of
+from simulator.studies.workers import is_remote, start_of
 
 
 def sweep(
@@ -164,7 +164,12 @@ def evaluate(
         directory=_folder(out),
         replicates=replicates,
         options=options,
-        running={"start": start_of(scheduler, workers), "assume_yes": assume_yes, "timeout_s": timeout_s},
+        running={
+            "start": start_of(scheduler, workers),
+            "remote": is_remote(scheduler),
+            "assume_yes": assume_yes,
+            "timeout_s": timeout_s,
+        },
     )
     for stage in work.stages():
         stage.run()
@@ -189,7 +194,8 @@ def _work(
         rule = "is given in Python, and worker processes do not find it"
         instead = 'use workers=0, or name "package.module:Class" with allow_plugins=True'
         raise InputError([f"{at}: {rule}: {instead}" for at in sorted(given)])
-    return Sweep(design, StudyDirectory(_folder(out)), start=start_of(scheduler, workers), **limits)
+    limits |= {"start": start_of(scheduler, workers), "remote": is_remote(scheduler)}
+    return Sweep(design, StudyDirectory(_folder(out)), **limits)
 
 
 def _folder(out: str | Path | None) -> Path:

@@ -16,6 +16,7 @@ from mechanisms.planning import Plan, plan
 from mechanisms.planning.families import family_names
 from scenarios import Fault, Scenario, ScenarioError, plug_ins
 from scenarios.suggestions import suggestion
+from simulator.experiment.components import check_extras
 from simulator.experiment.run import setting_sha256
 from simulator.files.errors import InputError
 from simulator.results.tables import is_partial, of_all_vehicles
@@ -122,6 +123,8 @@ class Evaluation:
         for name in self.data:
             try:
                 loaded[name] = scenarios.load(name, **self.options)
+                if not self.running.get("remote"):
+                    check_extras(loaded[name])
                 bases[name] = base_tables(loaded[name])
             except ScenarioError as error:
                 self.missing[name] = _first_fault(error)

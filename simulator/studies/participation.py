@@ -259,7 +259,7 @@ def participation_charts(found: pd.DataFrame) -> dict[str, list[Chart]]:
 
 def write_participation(
     directory: StudyDirectory, scenario: Scenario, groups: "pd.Series[str]", *, within: float
-) -> list[str]:
+) -> tuple[list[str], list[str]]:
     """Write the page, its tables, and the figure as ``participation.svg``, ``.pdf`` and ``.png``, of a finished study.
 
     Parameters
@@ -271,13 +271,10 @@ def write_participation(
 
     Returns
     -------
-    list of str
+    sentences
         For each statistic which share of the vehicles must take part, in words.
-
-    Raises
-    ------
-    InputError
-        If matplotlib is not installed; all but the figure is written.
+    notes
+        That the figure is not written, if matplotlib is not installed.
     """
     tables = participation_tables(directory, scenario, groups)
     found = tables["participation"]
@@ -301,11 +298,15 @@ def write_participation(
         values={"sentences": sentences, "varied": f"Runs of each level: {found['n'].max()}."},
     )
     write_document(render(document), directory.path / FILE_NAME)
-    with pyplot().rc_context(paper_style(COLUMN_IN["double"])):
-        figure = pyplot().Figure(figsize=(COLUMN_IN["double"], 3.0 * len(charts)), layout="constrained")
+    try:
+        plt = pyplot()
+    except InputError as error:
+        return sentences, [f"participation.{', .'.join(FORMATS)}: not written: {error}"]
+    with plt.rc_context(paper_style(COLUMN_IN["double"])):
+        figure = plt.Figure(figsize=(COLUMN_IN["double"], 3.0 * len(charts)), layout="constrained")
         for row, panels in enumerate(charts.values()):
             for column, chart in enumerate(panels, start=1):
                 draw(chart, figure.add_subplot(len(charts), 3, 3 * row + column))
         for suffix, metadata in FORMATS.items():
             figure.savefig(directory.path / f"participation.{suffix}", metadata=metadata)
-    return sentences
+    return sentences, []

@@ -14,6 +14,7 @@ import pandas as pd
 
 import scenarios
 from scenarios import ScenarioError
+from simulator.experiment.components import check_extras
 from simulator.files.errors import InputError
 from simulator.files.extras import own_version
 from simulator.results.provenance import package_versions, source_sha256
@@ -60,6 +61,8 @@ class Sweep:
         Which tables of each run are kept.
     start
         Starts the workers.
+    remote
+        Whether the workers are of a cluster, which may have other packages than this process.
     shard
         (i, N): only the i-th of N equal parts of the points, i from 1.
     assume_yes
@@ -80,6 +83,7 @@ class Sweep:
     directory: StudyDirectory
     keep: str = "scores"
     start: Start = field(default_factory=processes)
+    remote: bool = False
     shard: tuple[int, int] = (1, 1)
     assume_yes: bool = False
     timeout_s: float | None = None
@@ -107,7 +111,11 @@ class Sweep:
         ------
         InputError
             If the directory cannot be used.
+        ScenarioError
+            If a package that a point needs is not installed.
         """
+        for setting in () if self.remote else self.design.settings:
+            check_extras(setting.scenario)
         with self.directory.locked():
             self._take_up()
             yield

@@ -151,6 +151,11 @@ def dask(address: str) -> Start:
     return start
 
 
+def is_remote(scheduler: str) -> bool:
+    """Return whether the workers of a scheduler are of a cluster."""
+    return scheduler.startswith(_DASK) and len(scheduler) > len(_DASK)
+
+
 def start_of(scheduler: str, workers: int | None) -> Start:
     """Return what starts the workers of a scheduler.
 
@@ -161,7 +166,7 @@ def start_of(scheduler: str, workers: int | None) -> Start:
     """
     if scheduler == "processes":
         return processes(workers)
-    if scheduler.startswith(_DASK) and len(scheduler) > len(_DASK):
+    if is_remote(scheduler):
         if workers is not None:
             raise InputError(["workers (--workers): a cluster has the workers that it has; leave the option out"])
         return dask(scheduler.removeprefix(_DASK))

@@ -21,7 +21,6 @@ These techniques make it fast, measured on the 20 × 20 grid:
 from collections.abc import Callable
 from typing import Any, cast
 
-import numba
 import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
@@ -29,6 +28,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from mechanisms.compiled import Kernel
+from mechanisms.compiled import compiled as compiled_with
 from simulator.arrays import FloatArray, Int32Array, IntArray, LinkIds, Mask
 from simulator.traffic.lanes import ALL_LANES
 from simulator.traffic.physics import (
@@ -54,17 +54,16 @@ from simulator.traffic.physics import (
 
 # Numba counts the users of each array unless functions are compiled without its memory manager: two atomic operations
 # for each array of a call, a quarter of the time of a crossing with signals. So no function here makes an array.
-_OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "_nrt": False}
 
 
 def compiled(function: Kernel) -> Kernel:
     """Compile a function as `mechanisms.compiled.compiled` does, but without memory that it could allocate."""
-    return cast("Kernel", numba.njit(**_OPTIONS)(function))
+    return compiled_with(function, _nrt=False)
 
 
 def compiled_inline(function: Kernel) -> Kernel:
     """Compile a function into those that call it: a quarter less time with signals, and as long to compile."""
-    return cast("Kernel", numba.njit(forceinline=True, **_OPTIONS)(function))
+    return compiled_with(function, forceinline=True, _nrt=False)
 
 
 @intrinsic

@@ -8,7 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from installation import copy_kernels
+from installation import copy_kernels, execute
 
 import scenarios
 
@@ -17,37 +17,63 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 TEST_COMMAND = "<!-- test command -->"
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(1200)
-def test_readme_commands_run_in_order_on_a_fresh_clone(tmp_path):
-    """All commands except installation, for which this environment with the clone first on its path is used.
-
-    The test command is also left out, since it would run this test; continuous integration runs it as written.
-    """
-    clone, path = tmp_path / "clone", tmp_path / "bin"
-    subprocess.run(["git", "clone", "--quiet", ROOT, clone], check=True)
-    copy_kernels(clone)
-    path.mkdir()
+def all_extras(clone, path):
+    """Return the environment variables for a clone in the environment of the tests, which has every extra."""
     crowdveil = path / "crowdveil"
     crowdveil.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m simulator.cli "$@"\n')
-    crowdveil.chmod(0o755)
-    env = {name: value for name, value in os.environ.items() if name != "CROWDVEIL_DATA"}
-    env |= {"PATH": f"{path}{os.pathsep}{env['PATH']}", "PYTHONPATH": str(clone)}
+    (path / "python").write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    return {"PATH": f"{path}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(clone)}
+
+
+def no_extras(clone, path):
+    """Return the environment variables for a clone that is installed by the README's own first line."""
+    (path / "python3").write_text(f'#!/bin/sh\nexec "{sys._base_executable}" "$@"\n')
+    (path / "python3").chmod(0o755)
+    line = re.search(r"```sh\n(python3 -m venv .*)", README)[1]
+    env = {"PATH": f"{path}{os.pathsep}{os.environ['PATH']}"}
+    execute("sh", "-c", line, cwd=clone, env=os.environ | env)
+    python = clone / ".venv" / "bin" / "python"
+    execute(python, "-c", "import crowdveil, importlib.util as u, sys; sys.exit(u.find_spec('matplotlib') is not None)")
+    return {"PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}"}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("installation", [all_extras, no_extras])
+def test_readme_commands_run_in_order_on_a_fresh_clone(installation, tmp_path):
+    """All commands, with every extra, and in the installation that the README describes.
+
+    There a command that states that it needs an extra ends with one line that names it. The test command is left out,
+    since it would run this test; continuous integration runs it as written.
+    """
+    clone, path = tmp_path / "clone", tmp_path / "bin"
+    execute("git", "clone", "--quiet", ROOT, clone)
+    copy_kernels(clone)
+    path.mkdir()
+    env = {name: value for name, value in os.environ.items() if name not in {"CROWDVEIL_DATA", "PYTHONPATH"}}
+    env |= installation(clone, path)
+    for program in path.iterdir():
+        program.chmod(0o755)
     readme = re.sub(
         rf"{TEST_COMMAND}\n```.*?```", "", (clone / "README.md").read_text(encoding="utf-8"), flags=re.DOTALL
     )
     typed = []
     for language, block in re.findall(r"```(\w+)\n(.*?)```", readme, flags=re.DOTALL):
-        if language == "python":
-            typed.append([sys.executable, "-c", block])
-            continue
-        typed += [["sh", "-c", line] for line in block.splitlines() if not line.startswith("python3 -m venv")]
+        lines = [line for line in block.splitlines() if not line.startswith("python3 -m venv")]
+        typed += [["python", "-c", block]] if language == "python" else [["sh", "-c", line] for line in lines]
     assert len(typed) >= 17
     for number, command in enumerate(typed):
         if command in typed[:number]:
             continue
         done = subprocess.run(command, cwd=clone, env=env, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, (command, done.stderr)
+        extra = re.search(r"#.*\(extra (\w+)\)", command[-1]) if installation is no_extras else None
+        assert done.returncode == (2 if extra else 0), (command, done.stderr)
+        assert not extra or done.stderr.endswith(f"pip install 'crowdveil[{extra[1]}]'\n"), command
+        assert not extra or done.stderr.count("\n") == 1, command
+        if "participation" in command[-1]:
+            assert "To know counts within 20 %" in done.stdout
+            assert done.stdout.rstrip().endswith("report.html")
+            assert ("participation.svg, .pdf, .png: not written" in done.stderr) == (installation is no_extras)
     assert {path.name for path in (clone / "runs").iterdir()} >= {"manhattan-1", "manhattan-1-2", "seven", "latest"}
     assert (clone / "runs" / "latest" / "report.html").is_file()
 
