@@ -6,6 +6,7 @@ import itertools
 import sys
 import textwrap
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -199,7 +200,7 @@ class Scenario(Section):
         return RunClock.starting(self.scenario.start, self.scenario.time_zone)
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> "Scenario":
-        """Return a copy of the scenario with some sections replaced.
+        """Return a copy of the scenario with some sections replaced, and without the description of the old ones.
 
         Raises
         ------
@@ -211,6 +212,8 @@ class Scenario(Section):
         if unknown:
             rule = f"model_copy: update must hold sections ({', '.join(type(self).model_fields)}), got {unknown[0]!r}"
             raise TypeError(f"{rule}; for a seed or single values use scenarios.load(scenario, seed=…, overrides=…)")
+        if update and "scenario" not in update:
+            update = {**update, "scenario": self.scenario.model_copy(update={"description": ""})}
         return super().model_copy(update=update, deep=deep)
 
     def model_post_init(self, context: Any, /) -> None:
@@ -358,12 +361,18 @@ class Scenario(Section):
     ) -> "Scenario":
         """Apply overrides and a seed to a parsed file, then check it; `source` names it in messages.
 
+        The description speaks of the values in the file, so it is dropped if an override changes any of them.
+
         Raises
         ------
         ScenarioError
             If the scenario has a fault; the error carries every fault found.
         """
+        written, described = _described_values(deepcopy(raw))
         faults = apply_overrides(raw, overrides)
+        values, description = _described_values(raw)
+        if description is not None and description == described and values != written:
+            del raw["scenario"]["description"]
         if seed is not None and isinstance(raw.setdefault("scenario", {}), dict):
             raw["scenario"]["seed"] = plain(seed)
         outcome = cls.check(raw, folder, permissions=permissions, files_exist=files_exist)
@@ -396,6 +405,15 @@ class Scenario(Section):
         return [f"release: recode, in campaigns {', '.join(recoded)}, is documented as vulnerable: {why}"]
 
     rules = BETWEEN_SECTIONS
+
+
+def _described_values(raw: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+    """Return the tables of a scenario without its name and seed, and its description; None if it has no description."""
+    heading = raw.get("scenario")
+    if not isinstance(heading, dict):
+        return raw, None
+    values = {key: value for key, value in heading.items() if key not in ("name", "seed", "description")}
+    return {**raw, "scenario": values}, heading.get("description")
 
 
 def _located(at: tuple[str | int, ...], rule: str, value: Any, raw: Any) -> RuleViolation:
