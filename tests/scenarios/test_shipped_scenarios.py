@@ -61,7 +61,9 @@ def test_shipped_scenarios_have_a_description():
 
 
 OF_PAPERS = re.compile(r"SP (Figs? [\d to]+|sec \d)")
-NUMBERS = re.compile(r"\d|\b(three|four|five|six|eight|sixty|hundred|thousand|million|third|tenth|twenty)\b", re.IGNORECASE)
+NUMBERS = re.compile(
+    r"\d|\b(three|four|five|six|eight|sixty|hundred|thousand|million|third|tenth|twenty)\b", re.IGNORECASE
+)
 
 
 def test_shipped_descriptions_hold_no_value_of_a_key():
