@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from scenarios.run_clock import RunClock
-from simulator.mean_intervals import error_interval
+from simulator.mean_intervals import t_quantile
 from simulator.results.schema import TABLES
 
 RECEIVED = ("round_one", "round_two", "link_rounds", "shares")
@@ -75,16 +75,17 @@ def findings(attacks: pd.DataFrame) -> pd.DataFrame:
 def error_intervals(estimates: pd.DataFrame) -> pd.DataFrame:
     """Return the 95 % interval of each root mean square error, `low` and `high`, by `campaign` and `mechanism`.
 
-    They are the roots of the ends of `error_interval` of the queries' mean square errors, which assumes that errors of
+    They are the roots of the ends of a t-interval of the queries' mean square errors, which assumes that errors of
     different queries are independent; NaN for a single query.
     """
     squares = (estimates["estimate"] - estimates["truth"]).pow(2)
     keys = [estimates[name] for name in ("campaign", "mechanism", "query")]
     of_queries = squares.groupby(keys, sort=False, observed=True).mean().dropna()
     groups = of_queries.groupby(level=["campaign", "mechanism"], sort=False, observed=True)
-    mean = groups.mean()
-    low, high = error_interval(mean, groups.std(ddof=1), groups.size())
-    return pd.DataFrame({"low": np.sqrt(low), "high": np.sqrt(high)}, index=mean.index).reset_index()
+    mean, count = groups.mean(), groups.size()
+    half = t_quantile(count) * groups.std(ddof=1) / np.sqrt(count)
+    ends = {"low": np.sqrt((mean - half).clip(lower=0.0)), "high": np.sqrt(mean + half)}
+    return pd.DataFrame(ends).reset_index()
 
 
 def guesses(attacks: pd.DataFrame, mechanisms: Iterable[str]) -> pd.DataFrame:

@@ -134,10 +134,8 @@ def test_errors_are_named_with_the_mean_occupancy_and_their_interval(tmp_path):
     row = next(one for one in first_screen(run)["rows"] if one["label"] == "Sampling Privacy")
     own = run.estimates[run.estimates["mechanism"] == "sampling"]
     squares = (own["estimate"] - own["truth"]).pow(2).groupby(own["query"]).mean()
-    variation = squares.std() / squares.mean()
-    spread = stats.t.ppf(0.975, len(squares) - 1) * variation * math.sqrt((1 + variation**2) / len(squares))
-    ends = [math.sqrt(squares.mean() * math.exp(sign * spread)) for sign in (-1, 1)]
-    assert [row["low"], row["high"]] == pytest.approx(ends)
+    low, high = stats.t.interval(0.95, len(squares) - 1, squares.mean(), stats.sem(squares))
+    assert (row["low"], row["high"]) == pytest.approx((math.sqrt(max(0.0, low)), math.sqrt(high)))
     assert row["rmse"] == pytest.approx(scores["sampling"])
 
 
