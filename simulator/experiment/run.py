@@ -30,6 +30,7 @@ from simulator.experiment.run_handle import RunHandle, UserProcess
 from simulator.experiment.traffic_log import TrafficLog, drive_alone
 from simulator.files.errors import InputError
 from simulator.files.extras import recorded_extras
+from simulator.files.messages import texts_of
 from simulator.games.games import play_attacks
 from simulator.games.records import record_campaigns
 from simulator.results.provenance import data_checksums, source_sha256, without_paths
@@ -61,6 +62,9 @@ class ProgressReceiver(Protocol):
     def advance_to(self, time_s: float) -> None:
         """Report that the simulation has reached `time_s`."""
 
+    def warn(self, text: str) -> None:
+        """Report what may mislead a reader of the result, and is known before traffic is simulated."""
+
 
 class Silent:
     """A progress receiver that ignores all reports."""
@@ -72,6 +76,9 @@ class Silent:
 
     def advance_to(self, time_s: float) -> None:
         """Ignore the time."""
+
+    def warn(self, text: str) -> None:
+        """Ignore a warning, which is in the result too."""
 
 
 _BEATS = 100
@@ -193,6 +200,8 @@ def _run(
         progress.phase("roads and cells")
         parts = RunComponents.build(scenario)
         check_behaviour(scenario, behaviour, parts.campaigns)
+        for text in texts_of(parts.warnings()):
+            progress.warn(text)
         with stopwatch.phase("compile"):
             parts.warm_up()
         progress.phase("demand and routes")

@@ -221,6 +221,10 @@ class Progress:
             words = f"{self.clock.text(time_s)} of {self.clock.text(self._until_s)}"
             self._bars.update(self._task, completed=min(time_s, self._until_s), words=words)
 
+    def warn(self, text: str) -> None:
+        """Print a warning that is known before traffic is simulated; the summary repeats it."""
+        self._console.print(Text(f"Warning, before the run: {text}", style="yellow"))
+
     def _end(self, *, done: bool) -> None:
         if not self._name:
             return
