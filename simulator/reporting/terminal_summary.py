@@ -127,6 +127,8 @@ def _privacy(run: RunResult) -> Table:
         title_justify="left",
         title_style="bold",
         show_header=False,
+        caption="That a device takes part is hidden by no claim.",
+        caption_justify="left",
     )
     rows: dict[tuple[str, str], list[str]] = {}
     for row in records(run.scores[~run.scores["mechanism"].isin(list(run.refined))]):
