@@ -368,11 +368,13 @@ class Scenario(Section):
         ScenarioError
             If the scenario has a fault; the error carries every fault found.
         """
-        written, described = _described_values(deepcopy(raw))
-        faults = apply_overrides(raw, overrides)
-        values, description = _described_values(raw)
-        if description is not None and description == described and values != written:
-            del raw["scenario"]["description"]
+        written = deepcopy(raw)
+        faults, heading, before = apply_overrides(raw, overrides), raw.get("scenario"), written.get("scenario")
+        if isinstance(heading, dict) and isinstance(before, dict):
+            own = {key: heading[key] for key in ("name", "seed", "description") if key in heading}
+            changed = raw != {**written, "scenario": {**before, **own}}
+            if changed and heading.get("description") == before.get("description"):
+                heading.pop("description", None)
         if seed is not None and isinstance(raw.setdefault("scenario", {}), dict):
             raw["scenario"]["seed"] = plain(seed)
         outcome = cls.check(raw, folder, permissions=permissions, files_exist=files_exist)
@@ -405,15 +407,6 @@ class Scenario(Section):
         return [f"release: recode, in campaigns {', '.join(recoded)}, is documented as vulnerable: {why}"]
 
     rules = BETWEEN_SECTIONS
-
-
-def _described_values(raw: dict[str, Any]) -> tuple[dict[str, Any], Any]:
-    """Return the tables of a scenario without its name and seed, and its description; None if it has no description."""
-    heading = raw.get("scenario")
-    if not isinstance(heading, dict):
-        return raw, None
-    values = {key: value for key, value in heading.items() if key not in ("name", "seed", "description")}
-    return {**raw, "scenario": values}, heading.get("description")
 
 
 def _located(at: tuple[str | int, ...], rule: str, value: Any, raw: Any) -> RuleViolation:

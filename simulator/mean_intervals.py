@@ -37,14 +37,12 @@ def t_quantile(count: npt.ArrayLike) -> FloatArray:
     return np.where(np.asarray(count) > 1, found, math.nan)
 
 
-def error_interval(
-    mean: npt.ArrayLike, deviation: npt.ArrayLike, count: npt.ArrayLike
-) -> tuple[FloatArray, FloatArray]:
+def error_interval(mean: npt.ArrayLike, spread: npt.ArrayLike, count: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
     """Return the ends of the interval of a mean of values that are not negative: the mean over and times one factor.
 
     Parameters
     ----------
-    mean, deviation, count
+    mean, spread, count
         Mean, standard deviation (of a sample, with n − 1) and number of the values.
 
     Returns
@@ -53,7 +51,7 @@ def error_interval(
         None is negative; 0 if all values are 0, and NaN for fewer than two values.
     """
     mean, count = np.asarray(mean, dtype=np.float64), np.asarray(count)
-    variation = np.divide(deviation, mean, out=np.zeros_like(mean), where=mean > 0)
+    variation = np.divide(spread, mean, out=np.zeros_like(mean), where=mean > 0)
     factor = np.exp(t_quantile(count) * variation * np.sqrt((1.0 + variation**2) / np.maximum(count, 1)))
     return mean / factor, mean * factor
 

@@ -30,7 +30,6 @@ from simulator.experiment.run_handle import RunHandle, UserProcess
 from simulator.experiment.traffic_log import TrafficLog, drive_alone
 from simulator.files.errors import InputError
 from simulator.files.extras import recorded_extras
-from simulator.files.messages import texts_of
 from simulator.games.games import play_attacks
 from simulator.games.records import record_campaigns
 from simulator.results.provenance import data_checksums, source_sha256, without_paths
@@ -200,8 +199,8 @@ def _run(
         progress.phase("roads and cells")
         parts = RunComponents.build(scenario)
         check_behaviour(scenario, behaviour, parts.campaigns)
-        for text in texts_of(parts.warnings()):
-            progress.warn(text)
+        for note in parts.warnings():
+            progress.warn(str(note))
         with stopwatch.phase("compile"):
             parts.warm_up()
         progress.phase("demand and routes")

@@ -93,10 +93,10 @@ class Attack:
             for size in range(1 if self.growing else len(members), len(members) + 1)
         ]
 
-    def unsuited(self, record: CampaignRecord) -> list[str]:
-        """Return why it is not meant for a campaign and mechanism: nothing if it is."""
-        reasons = (game.unsuited(record, named=self.mechanisms is not None) for game in self.games)
-        return [*dict.fromkeys(filter(None, reasons))]
+    def unsuited(self, record: CampaignRecord, *, named: bool | None = None) -> list[str]:
+        """Return why it is not meant for a campaign and mechanism, which it may name: nothing if it is."""
+        named = self.mechanisms is not None if named is None else named
+        return [*dict.fromkeys(why for game in self.games if (why := game.unsuited(record, named=named)))]
 
     def covers(self, record: CampaignRecord) -> bool:
         """Return whether the attack is meant for a campaign and mechanism, and possible."""
@@ -109,8 +109,7 @@ class Attack:
     def missing(self, record: CampaignRecord) -> list[str]:
         """Return what is missing in a campaign and mechanism that the attack names or is meant for."""
         if self.unsuited(record):
-            named = self.campaigns is not None
-            return [*dict.fromkeys(why for game in self.games if named and (why := game.unsuited(record, named=True)))]
+            return [] if self.campaigns is None else self.unsuited(record, named=True)
         return [_untried(*one) for one in self.coalitions(record)]
 
 
@@ -184,11 +183,11 @@ def play_attacks(attacks: Sequence[Attack], records: Records, *, streams: Stream
             findings += rows
             guesses |= scores
             played |= bool(rows)
-            for reason in lacking:
-                missed["partly_tried", of_all, reason].append(name)
+            for why in lacking:
+                missed["partly_tried", of_all, why].append(name)
         missed = missed if played or missed else _not_attacked(attack, records, meant_for_others=True)
-        for (code, on, reason), names in missed.items():
-            notes.append(warning(code, f"{key}: {on}, {', '.join(names)}: {reason}", key))
+        for (code, on, why), names in missed.items():
+            notes.append(warning(code, f"{key}: {on}, {', '.join(names)}: {why}", key))
     return AttackResults(tuple(findings), tuple(notes), tabulate_guesses(guesses))
 
 
@@ -214,9 +213,7 @@ def _play(attack: Attack, stored: StoredTranscripts) -> tuple[list[Columns], dic
     guesses: dict[Guesser, list[Score]] = {}
     answered: set[int] = set()
     coalitions, worlds = attack.coalitions(*stored.campaigns.values()), []
-    for members, absent in coalitions:
-        if absent:
-            continue
+    for members in (tried for tried, absent in coalitions if not absent):
         worlds = worlds_of(attack, stored, members)
         if not any(truth.queries for _, truth in worlds):
             if stored.record.queries and not worlds[0][1].record.queries:

@@ -37,11 +37,9 @@ class Member:
         return int(self.party.removeprefix(VEHICLES)) if self.party.startswith(VEHICLES) else 0
 
     def among(self, parties: Collection[str]) -> "list[Member]":
-        """Return the members that it stands for where there are these parties: servers by number, then the others."""
-        named = [self.party]
-        if self.party in (EVERY_SERVER, EVERY_PARTY):
-            wanted = [party for party in parties if party.startswith("server:") or self.party == EVERY_PARTY]
-            named = sorted(wanted, key=lambda party: (not party.startswith("server:"), len(party), party))
+        """Return the members that it stands for where there are these parties."""
+        first = {EVERY_SERVER: "server:", EVERY_PARTY: ""}.get(self.party)
+        named = [self.party] if first is None else [party for party in parties if party.startswith(first)]
         return [replace(self, party=party) for party in named]
 
     def at(self, query: int) -> bool:

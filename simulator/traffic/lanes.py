@@ -180,13 +180,6 @@ class LinkPhysics:
     rules: Rules
     notes: tuple[Note, ...] = ()
 
-    def longest_cycle(self) -> FloatArray:
-        """Return the longest cycle of the signals at the end of each link, (links,) ticks; 0 without a signal."""
-        longest = np.zeros(len(self.length_m))
-        timed = self.movements[self.movements["cycle"] > 1]
-        np.maximum.at(longest, self.lanes["link"][timed["lane"]], timed["cycle"] / ONE_TICK)
-        return longest
-
     def held(self) -> npt.NDArray[np.void]:
         """Return (lanes,) `HELD` records of lanes whose vehicles nothing holds."""
         held = np.zeros(len(self.lanes), dtype=HELD)

@@ -165,8 +165,7 @@ def _of_speeds(released: ReleaseRules, mechanisms: Mapping[str, Any], city: City
     where = f"campaigns.{campaign['name']}"
     text = f"{where}: speeds are reported to {receiver}; {others} take no part"
     notes = [Note("not_asked", text, where=where)] if others else []
-    fastest = city.roads.links.speed_mps.max(initial=0.0) if city.has_roads else 0.0
-    if fastest > bounds["upper"]:
+    if city.has_roads and (fastest := city.roads.links.speed_mps.max()) > bounds["upper"]:
         text = (
             f"{where}.upper_mps = {bounds['upper']:g} m/s is below the speed of the fastest link, {fastest:.3g} m/s: "
             "releases with noise take greater speeds as this bound"
