@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from scenarios.errors import RuleViolation
 from scenarios.field_types import PARTY_PATTERN, Count, Name, without_default
@@ -25,6 +25,8 @@ MAGNITUDE = 1_000
 LARGEST_MAGNITUDE = 10**9
 """Upper bound of `magnitude`: the sum of this number over as many vehicles does not overflow 64 bits."""
 VEHICLES = "vehicles:"
+EVERY_SERVER, EVERY_PARTY = "server:*", "all"
+"""Members that stand for several parties of each campaign attacked."""
 
 Party = Annotated[str, Field(pattern=PARTY_PATTERN)]
 
@@ -33,7 +35,7 @@ class MemberSection(Section):
     """A party that is a member of the coalition during some queries only."""
 
     party: Party
-    """``"server:1"``, …, ``"mixer"``, ``"network"`` or ``"vehicles:N"``."""
+    """``"server:1"``, …, ``"server:*"``, ``"mixer"``, ``"network"``, ``"vehicles:N"`` or ``"all"``."""
     from_query: Count = 1
     """First query of each campaign for which the coalition has the messages the party received."""
     to_query: Count | None = None
@@ -52,10 +54,14 @@ Member = Annotated[
 
 
 def _members(valid: ValidFields) -> Iterator[RuleViolation]:
-    """Yield a fault for a coalition that cannot grow, and for two numbers of corrupted vehicles."""
+    """Yield a fault for a coalition that cannot grow, that names a party twice, or two numbers of vehicles."""
     coalition = parties_of(valid.get("coalition") or ())
-    if valid.get("growing") and len(coalition) < 2:
+    if valid.get("growing") and len(coalition) < 2 and not {EVERY_SERVER, EVERY_PARTY}.intersection(coalition):
         yield valid.violation("growing", "must be false where the coalition is a single party")
+    for every, among in ((EVERY_SERVER, ("server:",)), (EVERY_PARTY, ("server:", "mixer", "network"))):
+        named = [party for party in coalition if party.startswith(among) and party != every]
+        if every in coalition and named:
+            yield RuleViolation(("coalition",), f'must not name {named[0]} beside "{every}", which includes it')
     vehicles = [member for member in coalition if member.startswith(VEHICLES)]
     if len(vehicles) > 1:
         yield RuleViolation(("coalition",), "must give the number of corrupted vehicles only once", vehicles)
@@ -64,16 +70,26 @@ def _members(valid: ValidFields) -> Iterator[RuleViolation]:
 class AttackSection(NamedByKind):
     """An attack by a coalition on some campaigns and mechanisms; it changes no estimate."""
 
-    coalition: Annotated[tuple[Member, ...], Field(strict=False)]
+    coalition: Annotated[
+        tuple[Member, ...],
+        Field(strict=False),
+        BeforeValidator(
+            lambda value: (value,) if value in (EVERY_SERVER, EVERY_PARTY) else value,
+            json_schema_input_type=Literal["server:*", "all"] | tuple[Member, ...],
+        ),
+    ]
     """The parties that pool the messages they received: ``"server:1"``, …, ``"mixer"``, ``"network"``,
-    ``"vehicles:N"``. An empty list is an observer who reads only what is published. A party that is a member for some
-    queries only is a table, ``{party = "server:2", from_query = 3, to_query = 6}``."""
+    ``"vehicles:N"``. ``"server:*"`` stands for every server of each campaign attacked, ``"all"`` for its servers, its
+    mixer and the network; both may be written without a list. An empty list is an observer who reads only what is
+    published. A party that is a member for some queries only is a table,
+    ``{party = "server:2", from_query = 3, to_query = 6}``."""
     from_query: Count | None = None
     """First query of each campaign at which the coalition exists. Default: the campaign's first."""
     to_query: Count | None = None
     """Last query of each campaign at which the coalition exists. Default: the campaign's last."""
     campaigns: Annotated[tuple[Name, ...], Field(strict=False, min_length=1)] | None = None
-    """Names of the campaigns attacked. Default: every campaign that estimates counts and has all the parties."""
+    """Names of the campaigns attacked. Default: every campaign that estimates counts; a coalition is tried where all
+    of its parties exist, and a warning names each campaign that lacks one."""
     mechanisms: Annotated[tuple[Name, ...], Field(strict=False, min_length=1)] | None = None
     """Names of the mechanisms attacked. Default: all."""
     targets: Count = TARGETS
@@ -83,7 +99,8 @@ class AttackSection(NamedByKind):
     """Prior of the coalition: the share of its targets in each cell at that moment, which is more than an outsider
     could know; or a uniform distribution over the cells."""
     growing: bool = False
-    """Whether the attack is also run by the first member alone, by the first two members, and so on."""
+    """Whether the attack is also run by the first member alone, by the first two members, and so on; of
+    ``"server:*"``, by one server, two, and so on up to all."""
 
     rules: ClassVar[Rules] = (
         EachOnce(("coalition", "campaigns", "mechanisms")),
@@ -273,7 +290,7 @@ def _servers(deployment: ValidFields) -> int:
 
 
 def _has(deployment: ValidFields, member: str) -> bool:
-    if member.startswith(VEHICLES) or member == "network":
+    if member.startswith(VEHICLES) or member in ("network", EVERY_SERVER, EVERY_PARTY):
         return True
     if member == "mixer":
         return is_capable("deployment", deployment["kind"], "mixer")

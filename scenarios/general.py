@@ -38,7 +38,7 @@ class Heading(Section):
     name: Name
     """Name of the scenario in listings and results."""
     description: str = ""
-    """What the scenario shows, in a sentence or two."""
+    """What the scenario shows, in a sentence or two. It is dropped if an override changes a value of the file."""
     seed: Whole = 1
     """Seed of every random choice: the same scenario and seed give the same numbers."""
     duration_s: Positive

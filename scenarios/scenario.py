@@ -6,6 +6,7 @@ import itertools
 import sys
 import textwrap
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -199,7 +200,7 @@ class Scenario(Section):
         return RunClock.starting(self.scenario.start, self.scenario.time_zone)
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> "Scenario":
-        """Return a copy of the scenario with some sections replaced.
+        """Return a copy of the scenario with some sections replaced, and without the description of the old ones.
 
         Raises
         ------
@@ -211,6 +212,8 @@ class Scenario(Section):
         if unknown:
             rule = f"model_copy: update must hold sections ({', '.join(type(self).model_fields)}), got {unknown[0]!r}"
             raise TypeError(f"{rule}; for a seed or single values use scenarios.load(scenario, seed=…, overrides=…)")
+        if update and "scenario" not in update:
+            update = {**update, "scenario": self.scenario.model_copy(update={"description": ""})}
         return super().model_copy(update=update, deep=deep)
 
     def model_post_init(self, context: Any, /) -> None:
@@ -362,12 +365,20 @@ class Scenario(Section):
     ) -> "Scenario":
         """Apply overrides and a seed to a parsed file, then check it; `source` names it in messages.
 
+        The description speaks of the values in the file, so it is dropped if an override changes any of them.
+
         Raises
         ------
         ScenarioError
             If the scenario has a fault; the error carries every fault found.
         """
-        faults = apply_overrides(raw, overrides)
+        written = deepcopy(raw)
+        faults, heading, before = apply_overrides(raw, overrides), raw.get("scenario"), written.get("scenario")
+        if isinstance(heading, dict) and isinstance(before, dict):
+            own = {key: heading[key] for key in ("name", "seed", "description") if key in heading}
+            changed = raw != {**written, "scenario": {**before, **own}}
+            if changed and heading.get("description") == before.get("description"):
+                heading.pop("description", None)
         if seed is not None and isinstance(raw.setdefault("scenario", {}), dict):
             raw["scenario"]["seed"] = plain(seed)
         outcome = cls.check(raw, folder, permissions=permissions, files_exist=files_exist)

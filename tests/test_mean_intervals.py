@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from simulator.mean_intervals import FEWEST_SHARES, LEVEL, share_interval
+from simulator.mean_intervals import FEWEST_SHARES, LEVEL, error_interval, share_interval
 from simulator.results.compare import paired_difference
-from simulator.studies.summary import HALF, means
+from simulator.studies.summary import HALF, HIGH, LOW, means
 
 RUNS = 200
 MISSED = (1 - LEVEL) * RUNS + 4 * (RUNS * LEVEL * (1 - LEVEL)) ** 0.5
@@ -36,10 +36,52 @@ def test_differences_of_coverage_over_few_queries_have_the_nominal_coverage_or_n
     assert missed <= MISSED
 
 
-def test_other_scores_keep_the_t_interval():
-    found = means(pd.DataFrame({"of": 0, "rmse": [1.0, 3.0]}), ["of"], ["rmse"])
-    assert found[f"rmse{HALF}"].iloc[0] == pytest.approx(12.706, abs=1e-3)
-    assert np.isnan(means(pd.DataFrame({"of": 0, "rmse": [1.0]}), ["of"], ["rmse"])[f"rmse{HALF}"].iloc[0])
+def test_scores_that_may_be_negative_keep_the_t_interval():
+    found = means(pd.DataFrame({"of": 0, "bias": [1.0, 3.0]}), ["of"], ["bias"])
+    assert found[f"bias{HALF}"].iloc[0] == pytest.approx(12.706, abs=1e-3)
+    assert f"bias{LOW}" not in found
+    assert np.isnan(means(pd.DataFrame({"of": 0, "bias": [1.0]}), ["of"], ["bias"])[f"bias{HALF}"].iloc[0])
+
+
+LAWS = {
+    "log-normal .2": (lambda rng, shape: rng.lognormal(0.0, 0.2, shape), np.exp(0.02)),
+    "log-normal .5": (lambda rng, shape: rng.lognormal(0.0, 0.5, shape), np.exp(0.125)),
+    "log-normal .8": (lambda rng, shape: rng.lognormal(0.0, 0.8, shape), np.exp(0.32)),
+    "gamma .5": (lambda rng, shape: rng.gamma(0.5, 2.0, shape), 1.0),
+    "gamma 4": (lambda rng, shape: rng.gamma(4.0, 0.25, shape), 1.0),
+    "error of one cell": (lambda rng, shape: np.abs(rng.normal(size=shape)), np.sqrt(2.0 / np.pi)),
+}
+
+
+@pytest.mark.parametrize("count", [2, 3, 5, 12])
+@pytest.mark.parametrize("law", LAWS)
+def test_mean_errors_over_few_replicates_have_the_nominal_coverage_and_no_negative_end(law, count):
+    draw, mean = LAWS[law]
+    values = draw(np.random.default_rng(count), (4000, count))
+    lower, upper = error_interval(values.mean(axis=1), values.std(axis=1, ddof=1), np.full(4000, count))
+    held = np.mean((lower <= mean) & (mean <= upper))
+    assert held >= 0.93 - 2.0 * (0.93 * 0.07 / 4000) ** 0.5
+    assert (lower >= 0.0).all()
+    assert (lower <= values.mean(axis=1)).all()
+
+
+def test_mean_errors_of_a_table_are_those_of_their_groups():
+    rows = {"of": ["b", None, "b", "a", None, "c", "c"], "rmse": [1.0, 4.0, 3.0, 2.0, 4.0, 0.0, 0.0]}
+    found = means(pd.DataFrame(rows), ["of"], ["rmse"])
+    assert found["rmse"].tolist() == [2.0, 4.0, 2.0, 0.0]
+    factor = np.exp(12.7062 * np.sqrt(0.5) * np.sqrt(1.5 / 2.0))  # variance 2, mean 2
+    assert found[f"rmse{LOW}"].tolist() == pytest.approx([2.0 / factor, 4.0, np.nan, 0.0], rel=1e-4, nan_ok=True)
+    assert found[f"rmse{HIGH}"].tolist() == pytest.approx([2.0 * factor, 4.0, np.nan, 0.0], rel=1e-4, nan_ok=True)
+    assert found[f"rmse{HALF}"].iloc[0] == pytest.approx(2.0 * factor - 2.0, rel=1e-4)
+
+
+def test_shares_of_a_table_have_ends_between_0_and_1():
+    rows = pd.DataFrame({"of": ["x", "y"] * FEWEST_SHARES, "coverage": [1.0, 0.25] * FEWEST_SHARES})
+    found = means(rows, ["of"], ["coverage"])
+    assert (found[f"coverage{LOW}"] >= 0.0).all()
+    assert (found[f"coverage{HIGH}"] <= 1.0).all()
+    assert found[f"coverage{HIGH}"].iloc[0] == 1.0
+    assert found[f"coverage{LOW}"].iloc[1] < 0.25 < found[f"coverage{HIGH}"].iloc[1]
 
 
 @pytest.mark.parametrize(("value", "ends"), [(1.0, (0.6, 1.0)), (0.0, (0.0, 0.4)), (0.5, (0.25, 0.75))])

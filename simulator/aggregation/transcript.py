@@ -153,6 +153,8 @@ class Released:
 
 MIXER, NETWORK, VEHICLES = "mixer", "network", "vehicles:"
 """Parties besides servers; the number of corrupted vehicles follows the last of these words."""
+EVERY_SERVER, EVERY_PARTY = "server:*", "all"
+"""Members of a coalition that stand for all servers of a deployment, and for all its parties."""
 
 
 @dataclass(frozen=True)

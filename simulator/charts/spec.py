@@ -173,8 +173,9 @@ def with_shared_ends(charts: Sequence[Chart], facet: str = "") -> list[Chart]:
     Returns
     -------
     charts
-        With ends beyond all their numbers. A scale of numbers far above 0 need not begin there. On a logarithmic one,
-        intervals that nearly reach 0 are cut off: they would hide the values.
+        With ends beyond all their numbers. A scale of numbers far above 0 need not begin there. Intervals that reach
+        far above all values are cut off, and on a logarithmic scale intervals that nearly reach 0: they would hide the
+        values.
     """
     every = [each for chart in charts for each in chart.series]
     log = any(chart.y.log for chart in charts)
@@ -189,6 +190,7 @@ def with_shared_ends(charts: Sequence[Chart], facet: str = "") -> list[Chart]:
     if not numbers:
         return list(charts)
     low, high = min(numbers), max(numbers)
+    high = min(high, max(4.0 * max(shown[0], default=high), low)) if low >= 0.0 else high
     if log:
         ends = (max(low, min(shown[0], default=low) / 4.0) / _AIR, high * _AIR)
     else:

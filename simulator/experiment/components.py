@@ -155,6 +155,7 @@ class RunComponents:
         one_cell = warning("one_cell", covers, "cells")
         return [
             *warnings_among(self.city.notes),
+            *warnings_among(note for campaign in self.campaigns for note in campaign.notes),
             *([one_cell] if self.city.cells.count == 1 and cells_of_traffic(self.city).all() else []),
             *(warning("weak_release", text, "release") for text in self.scenario.release_warnings()),
             *(

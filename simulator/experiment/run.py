@@ -61,6 +61,9 @@ class ProgressReceiver(Protocol):
     def advance_to(self, time_s: float) -> None:
         """Report that the simulation has reached `time_s`."""
 
+    def warn(self, text: str) -> None:
+        """Report what may mislead a reader of the result, and is known before traffic is simulated."""
+
 
 class Silent:
     """A progress receiver that ignores all reports."""
@@ -72,6 +75,9 @@ class Silent:
 
     def advance_to(self, time_s: float) -> None:
         """Ignore the time."""
+
+    def warn(self, text: str) -> None:
+        """Ignore a warning, which is in the result too."""
 
 
 _BEATS = 100
@@ -193,6 +199,8 @@ def _run(
         progress.phase("roads and cells")
         parts = RunComponents.build(scenario)
         check_behaviour(scenario, behaviour, parts.campaigns)
+        for note in parts.warnings():
+            progress.warn(str(note))
         with stopwatch.phase("compile"):
             parts.warm_up()
         progress.phase("demand and routes")

@@ -1,5 +1,6 @@
 """Plays attacks on the records of campaigns, by every coalition and in every world, and collects their findings."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -28,6 +29,8 @@ MANY_TARGETS = 100
 Records = Mapping[tuple[str, str], CampaignRecord]
 World = tuple[Observer, Truth]
 Columns = dict[str, Any]
+Missed = defaultdict[tuple[str, str, str], list[str]]
+"""Mechanisms without a result of an attack, by the code of the note, the campaigns and the reason."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -41,7 +44,7 @@ class Attack:
     games
         Its games; all draw from the same generator, one after the other.
     members
-        Members of the coalition.
+        Members of the coalition; some stand for several parties of a deployment.
     campaigns, mechanisms
         Their names; None: all on which the attack is possible.
     targets
@@ -78,23 +81,41 @@ class Attack:
         else:
             yield from (((campaign,), name) for campaign, name in named)
 
+    def coalitions(self, *records: CampaignRecord) -> list[tuple[tuple[Member, ...], list[str]]]:
+        """Return the coalitions that attack some campaigns, and the parties of each that none of these campaigns has.
+
+        It is the coalition of all members and, if the attack is `growing`, those of its first members.
+        """
+        there = dict.fromkeys(party for record in records for party in record.parties)
+        members = tuple(one for member in self.members for one in member.among(there))
+        return [
+            (members[:size], [one.party for one in members[:size] if not (one.vehicles or one.party in there)])
+            for size in range(1 if self.growing else len(members), len(members) + 1)
+        ]
+
+    def unsuited(self, record: CampaignRecord, *, named: bool | None = None) -> list[str]:
+        """Return why it is not meant for a campaign and mechanism, which it may name: nothing if it is."""
+        named = self.mechanisms is not None if named is None else named
+        return [*dict.fromkeys(why for game in self.games if (why := game.unsuited(record, named=named)))]
+
     def covers(self, record: CampaignRecord) -> bool:
-        """Return whether the attack is possible; on a mechanism that it does not name, whether it is meant for it."""
-        named, absent = self.mechanisms is not None, self._absent(record)
-        if any(game.unsuited(record, named=named) for game in self.games):
+        """Return whether the attack is meant for a campaign and mechanism, and possible."""
+        if self.unsuited(record):
             return False
+        coalitions = self.coalitions(record)
         # A coalition that spans campaigns needs at least one of its parties in each campaign.
-        return len(absent) < len(self.members) if self.together else not absent
+        return any(not absent or (self.together and len(absent) < len(members)) for members, absent in coalitions)
 
-    def missing(self, record: CampaignRecord) -> Iterator[str]:
-        """Yield what is missing in a campaign that the attack names."""
-        yield from dict.fromkeys(reason for game in self.games if (reason := game.unsuited(record, named=True)))
-        if absent := self._absent(record):
-            yield f"there is no {', '.join(absent)}"
+    def missing(self, record: CampaignRecord) -> list[str]:
+        """Return what is missing in a campaign and mechanism that the attack names or is meant for."""
+        if self.unsuited(record):
+            return [] if self.campaigns is None else self.unsuited(record, named=True)
+        return [_untried(*one) for one in self.coalitions(record)]
 
-    def _absent(self, record: CampaignRecord) -> list[str]:
-        """Return the parties of the coalition that a campaign does not have."""
-        return [member.party for member in self.members if not (member.vehicles or member.party in record.parties)]
+
+def _untried(members: Sequence[Member], absent: Sequence[str]) -> str:
+    """Return in words that a coalition did not attack, and which of its parties do not exist."""
+    return f"coalition {', '.join(map(str, members))} was not tried: there is no {', '.join(absent)}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,15 +160,13 @@ def play_attacks(attacks: Sequence[Attack], records: Records, *, streams: Stream
     guesses: dict[Guesser, list[Score]] = {}
     stored: dict[tuple[tuple[str, ...], str], StoredTranscripts] = {}
     for attack in attacks:
-        key = f"attacks.{attack.name}"
+        key, missed, played = f"attacks.{attack.name}", _not_attacked(attack, records), False
         for campaigns, name in attack.tried_on(records):
-            on = f"{key}: {' and '.join(campaigns)}, {name}"
             tried = {campaign: records[campaign, name] for campaign in campaigns}
             covered = {campaign: record for campaign, record in tried.items() if attack.covers(record)}
             if not covered:
-                missing = [] if attack.campaigns is None else attack.missing(tried[campaigns[0]])
-                notes += [warning("not_attacked", f"{on}: {reason}", key) for reason in missing]
                 continue
+            of_all = " and ".join(covered)
             place = (tuple(covered), name)
             if place not in stored:
                 stored[place] = StoredTranscripts(covered, name=name, streams=streams)
@@ -155,7 +174,7 @@ def play_attacks(attacks: Sequence[Attack], records: Records, *, streams: Stream
                 rows, scores, lacking = _play(attack, stored[place])
             except (NotPlayableError, NoLikelihoodError, NotEstimableError) as reason:
                 untried = "not tried: " if isinstance(reason, NoLikelihoodError) else ""
-                notes.append(warning("not_tried", f"{on}: {untried}{reason}", key))
+                missed["not_tried", of_all, f"{untried}{reason}"].append(name)
                 continue
             except InputError as error:
                 raise InputError(error.faults, f"{key}.{error.key}") from error
@@ -163,8 +182,25 @@ def play_attacks(attacks: Sequence[Attack], records: Records, *, streams: Stream
                 raise InputError([str(error)], key) from error
             findings += rows
             guesses |= scores
-            notes += [warning("partly_tried", f"{on}: {reason}", key) for reason in lacking]
+            played |= bool(rows)
+            for why in lacking:
+                missed["partly_tried", of_all, why].append(name)
+        missed = missed if played or missed else _not_attacked(attack, records, meant_for_others=True)
+        for (code, on, why), names in missed.items():
+            notes.append(warning(code, f"{key}: {on}, {', '.join(names)}: {why}", key))
     return AttackResults(tuple(findings), tuple(notes), tabulate_guesses(guesses))
+
+
+def _not_attacked(attack: Attack, records: Records, *, meant_for_others: bool = False) -> Missed:
+    """Return why campaigns are not attacked; that it is meant for other mechanisms only with `meant_for_others`."""
+    missed: Missed = defaultdict(list)
+    for campaigns, name in attack.tried_on(records):
+        for campaign in campaigns:
+            record = records[campaign, name]
+            if not attack.covers(record):
+                for reason in attack.unsuited(record) if meant_for_others else attack.missing(record):
+                    missed["not_attacked", campaign, reason].append(name)
+    return missed
 
 
 def _play(attack: Attack, stored: StoredTranscripts) -> tuple[list[Columns], dict[Guesser, list[Score]], Sequence[str]]:
@@ -176,10 +212,12 @@ def _play(attack: Attack, stored: StoredTranscripts) -> tuple[list[Columns], dic
     findings: list[Columns] = []
     guesses: dict[Guesser, list[Score]] = {}
     answered: set[int] = set()
-    for size in range(1 if attack.growing else len(attack.members), len(attack.members) + 1):
-        members = attack.members[:size]
+    coalitions, worlds = attack.coalitions(*stored.campaigns.values()), []
+    for members in (tried for tried, absent in coalitions if not absent):
         worlds = worlds_of(attack, stored, members)
         if not any(truth.queries for _, truth in worlds):
+            if stored.record.queries and not worlds[0][1].record.queries:
+                return findings, guesses, [f"coalition {', '.join(map(str, members))} has no member at its queries"]
             return findings, guesses, ["there are no targets: no honest vehicle answered individually"]
         named = ", ".join(map(str, members)) or NO_MEMBER
         guesser = Guesser(attack.name, attack.kind, named, stored.name, tuple(stored.campaigns))
@@ -201,10 +239,11 @@ def _play(attack: Attack, stored: StoredTranscripts) -> tuple[list[Columns], dic
         }
         findings += [{**coalition, **columns} for columns in rows]
     queries = len(worlds[0][1].record.queries)
+    untried = [_untried(members, absent) for members, absent in coalitions if absent]
     return (
         findings,
         guesses,
-        [game.lacking(queries) for place, game in enumerate(attack.games) if place not in answered],
+        [*untried, *(game.lacking(queries) for place, game in enumerate(attack.games) if place not in answered)],
     )
 
 

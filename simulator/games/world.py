@@ -1,12 +1,12 @@
 """World of a game: what a coalition can observe, the truth about its targets, and what every game must have."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from simulator.aggregation.transcript import VEHICLES, HandleKind
+from simulator.aggregation.transcript import EVERY_PARTY, EVERY_SERVER, VEHICLES, HandleKind
 from simulator.arrays import IntArray, Mask
 from simulator.attacks.guesses import Prior
 from simulator.attacks.observation import Observation, OwnReports, read_round
@@ -22,7 +22,7 @@ class Member:
     Attributes
     ----------
     party
-        "server:1", …, "mixer", "network" or "vehicles:N".
+        "server:1", …, "mixer", "network", "vehicles:N"; "server:*" and "all" stand for several.
     from_query, to_query
         The first and the last query of a campaign of which the coalition has what the party received.
     """
@@ -35,6 +35,12 @@ class Member:
     def vehicles(self) -> int:
         """Number of corrupted vehicles, 0 for other parties."""
         return int(self.party.removeprefix(VEHICLES)) if self.party.startswith(VEHICLES) else 0
+
+    def among(self, parties: Collection[str]) -> "list[Member]":
+        """Return the members that it stands for where there are these parties."""
+        first = {EVERY_SERVER: "server:", EVERY_PARTY: ""}.get(self.party)
+        named = [self.party] if first is None else [party for party in parties if party.startswith(first)]
+        return [replace(self, party=party) for party in named]
 
     def at(self, query: int) -> bool:
         """Return whether the party is a member during a query, given by its number in its campaign."""

@@ -127,6 +127,8 @@ def _privacy(run: RunResult) -> Table:
         title_justify="left",
         title_style="bold",
         show_header=False,
+        caption="That a device takes part is hidden by no claim.",
+        caption_justify="left",
     )
     rows: dict[tuple[str, str], list[str]] = {}
     for row in records(run.scores[~run.scores["mechanism"].isin(list(run.refined))]):
@@ -220,6 +222,10 @@ class Progress:
         if self._task is not None and self._until_s is not None:
             words = f"{self.clock.text(time_s)} of {self.clock.text(self._until_s)}"
             self._bars.update(self._task, completed=min(time_s, self._until_s), words=words)
+
+    def warn(self, text: str) -> None:
+        """Print a warning that is known before traffic is simulated; the summary repeats it."""
+        self._console.print(Text(f"Warning, before the run: {text}", style="yellow"))
 
     def _end(self, *, done: bool) -> None:
         if not self._name:

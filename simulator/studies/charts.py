@@ -12,7 +12,7 @@ from simulator.charts.styles import PLAIN, styles_of
 from simulator.reporting.document import PageGroup
 from simulator.results.formatting import claimed, parameter, real
 from simulator.results.names import statistic_of
-from simulator.studies.summary import HALF, SCORES, ScoreColumn, front, is_numeric, leaks_of
+from simulator.studies.summary import HALF, HIGH, LOW, SCORES, ScoreColumn, front, is_numeric, leaks_of
 
 MOST_PANELS = 12
 """Largest number of small multiples of one score; of more combinations as many are drawn, evenly spread."""
@@ -67,7 +67,8 @@ def _curves(own: pd.DataFrame, score: ScoreColumn, line: str, titles: Mapping[st
     """Draw a column against each factor that varies, a line per value of the column `line`."""
     styles = styles_of(map(str, own[line]))
     mean, reach = own[score.column], own[f"{score.column}{HALF}"]
-    own = own.assign(mean=mean, low=mean - reach, high=mean + reach)
+    low, high = own.get(f"{score.column}{LOW}", mean - reach), own.get(f"{score.column}{HIGH}", mean + reach)
+    own = own.assign(mean=mean, low=low, high=high)
     share = score.format == "percent"
     y = Axis(
         f"{score.title}, {score.unit}" if score.unit else score.title, log=not share and _is_wide(mean), share=share

@@ -264,7 +264,7 @@ class Evaluation:
     ) -> dict[str, Any]:
         """Return the columns of one data set and mechanism.
 
-        `rmse` in vehicles, of all of them if fewer take part, with `lower` and `upper`, the 95 % t-interval of its mean
+        `rmse` in vehicles, of all of them if fewer take part, with `lower` and `upper`, the 95 % interval of its mean
         over the runs (null for one run);
         `relative_rmse`, in mean occupancies; `zero_rmse`, the error of estimating 0 everywhere, and
         `beats_zero`, whether `rmse` is less; `hot_cells_recall`; `coverage`; `epsilon` of the goal's view at δ = 0 and

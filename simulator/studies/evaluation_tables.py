@@ -11,7 +11,7 @@ import pandas as pd
 from mechanisms.planning.target import RELEASED, Target
 from scenarios.field_types import number as exact
 from simulator.results.formatting import number, percent, related
-from simulator.studies.summary import HALF, means
+from simulator.studies.summary import HALF, HIGH, LOW, means
 
 
 class Size(NamedTuple):
@@ -109,10 +109,9 @@ def _linked(leaks: pd.DataFrame, data: Any, mechanism: str) -> str:
 
 
 def interval(values: np.ndarray) -> tuple[float, float, float]:
-    """Return the ends of the 95 % t-interval of a mean, and the mean between them; NaN ends for a single value."""
-    row = means(pd.DataFrame({"of": 0, "value": values}), ["of"], ["value"]).iloc[0]
-    mean, half = float(row["value"]), float(row[f"value{HALF}"])
-    return mean - half, mean, mean + half
+    """Return the ends of the 95 % interval of a mean error, and the mean between them; NaN ends for a single value."""
+    row = means(pd.DataFrame({"of": 0, "rmse": values}), ["of"], ["rmse"]).iloc[0]
+    return float(row[f"rmse{LOW}"]), float(row["rmse"]), float(row[f"rmse{HIGH}"])
 
 
 def best_of(rows: pd.DataFrame, differences: pd.DataFrame) -> list[str]:

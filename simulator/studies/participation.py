@@ -25,7 +25,7 @@ from simulator.studies.design import Design
 from simulator.studies.evaluate import base_tables
 from simulator.studies.report import FILE_NAME, OF_MEANS
 from simulator.studies.store import StudyDirectory
-from simulator.studies.summary import HALF, SHOWN, means
+from simulator.studies.summary import HALF, HIGH, LOW, SHOWN, means
 from simulator.studies.tables import TABLES, sections_of, view_table, write_tables
 
 WAKE_J = 12.6
@@ -143,9 +143,9 @@ def participation_tables(
     dict of DataFrame
         ``participation``, a row per `statistic` (counts, flows, speeds), `group` of cells, `participation` and
         `mechanism`: `rmse_over_mean`, the root mean square error over the mean of the true values of all vehicles,
-        with `rmse_over_mean_half`; `theory`, the same of counts of all cells in theory; `published`, the share of the
-        cells and queries published at full participation that are published; `true`, the mean of the true values, of
-        flows in vehicles · m/s; `n` runs. ``costs``, a row per campaign
+        with the ends of its interval, `rmse_over_mean_low` and `…_high`; `theory`, the same of counts of all cells in
+        theory; `published`, the share of the cells and queries published at full participation that are published;
+        `true`, the mean of the true values, of flows in vehicles · m/s; `n` runs. ``costs``, a row per campaign
         and mechanism: `rounds`, and `bytes` and `joules` that a vehicle spends in a query; `connected_joules`, without
         waking up.
     """
@@ -186,7 +186,8 @@ def participation_tables(
     drawn = (found["statistic"] == "counts") & (found["group"] == ALL)
     found["theory"] = (found["theory"] / found["true"]).where(drawn)
     plain = ["theory", "published", "true"]
-    found = means(found, KEYS, ["rmse_over_mean", *plain]).drop(columns=[f"{name}{HALF}" for name in plain])
+    found = means(found, KEYS, ["rmse_over_mean", *plain])
+    found = found.drop(columns=[f"{name}{end}" for name in plain for end in (HALF, LOW, HIGH)], errors="ignore")
     found = found.sort_values("participation", kind="stable", ignore_index=True)
 
     place = ["campaign", "mechanism"]
@@ -246,8 +247,8 @@ def participation_charts(found: pd.DataFrame) -> dict[str, list[Chart]]:
             place, series = dict(zip(values, places, strict=True)), []
             for name, mine in known.groupby("mechanism", sort=False):
                 error, theory = mine["rmse_over_mean"].map(place), mine["theory"].map(place)
-                half, look = mine[f"rmse_over_mean{HALF}"], styles[str(name)]
-                x, low, high = mine["participation"], error - half, error + half
+                x, look = mine["participation"], styles[str(name)]
+                low, high = (mine[f"rmse_over_mean{end}"] for end in (LOW, HIGH))
                 series.append(Series(str(name), x, error, "linked", look, low, high))
                 if theory.notna().any():
                     look = look._replace(dash="solid")

@@ -24,7 +24,6 @@ from simulator.studies.charts import (
 from simulator.studies.evaluation_tables import best_of
 from simulator.studies.store import Study
 from simulator.studies.summary import (
-    HALF,
     SHOWN,
     attacks_table,
     differences_table,
@@ -179,7 +178,7 @@ def _finding(own: pd.DataFrame, leaks: pd.DataFrame | None, titles: Mapping[str,
     acting = {name: _acting(rows, titles) for name, rows in of.items()}
 
     def stated(row: pd.Series, *, first: bool, privacy: bool = True) -> str:
-        words = interval_text(row["rmse"], row[f"rmse{HALF}"]) + (f" {unit} (RMSE)" if first else "")
+        words = interval_text(row, "rmse") + (f" {unit} (RMSE)" if first else "")
         where = setting_words(row, acting[str(row["mechanism"])])
         words += f", at {where}" if where else ""
         return words + (f", with {row['privacy']}" if privacy and row["privacy"] else "")
@@ -277,7 +276,7 @@ def write_evaluation(
 def markdown(tables: Mapping[str, pd.DataFrame]) -> str:
     """Return the errors as a table in Markdown: a row per data set, a column per mechanism.
 
-    A cell has the mean RMSE in vehicles and half the width of its 95 % interval. The least of a row that meets the
+    A cell has the mean RMSE in vehicles and the ends of its 95 % interval. The least of a row that meets the
     target is bold, with all that do and are not distinguishable from it; an error that misses the target is in
     brackets. A star marks a claim that relies on devices certain to be in the cell, a dagger an error that is not less
     than that of estimating 0 everywhere.
@@ -293,8 +292,8 @@ def markdown(tables: Mapping[str, pd.DataFrame]) -> str:
 
 
 def _cell(row: pd.Series, *, bold: bool) -> str:
-    half = row["rmse"] - row["lower"]
-    text = number(row["rmse"]) if pd.isna(half) else f"{number(row['rmse'])} ± {number(half)}"
+    ends = "" if pd.isna(row["lower"]) else f" [{number(row['lower'])}, {number(row['upper'])}]"
+    text = f"{number(row['rmse'])}{ends}"
     marks = ("" if pd.isna(row["crowd"]) else r" \*") + ("" if row["beats_zero"] else " †")
     return (f"**{text}**" if bold else text if row["meets"] else f"({text})") + marks
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from simulator.mean_intervals import share_interval, t_quantile
+from simulator.mean_intervals import error_interval, share_interval, t_quantile
 from simulator.results.formatting import claimed
 from simulator.results.tables import is_partial, of_all_vehicles
 from simulator.studies.store import Study
@@ -34,8 +34,10 @@ SCORES = tuple(
 )
 SHARES = {name for name, format_name in SHOWN["formats"].items() if format_name == "percent"}
 """Columns whose values are between 0 and 1."""
-HALF = "_half"
-"""Suffix of the column with half the width of an interval."""
+ERRORS = {"rmse", "mae", "earth_movers_m", "jensen_shannon", "rmse_over_mean"}
+"""Columns whose values are not negative, and may be larger than 1."""
+HALF, LOW, HIGH = "_half", "_low", "_high"
+"""Suffixes of the columns with the larger distance from a mean to an end of its interval, and with the two ends."""
 
 PLACE = ("campaign", "mechanism")
 FINDING = ("campaign", "mechanism", "name", "coalition", "metric")
@@ -57,7 +59,10 @@ def is_numeric(values: pd.Series) -> bool:
 
 
 def means(table: pd.DataFrame, keys: Sequence[str], columns: Sequence[str]) -> pd.DataFrame:
-    """Return the means over replicates with 95 % intervals: t-intervals, and of shares those of `share_interval`.
+    """Return the means over replicates with 95 % intervals.
+
+    Intervals of `ERRORS` are those of `error_interval`, and intervals of `SHARES` those of `share_interval`: no end is
+    below 0. All others are t-intervals.
 
     Parameters
     ----------
@@ -71,32 +76,32 @@ def means(table: pd.DataFrame, keys: Sequence[str], columns: Sequence[str]) -> p
     Returns
     -------
     pandas.DataFrame
-        One row per group: its keys; each column's mean, and under its name with `HALF` half the width of the interval
-        (of a share, the larger of the distances of its ends), NaN for fewer than two values, or `FEWEST_SHARES`; `n`,
-        the largest number of values of a column.
+        One row per group: its keys; each column's mean, and under its name with `HALF` half the width of the interval,
+        or the larger distance of its ends from the mean, NaN for fewer than two values, or `FEWEST_SHARES`; of errors
+        and shares the ends with `LOW` and `HIGH`; `n`, the largest number of values of a column.
     """
     groups = table.groupby(list(keys), sort=False, dropna=False, observed=True)
     grouped = groups[list(columns)]
     mean, spread, count = grouped.mean(), grouped.std(ddof=1), grouped.count()
     half: pd.DataFrame = spread * t_quantile(count.to_numpy()) / np.sqrt(np.maximum(count.to_numpy(), 1))
-    for name in SHARES.intersection(columns):
-        half[name] = groups[name].agg(_half_of_shares)
-    made = pd.concat([mean, half.add_suffix(HALF)], axis=1)
-    order = [name for column in columns for name in (column, f"{column}{HALF}")]
-    made = made[order].assign(n=count.max(axis=1))
-    return made.reset_index()
+    made = pd.DataFrame(index=mean.index)
+    for name in columns:
+        made[name], made[f"{name}{HALF}"] = mean[name], half[name]
+        if name in ERRORS:
+            lower, upper = error_interval(mean[name], spread[name], count[name])
+        elif name in SHARES:
+            lower, upper = np.array([share_interval(own.dropna().to_numpy(np.float64)) for _, own in groups[name]]).T
+        else:
+            continue
+        made[f"{name}{LOW}"], made[f"{name}{HIGH}"] = lower, upper
+        made[f"{name}{HALF}"] = np.maximum(mean[name] - lower, upper - mean[name])
+    return made.assign(n=count.max(axis=1)).reset_index()
 
 
 def leading_scores(study: Study) -> pd.DataFrame:
     """Return the scores of all runs as of `joined`; of all vehicles if fewer than all take part in any of the runs."""
     scores = joined(study, study.scores)
     return of_all_vehicles(scores) if is_partial(scores) else scores
-
-
-def _half_of_shares(values: pd.Series) -> float:
-    shares = values.dropna().to_numpy(np.float64)
-    lower, upper = share_interval(shares)
-    return float(max(shares.mean() - lower, upper - shares.mean())) if len(shares) else np.nan
 
 
 def settings_table(study: Study) -> pd.DataFrame:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from simulator.reporting.document import FORMATS, PageGroup, PageSection, ShownTable, marked, write_document
 from simulator.results.formatting import whole
-from simulator.studies.summary import HALF, SHOWN, is_numeric
+from simulator.studies.summary import HALF, HIGH, LOW, SHOWN, is_numeric
 
 TABLES = "tables"
 """Folder of the files."""
@@ -77,8 +77,8 @@ def view_table(
     name, caption
         Of the file, and above the table.
     table
-        The table; a column with a second one of its name and `HALF` is shown with it as ``mean ± half``, without the
-        second where that is null.
+        The table; a column with others of its name and `HALF`, `LOW`, `HIGH` is shown with these, as
+        `interval_text`.
     formats
         Names of formats of columns, as in `simulator.reporting.document.FORMATS`, beside those of ``tables.toml``; by
         default `whole` for integers and `number` for other numbers.
@@ -92,30 +92,34 @@ def view_table(
         caption += f" (the first {whole(MOST_ROWS)} of {whole(len(table))} rows)"
         table = table.head(MOST_ROWS)
     formats, titles = {**SHOWN["formats"], **formats}, {**SHOWN["titles"], **titles}
-    shown = [column for column in table if not str(column).endswith(HALF)]
+    records = [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
+    shown = [column for column in table if not str(column).endswith((HALF, LOW, HIGH))]
     columns = []
     for column in shown:
         integers = pd.api.types.is_integer_dtype(table[column])
         chosen = formats.get(str(column), "whole" if integers else "number")
-        half = table[f"{column}{HALF}"] if f"{column}{HALF}" in table else [math.nan] * len(table)
-        columns.append([_cell(*pair, chosen) for pair in zip(table[column], half, strict=True)])
+        columns.append([_cell(row, str(column), chosen) for row in records])
     heads = [(titles.get(str(column), str(column)), is_numeric(table[column])) for column in shown]
     rows = [list(row) for row in zip(*columns, strict=True)]
     return ShownTable(caption, heads, rows, f"{name}.csv", f"data:text/csv;base64,{content}", left_out)
 
 
-def _cell(value: Any, half: float, format_name: str) -> str:
+def _cell(row: Mapping[str, Any], column: str, format_name: str) -> str:
+    value = row[column]
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
     if isinstance(value, str):
         return value
-    if not math.isfinite(half):
-        return marked(None if pd.isna(value) else value, format_name)
-    return marked(value, format_name, shown=interval_text(value, half, format_name))
+    if pd.isna(value):
+        return marked(None, format_name)
+    return marked(value, format_name, shown=interval_text(row, column, format_name))
 
 
-def interval_text(mean: float, half: float, format_name: str = "number") -> str:
-    """Return a mean with half the width of its interval; without it where that is null."""
+def interval_text(row: Mapping[str, Any] | pd.Series, column: str, format_name: str = "number") -> str:
+    """Return a mean of `means` with the ends of its interval, or ± half the width of one without stated ends."""
     written = FORMATS[format_name]
-    text = written(mean)
+    text = written(row[column])
+    low, high, half = (row.get(f"{column}{suffix}", math.nan) for suffix in (LOW, HIGH, HALF))
+    if math.isfinite(high):
+        return f"{text} [{written(low)}, {written(high)}]"
     return f"{text.removesuffix(' %')} ± {written(half)}" if math.isfinite(half) else text

@@ -22,8 +22,9 @@ FORCED_PER_VEHICLE = 0.1
 DUE_SHARE = 0.75
 """Minimum share of arrivals among the vehicles that would have arrived at half of free-flow speed.
 
-In free-flowing traffic arrivals exceed that number, and cities lose at most about half of the free-flow speed in their
-worst hours."""
+A trip through a signal may wait a cycle besides, which can be longer than the trip, and half a cycle at each further
+signal. In free-flowing traffic arrivals exceed that number, and cities lose at most about half of the free-flow speed
+in their worst hours."""
 WAITING_SHARE = 1 / 3
 """Maximum share of departed vehicles that wait: above it, places show where trips start, not where vehicles drive."""
 FEWEST_VEHICLES = 20
@@ -91,9 +92,9 @@ class Totals:
     """Number of vehicles in each state; always departed = waiting + on_road + arrived + absent.
 
     Where vehicles make several trips, each trip counts as a vehicle. `due` is the number of vehicles that would have
-    arrived by then at half of free-flow speed on their first routes; None if the engine does not know it. `rotated`
-    counts vehicles that moved on together in a circle of full lanes. `trip_time_s` is the sum of the times from
-    departure to arrival of the arrived vehicles, including the time waiting to enter.
+    arrived by then at half of free-flow speed on their first routes, after a wait at the signals; None if the engine
+    does not know it. `rotated` counts vehicles that moved on together in a circle of full lanes. `trip_time_s` is the
+    sum of the times from departure to arrival of the arrived vehicles, including the time waiting to enter.
     """
 
     departed: int

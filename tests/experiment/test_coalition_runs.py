@@ -325,3 +325,97 @@ def test_invalid_query_windows_are_refused(tmp_path):
     ):
         with pytest.raises(ScenarioError, match=words):
             run(file, overrides=[attacks(section)])
+
+
+SERVERS = {
+    "two": 'aggregation = {kind = "secret_shared", servers = 2}',
+    "four": 'aggregation = {kind = "secret_shared", servers = 4}',
+    "mixed": 'aggregation = {kind = "shuffled"}',
+}
+
+
+@pytest.fixture(scope="module")
+def three_deployments(tmp_path_factory):
+    file = scenario(tmp_path_factory.mktemp("three"), SERVERS)
+
+    def attacked(*sections):
+        result = run(file, overrides=[attacks(*sections)])
+        said = [text for text in result.facts["warnings"] if text.startswith("attacks.")]
+        return result.attacks[result.attacks["mechanism"] == "sampling"], said
+
+    return attacked
+
+
+def coalitions(rows, name):
+    """The coalitions of an attack, by campaign."""
+    return {campaign: own["coalition"].tolist() for campaign, own in rows[rows["name"] == name].groupby("campaign")}
+
+
+def test_every_server_and_every_party_are_those_of_each_campaign(three_deployments):
+    rows, said = three_deployments(
+        "{kind='shares', coalition='server:*', growing=true}",
+        "{kind='link_rounds', name='linked', coalition=['server:*']}",
+        "{kind='link_rounds', name='all', coalition='all'}",
+        "{kind='link_rounds', name='grown', coalition='all', growing=true, campaigns=['mixed']}",
+        "{kind='link_rounds', name='spanning', coalition='server:*', together=true}",
+        "{kind='known_others', name='others', coalition='server:*', campaigns=['two']}",
+        "{kind='longitudinal', name='asked', asked=[1], coalition='all', campaigns=['two']}",
+        "{kind='drop_out', name='dropped', dropped='target', coalition='server:*', campaigns=['two']}",
+    )
+    first, both = "server:1", "server:1, server:2"
+    four = f"{both}, server:3, server:4"
+    grown = {"two": [first, both], "four": [first, both, f"{both}, server:3", four]}
+    assert coalitions(rows, "shares") == grown
+    of_shares = rows[rows["name"] == "shares"]
+    assert ((of_shares["gain"].abs() > 1e-12) == (of_shares["colluding"] == of_shares["servers"])).all()
+    assert coalitions(rows, "linked") == {"two": [both], "four": [four], "mixed": [first]}
+    every = {"two": [f"{both}, network"], "four": [f"{four}, network"], "mixed": [f"{first}, mixer, network"]}
+    assert coalitions(rows, "all") == every
+    assert coalitions(rows, "grown") == {"mixed": [first, f"{first}, mixer", f"{first}, mixer, network"]}
+    assert coalitions(rows, "spanning") == {"two, four, mixed": [four]}
+    assert {tuple(found) for found in coalitions(rows, "others").values()} == {(both,)}
+    assert coalitions(rows, "asked") == {"two": [f"{both}, network"]}
+    assert {name for found in coalitions(rows, "dropped").values() for name in found} == {both}
+    assert said == []
+
+
+def test_a_coalition_that_a_campaign_lacks_is_said_and_the_others_are_tried(three_deployments):
+    rows, said = three_deployments("{kind='shares', coalition=['server:1', 'server:2', 'server:3'], growing=true}")
+    first, both = "server:1", "server:1, server:2"
+    assert coalitions(rows, "shares") == {"two": [first, both], "four": [first, both, f"{both}, server:3"]}
+    (text,) = said
+    assert text.startswith("attacks.shares: two, plain, sampling, k-ary: ")
+    assert text.endswith(f"coalition {both}, server:3 was not tried: there is no server:3")
+
+    rows, said = three_deployments("{kind='link_rounds', name='mixer', coalition=['mixer', 'server:1']}")
+    assert coalitions(rows, "mixer") == {"mixed": ["mixer, server:1"]}
+    assert [text.partition(",")[0] for text in said] == ["attacks.mixer: two", "attacks.mixer: four"]
+    assert all(text.endswith("there is no mixer") for text in said)
+
+
+def test_an_attack_without_any_result_says_why(three_deployments):
+    rows, said = three_deployments(
+        "{kind='drop_out', name='none', dropped='target', coalition=['network'], mechanisms=['k-ary']}",
+    )
+    assert "none" not in set(rows["name"])
+    assert any(text.startswith("attacks.none: ") for text in said)
+
+
+def test_an_attack_that_is_meant_for_no_mechanism_of_the_run_says_so(tmp_path):
+    overrides = [
+        attacks("{kind='known_others', name='others', coalition=['network']}"),
+        "mechanisms=[{kind='k_randomized_response', name='k-ary', epsilon=2}]",
+    ]
+    result = run(scenario(tmp_path, {"two": SERVERS["two"]}), overrides=overrides)
+    assert result.attacks.empty
+    assert [text.partition(": ")[0] for text in result.facts["warnings"] if "attacks." in text] == ["attacks.others"]
+
+
+def test_a_campaign_that_ends_before_the_coalition_exists_is_said(tmp_path):
+    campaigns = {"short": "queries = 1", "long": "queries = 3"}
+    late = attacks("{kind='link_rounds', name='late', coalition=['server:1'], from_query=2}")
+    result = run(scenario(tmp_path, campaigns), overrides=[late])
+    assert set(result.attacks["campaign"]) == {"long"}
+    (text,) = [text for text in result.facts["warnings"] if text.startswith("attacks.late")]
+    assert text.startswith("attacks.late: short, ")
+    assert "server:1 (from query 2) has no member at its queries" in text

@@ -1,8 +1,10 @@
 """The memory estimate: close to measured use, and compared with available memory before the run starts."""
 
 import json
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import psutil
@@ -146,3 +148,10 @@ def test_memory_estimate_is_within_a_factor_of_two(tmp_path, name, overrides):
     needed = libraries + sum(part.nbytes for part in estimate(scenario, parts.city, parts.mechanisms))
     print(f"{name}: estimate {needed / 1e6:.0f} MB, measured {measured / 1e6:.0f} MB, ratio {needed / measured:.2f}")  # noqa: T201 - for the report
     assert 0.5 <= needed / measured <= 2.0
+
+
+def test_readme_states_the_bytes_of_a_vehicle_that_runs_measure():
+    facts = run("tiny").facts
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    (stated,) = re.findall(r"\| memory of a vehicle without its route;.*?\| (\d+) bytes;", readme)
+    assert facts["memory_bytes"]["vehicles"] / facts["vehicles"] == pytest.approx(int(stated), abs=0.5)

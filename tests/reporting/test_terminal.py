@@ -8,7 +8,7 @@ from synthetic_run import SyntheticRun
 
 from simulator.experiment.run import ProgressReceiver as Listener
 from simulator.experiment.run import Silent
-from simulator.reporting import Progress, UnfinishedRunError, print_summary, write_report
+from simulator.reporting import Progress, UnfinishedRunError, build_report, print_summary, write_report
 from simulator.results.formatting import number
 
 
@@ -36,6 +36,14 @@ def test_summary_names_campaigns_where_there_are_several(tmp_path: Path) -> None
     text = printed(SyntheticRun(campaigns=("morning", "evening"), queries=1).write(tmp_path / "run"))
     assert "morning" in text
     assert "evening" in text
+
+
+def test_it_is_said_that_taking_part_is_not_hidden(small: Path) -> None:
+    sentence = "That a device takes part is hidden by no claim."
+    assert sentence in " ".join(printed(small).split())
+    page = " ".join(build_report(small).split())
+    assert sentence in page
+    assert "No claim hides whether a device takes part at all" in page
 
 
 def test_summary_fits_a_narrow_terminal(small: Path) -> None:

@@ -4,6 +4,7 @@ import pytest
 
 import scenarios
 from scenarios import ScenarioError
+from scenarios.attacks import parties_of
 
 SHARED = "[aggregation]\nkind = 'secret_shared'\nservers = 3\n"
 ONE = "coalition = ['server:1']\n"
@@ -18,6 +19,18 @@ SPOILED = [
     ("kind = 'round_one'\ncoalition = ['servers:1']", "attacks[0].coalition[0]", ["server:1", "mixer", "vehicles:100"]),
     ("kind = 'round_one'\ncoalition = ['server:0']", "attacks[0].coalition[0]", ["must name a party", "server:0"]),
     ("kind = 'poisoning'\ncoalition = ['vehicles:0']", "attacks[0].coalition[0]", ["must name a party"]),
+    ("kind = 'round_one'\ncoalition = 'every'", "attacks[0].coalition", ["must be a list"]),
+    ("kind = 'round_one'\ncoalition = ['mixer:*']", "attacks[0].coalition[0]", ["must name a party", "server:*"]),
+    (
+        "kind = 'round_one'\ncoalition = ['server:1', 'server:*']",
+        "attacks[0].coalition",
+        ['must not name server:1 beside "server:*"'],
+    ),
+    (
+        "kind = 'round_one'\ncoalition = ['network', 'all']",
+        "attacks[0].coalition",
+        ['must not name network beside "all"'],
+    ),
     (
         "kind = 'round_one'\ncoalition = ['server:2']",
         "attacks[0].coalition[0]",
@@ -125,6 +138,14 @@ def test_one_campaign_with_the_parties_suffices_if_none_is_named(load, valid_tex
         changed = [f"aggregation={kind}", "attacks.link_rounds.coalition=['server:10']"]
         with pytest.raises(ScenarioError, match=there):
             load(text, overrides=changed)
+
+
+@pytest.mark.parametrize("written", ["'server:*'", "['server:*']", "'all'", "['all', 'vehicles:3']"])
+def test_coalitions_of_every_server_or_party_exist_everywhere_and_grow(load, valid_text, written):
+    text = valid_text + f"[[attacks]]\nkind = 'link_rounds'\ngrowing = true\ncoalition = {written}\n"
+    scenario = load(text, overrides=["campaigns.late.aggregation={kind='shuffled'}"])
+    assert parties_of(scenario.attacks[0].coalition)[0] == written.strip("[]").split(",")[0].strip("'")
+    assert load(scenarios.dump(scenario)) == scenario
 
 
 def test_speed_campaigns_are_not_attacked(load, valid_text):

@@ -188,7 +188,8 @@ def test_copy_accepts_only_sections():
     scenario = scenarios.load("tiny")
     with pytest.raises(TypeError, match=r"update must hold sections .*, got 'seed'; for a seed .* scenarios\.load"):
         scenario.model_copy(update={"seed": 9})
-    assert scenario.model_copy(update={"population": scenario.population}) == scenario
+    copied = scenario.model_copy(update={"population": scenario.population})
+    assert copied.model_copy(update={"scenario": scenario.scenario}) == scenario
 
 
 def test_items_may_be_indexed_as_in_messages():
@@ -221,3 +222,33 @@ def test_a_number_may_leave_out_the_zero_before_its_point(text, value):
     assert apply_overrides(raw, [f"a={text}"]) == []
     assert raw == {"a": value}
     assert parse_vary([f"a={text}"])["a"] in ([value], value)
+
+
+DESCRIBED = ("scenario.description='On 300 vehicles.'",)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "kept"),
+    [
+        ((), True),
+        (("traffic.vehicles=500",), False),
+        (("channel.loss=0.25", "scenario.seed=7"), False),
+        (("mechanisms.sampling.sampling=0.3",), False),
+        (("scenario.duration_s=5000",), False),
+        (("scenario.seed=7", "scenario.name='again'"), True),
+        (("traffic.vehicles=300",), True),
+    ],
+)
+def test_a_description_is_dropped_where_a_value_of_the_file_is_replaced(load, overrides, kept):
+    written = load(overrides=("traffic.vehicles=300", *DESCRIBED))
+    assert written.scenario.description == "On 300 vehicles."
+    for changed in (written.with_(overrides), scenarios.load(written, overrides=overrides, seed=9)):
+        assert changed.scenario.description == ("On 300 vehicles." if kept else "")
+    fewer = written.with_(("traffic.vehicles=500", "scenario.description='On 500 vehicles.'"))
+    assert fewer.scenario.description == "On 500 vehicles."
+
+
+def test_a_copy_with_another_section_has_no_description_of_the_old_one(load):
+    written = load(overrides=DESCRIBED)
+    assert written.model_copy().scenario.description == "On 300 vehicles."
+    assert written.model_copy(update={"campaigns": written.campaigns[:1]}).scenario.description == ""

@@ -60,6 +60,17 @@ def test_shipped_scenarios_have_a_description():
     assert all(item.description and item.path.is_file() for item in listed)
 
 
+OF_PAPERS = re.compile(r"SP (Figs? [\d to]+|sec \d)")
+NUMBERS = re.compile(
+    r"\d|\b(three|four|five|six|eight|sixty|hundred|thousand|million|third|tenth|twenty)\b", re.IGNORECASE
+)
+
+
+def test_shipped_descriptions_hold_no_value_of_a_key():
+    described = {item.name: OF_PAPERS.sub("", item.description) for item in scenarios.shipped()}
+    assert [name for name, text in described.items() if NUMBERS.search(text)] == []
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_each_shipped_scenario_loads_and_round_trips(name, tmp_path):
     scenario = scenarios.load(name)

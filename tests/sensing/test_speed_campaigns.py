@@ -15,7 +15,7 @@ from mechanisms.central import LaplaceMean, SmoothMedian
 from mechanisms.central.simple_random_sample import ExactStatistic, SimpleRandomSample
 from mechanisms.local import NoPrivacy
 from simulator.aggregation.servers import Trusted
-from simulator.experiment.run import run_scenario
+from simulator.experiment.run import Silent, run_scenario
 from simulator.reporting import print_summary, write_report
 from simulator.roads import build_grid
 from simulator.sensing.campaign import Campaign, CampaignProcess, SensingContext
@@ -453,3 +453,55 @@ def test_duplicates_of_speed_reports_are_counted_and_cost_bytes(moment):
     )
     assert account.duplicates == account.counted > 0
     assert account.bytes_up == 5 * (account.answered + account.duplicates)
+
+
+SLOW = """
+[scenario]
+name = "slow"
+duration_s = 300
+[roads]
+source = "grid"
+rows = 3
+columns = 3
+spacing_m = 150
+speed_mps = 13.9
+[cells]
+kind = "square"
+size_m = 150
+[traffic]
+vehicles = 30
+[[campaigns]]
+name = "mean"
+start_s = 100
+statistic = "mean_speed"
+upper_mps = {upper}
+[[mechanisms]]
+kind = "no_privacy"
+"""
+
+
+class Heard(Silent):
+    """Keeps what is reported, in order."""
+
+    def __init__(self):
+        self.reported = []
+
+    def phase(self, name, **_):
+        self.reported.append(name)
+
+    def warn(self, text):
+        self.reported.append(text)
+
+
+@pytest.mark.parametrize(("upper", "said"), [(5, True), (13.8, True), (13.9, False), (20, False)])
+def test_a_bound_below_the_speed_of_the_roads_is_said_before_the_run(tmp_path, upper, said):
+    (tmp_path / "slow.toml").write_text(SLOW.format(upper=upper))
+    heard = Heard()
+    warnings = run_scenario(tmp_path / "slow.toml", progress=heard).facts["warnings"]
+    texts = [text for text in heard.reported if "upper_mps" in text]
+    assert [text for text in warnings if "upper_mps" in text] == texts
+    assert len(texts) == said
+    if said:
+        assert f"campaigns.mean.upper_mps = {upper:g} m/s" in texts[0]
+        assert "13.9 m/s" in texts[0]
+        assert heard.reported.index(texts[0]) < heard.reported.index("traffic and queries")

@@ -1,11 +1,13 @@
 """A jammed city gives a warning with the numbers that show it; a flowing one gives none."""
 
 import pytest
+from roads_by_hand import ENGINES, chain, drive
 from test_engines_agree import drive_both
 
 from simulator.experiment.traffic_log import drive_alone
 from simulator.files.messages import texts_of, warnings_among
 from simulator.roads import build_grid
+from simulator.roads.movements import movement_table, signal_table
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import Totals
 from simulator.traffic.fleet import Fleet
@@ -109,6 +111,39 @@ def test_run_that_ends_before_the_trips_is_no_gridlock():
     fleet.advance()
     assert fleet.totals().arrived < 200
     assert warnings_among(fleet.notes()) == warnings_among(agents.notes()) == []
+
+
+def behind_a_signal(engine, *, until, departures, green_s=20.0, cycle_s=120.0, signals=1):
+    """Drive trips of 100 m between signals that are red first; the free-flow time of a link is 10 s."""
+    roads = chain(*[{"length_m": 100.0, "speed_mps": 10.0, "lanes": 2}] * (signals + 1))
+    through = [
+        {"node": node, "from_link": node - 1, "to_link": node, "from_lane": lane, "to_lane": lane, "turn": "straight"}
+        | {"signal": f"s{node}", "group": 0, "place": lane, "yields_to": ()}
+        for node in range(1, signals + 1)
+        for lane in (0, 1)
+    ]
+    window = {"group": 0, "from_s": cycle_s - green_s, "to_s": cycle_s, "protected": True, "cycle_s": cycle_s}
+    plans = [{"signal": f"s{node}", **window, "offset_s": 0.0, "actuated": False} for node in range(1, signals + 1)]
+    trips = [(at, list(range(signals + 2))) for at in departures]
+    return drive(engine, roads, trips, until=until, movements=movement_table(through), signals=signal_table(plans))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("signals", [1, 3])
+def test_a_wait_at_red_is_no_gridlock_though_it_is_longer_than_the_trip(engine, signals):
+    for until in range(60, 600, 30):
+        driven = behind_a_signal(engine, until=until, departures=range(0, 600, 6), signals=signals)
+        assert warnings_among(driven.notes()) == [], until
+    assert driven.totals().arrived > 0
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_jam_behind_a_signal_is_gridlock(engine):
+    """Green for 2 s of 120 s lets a vehicle a lane pass, and one departs every six seconds."""
+    driven = behind_a_signal(engine, until=600, departures=range(0, 600, 6), green_s=2.0)
+    (message,) = texts_of(warnings_among(driven.notes()))
+    assert message.startswith("gridlock: ")
+    assert "would have at half of free-flow speed" in message
 
 
 def totals(**changed):

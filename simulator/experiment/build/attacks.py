@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from scenarios import Fault, Scenario, ScenarioError
-from scenarios.attacks import OwnAttack
+from scenarios.attacks import EVERY_SERVER, OwnAttack
 from simulator.aggregation.transcript import MIXER
 from simulator.attacks.guesses import CheckedAttack
 from simulator.experiment.build.constructors import accepted, build_own_kind, constructor_of, faults_of_files, same_keys
@@ -80,7 +80,7 @@ def check_attacks(scenario: Scenario, attacks: Sequence[Attack], campaigns: Sequ
     faults = []
     for attack in attacks:
         members = [member.party for member in attack.members]
-        needed = {party for party in members if party == MIXER or party.startswith("server:")}
+        needed = {party for party in members if party == MIXER or party.startswith("server:")} - {EVERY_SERVER}
         parties = [
             set(campaign.deployment.parties(campaign.mechanisms[name]))
             for campaign in campaigns

@@ -26,7 +26,7 @@ from scenarios.release import ReleaseRules
 from simulator.aggregation.publication import Publication, SampledCounts
 from simulator.experiment.build.constructors import build_own_kind, constructor_of
 from simulator.experiment.study_area import City
-from simulator.files.messages import QUESTION, Note, notes_of
+from simulator.files.messages import QUESTION, Note, notes_of, warning
 from simulator.sensing.speed_survey import SpeedQuestion
 
 INTERVALS = {"laplace": "noise", "smooth_median": "greatest noise"}
@@ -164,8 +164,15 @@ def _of_speeds(released: ReleaseRules, mechanisms: Mapping[str, Any], city: City
     others = ", ".join(name for name in mechanisms if name != receiver)
     where = f"campaigns.{campaign['name']}"
     text = f"{where}: speeds are reported to {receiver}; {others} take no part"
+    notes = [Note("not_asked", text, where=where)] if others else []
+    if city.has_roads and (fastest := city.roads.links.speed_mps.max()) > bounds["upper"]:
+        text = (
+            f"{where}.upper_mps = {bounds['upper']:g} m/s is below the speed of the fastest link, {fastest:.3g} m/s: "
+            "releases with noise take greater speeds as this bound"
+        )
+        notes.append(warning("speed_bound", text, f"{where}.upper_mps"))
     return {
         "release": {**_section(released), **dict(zip(QUESTION, (*bounds.values(), least), strict=True))},
         "speeds": SpeedQuestion(statistic, made, least, receiver, interval, *bounds.values()),
-        "notes": (Note("not_asked", text, where=where),) if others else (),
+        "notes": tuple(notes),
     }
