@@ -6,16 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.formats.roads.osm_streets import (
-    WAY_TAGS,
-    Street,
-    directions,
-    guesses_of,
-    lanes,
-    link_of,
-    open_to_cars,
-    speed_kph,
-)
+from simulator.formats.roads.osm_streets import Street, guesses_of, link_of
+from simulator.formats.roads.osm_tags import WAY_TAGS, directions, lanes, open_to_cars, speed_kph
 
 STREET = {"highway": "residential"}
 

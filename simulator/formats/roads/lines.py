@@ -19,7 +19,7 @@ from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.files.tables import Table, find_columns, listed
 from simulator.formats.roads.link_columns import METRES_PER_UNIT, find_link_columns, link_values, link_warnings
-from simulator.formats.roads.osm_streets import CLASSES
+from simulator.formats.roads.osm_tags import CLASSES
 from simulator.roads.projection import WGS84, transform, true_plane, utm_about
 from simulator.roads.raw_network import Defaults, RawNetwork, column_of
 from simulator.roads.read_report import usable_rows

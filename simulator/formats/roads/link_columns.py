@@ -13,8 +13,8 @@ import pandas as pd
 from simulator.files.messages import counted, warning
 from simulator.files.tables import Table, comparable_name, find_columns, listed
 from simulator.formats.roads.gmns_tables import METRES
-from simulator.formats.roads.osm_streets import lanes as lanes_of_tags
-from simulator.formats.roads.osm_streets import speed_kph
+from simulator.formats.roads.osm_tags import lanes as lanes_of_tags
+from simulator.formats.roads.osm_tags import speed_kph
 from simulator.roads.plausibility import capacity_warnings
 from simulator.roads.raw_network import column_of
 from simulator.roads.schema import MOST_LANES
