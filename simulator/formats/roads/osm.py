@@ -37,6 +37,7 @@ from simulator.formats.roads.osm_tags import (
 from simulator.formats.roads.osm_ways import MOST_FAULTS, OsmWays, read_ways
 from simulator.roads.class_defaults import filled_in_words
 from simulator.roads.connectivity import largest_strong_component
+from simulator.roads.driving_side import side_of
 from simulator.roads.movements import movement_table
 from simulator.roads.projection import WGS84, known_crs, project
 from simulator.roads.raw_network import RawNetwork, column_of
@@ -93,7 +94,9 @@ def read_graphml(path: Path) -> nx.MultiDiGraph[Any]:
     return graph
 
 
-def lay_streets(graph: nx.MultiDiGraph[Any], *, capacity_vph: float) -> tuple[nx.MultiDiGraph[Any], int, int, Counter[tuple[str, str]]]:
+def lay_streets(
+    graph: nx.MultiDiGraph[Any], *, capacity_vph: float
+) -> tuple[nx.MultiDiGraph[Any], int, int, Counter[tuple[str, str]]]:
     """Build the street graph from the tags of a loaded and projected graph's edges.
 
     Parameters
@@ -160,7 +163,9 @@ def _tag_text(value: Any) -> str:
 SUFFIXES = (".osm", ".osm.bz2", ".osm.gz", ".pbf", ".graphml")
 
 
-def read_osm(path: str | Path, *, crs: object = None, capacity_vph: float = 1800.0) -> RawNetwork:
+def read_osm(
+    path: str | Path, *, crs: object = None, capacity_vph: float = 1800.0, driving_side: str | None = None
+) -> RawNetwork:
     """Read the streets of an OpenStreetMap file, without access to the internet.
 
     Ways of the classes motorway … living_street, their links and "road" are kept, unless they are areas, yards or
@@ -176,6 +181,8 @@ def read_osm(path: str | Path, *, crs: object = None, capacity_vph: float = 1800
         The projected system of the network, in metres; the UTM zone of the network's middle if None.
     capacity_vph
         Vehicles per hour and lane of links whose class has no default.
+    driving_side
+        "left" or "right", the side from which lanes are counted; that of the country in which the network is if None.
 
     Returns
     -------
@@ -200,12 +207,14 @@ def read_osm(path: str | Path, *, crs: object = None, capacity_vph: float = 1800
         ways = read_ways(path)
         graph, left_out = _from_ways(path, ways, crs, capacity_vph)
     try:
-        return _network(path, graph, left_out, ways)
+        return _network(path, graph, left_out, ways, driving_side)
     except InputError as error:
         raise InputError([f"{path}: {fault}" for fault in error.faults]) from None
 
 
-def _network(path: Path, graph: nx.MultiDiGraph[Any], left_out: list[str], ways: OsmWays) -> RawNetwork:
+def _network(
+    path: Path, graph: nx.MultiDiGraph[Any], left_out: list[str], ways: OsmWays, driving_side: str | None
+) -> RawNetwork:
     """Join the streets of the largest strongly connected part to links."""
     part, loss = largest_strong_component(graph)
     joined = part if part.graph.pop("simplified", False) else simplified(part)
@@ -238,7 +247,8 @@ def _network(path: Path, graph: nx.MultiDiGraph[Any], left_out: list[str], ways:
     last = [data["ends"][1] for *_, data in edges]
     if ways.controls or ways.restrictions or any(street.turn_lanes or street.roundabout for street in last):
         stated = [_stated_link(start, end, data, xy, known) for start, end, _, data in edges]
-        movements, words = movements_of(links, stated, ways.controls, ways.restrictions)
+        left_hand = side_of(xy, joined.graph["crs"], driving_side).left
+        movements, words = movements_of(links, stated, ways.controls, ways.restrictions, left_hand=left_hand)
     else:
         movements, words = movement_table(), []
     return RawNetwork(
@@ -252,6 +262,7 @@ def _network(path: Path, graph: nx.MultiDiGraph[Any], left_out: list[str], ways:
         link_rows=graph.number_of_edges(),
         remarks=[f"{path.name}: {remark}" for remark in (*remarks, *filled, *words)],
         features=ways.features,
+        driving_side=driving_side,
     )
 
 

@@ -84,7 +84,12 @@ class OsmLink(NamedTuple):
 
 
 def movements_of(
-    table: pd.DataFrame, links: Sequence[OsmLink], controls: Mapping[int, Tags], restrictions: Sequence[Restriction]
+    table: pd.DataFrame,
+    links: Sequence[OsmLink],
+    controls: Mapping[int, Tags],
+    restrictions: Sequence[Restriction],
+    *,
+    left_hand: bool = False,
 ) -> tuple[pd.DataFrame, list[str]]:
     """Make the table of movements of a street network.
 
@@ -98,6 +103,8 @@ def movements_of(
         Tags of each node that has a signal or a sign.
     restrictions
         Turn restrictions for cars.
+    left_hand
+        Whether traffic drives on the left, and lanes are counted from there.
 
     Returns
     -------
@@ -111,7 +118,7 @@ def movements_of(
     kind = _turn_kinds(links, turns)
     closed, unplaced = _closed(links, turns, kind, restrictions)
     controlled = [_control(link, controls) for link in links]
-    lanes = [_turn_lanes(link) for link in links]
+    lanes = [_turn_lanes(link)[:: -1 if left_hand else 1] for link in links]
     arriving: dict[int, list[int]] = {}
     for node, link in dict.fromkeys((node, link) for node, link, _ in turns):
         arriving.setdefault(node, []).append(link)

@@ -27,7 +27,11 @@ _SPEED_KEYS = {
 }
 WAY_TAGS = frozenset(
     {"highway", "name", "area", "service", "junction", "speed_kph", "lanes:both_ways"}
-    | {f"{key}{way}" for key in ("lanes", "turn:lanes", *_TABLES["access"]["keys"]) for way in (*_WAYS[True], ":backward")}
+    | {
+        f"{key}{way}"
+        for key in ("lanes", "turn:lanes", *_TABLES["access"]["keys"])
+        for way in (*_WAYS[True], ":backward")
+    }
     | {*_TABLES["oneway"]["keys"], *_TABLES["not_read"]["keys"], *_TABLES["maxspeed"]["fallbacks"]}
     | {key for keys in _SPEED_KEYS.values() for key in keys}
 )
@@ -39,7 +43,7 @@ _THOUSANDS = re.compile(r"(\d),(?=\d{3}\b)")
 _CONTEXT = re.compile(r"(?:([a-z]{2}(?:-[a-z]{2,3})?):)?(?:zone:?(?=\d))?([a-z_]+|\d+)")
 _FASTEST_KPH = 330.0
 _MOST_LANES = 20
-_SHOWN = 12
+_SHOWN = 40
 
 
 def open_to_cars(tags: Mapping[str, str]) -> bool:
@@ -140,7 +144,9 @@ def noted_in_words(found: Counter[tuple[str, str]], unit: tuple[str, str]) -> li
     """
     sentences = []
     for kind, words in _NOTED.items():
-        values = sorted(((tag, n) for (of, tag), n in found.items() if of == kind), key=lambda item: (-item[1], item[0]))
+        values = sorted(
+            ((tag, n) for (of, tag), n in found.items() if of == kind), key=lambda item: (-item[1], item[0])
+        )
         if values:
             total = counted(sum(n for _, n in values), *unit)
             sentences.append(f"{total} {words}: {values_in_words(values)}")
@@ -151,7 +157,7 @@ def noted_in_words(found: Counter[tuple[str, str]], unit: tuple[str, str]) -> li
 
 
 def values_in_words(values: Sequence[tuple[str, int]]) -> str:
-    """Return values with their numbers, the first 12 of them."""
+    """Return values with their numbers, the first 40 of them."""
     shown = ", ".join(f"{value} ({number:,})" for value, number in values[:_SHOWN])
     more = len(values) - _SHOWN
     return shown + (f" and {counted(more, 'other value')}" if more > 0 else "")
