@@ -83,7 +83,7 @@ def complete_junctions(roads: RoadNetwork) -> tuple[pd.DataFrame, pd.DataFrame, 
     """
     movements, signals, notes = _completed(_mirrored(roads) if roads.side.left else roads)
     if roads.side.left:
-        movements["turn"] = movements["turn"].map(_mirror_image)
+        movements["turn"] = movements["turn"].map(lambda turn: _IMAGES.get(turn, turn))
     if notes and roads.side.why:
         notes.append(Note("driving_side", f"junctions: {roads.side}"))
     return movements, signals, notes
@@ -119,11 +119,6 @@ def _completed(roads: RoadNetwork) -> tuple[pd.DataFrame, pd.DataFrame, list[Not
 _IMAGES = {"left": "right", "right": "left", "slight_left": "slight_right", "slight_right": "slight_left"}
 
 
-def _mirror_image(turn: str | None) -> str | None:
-    """Return a turn as it is in a mirror."""
-    return _IMAGES.get(turn, turn) if isinstance(turn, str) else None
-
-
 def _mirrored(roads: RoadNetwork) -> RoadNetwork:
     """Return a network on which traffic drives on the left as one on which it drives on the right, west for east."""
     west, shapes = np.array([-1.0, 1.0]), roads.shapes
@@ -132,7 +127,7 @@ def _mirrored(roads: RoadNetwork) -> RoadNetwork:
         roads,
         node_xy=roads.node_xy * west + 0.0,
         shapes=replace(shapes, **points),
-        movements=roads.movements.assign(turn=roads.movements["turn"].map(_mirror_image)),
+        movements=roads.movements.assign(turn=roads.movements["turn"].map(lambda turn: _IMAGES.get(turn, turn))),
     )
 
 

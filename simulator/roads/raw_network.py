@@ -447,9 +447,13 @@ def _attributes(frame: pd.DataFrame, others: frozenset[str]) -> list[dict[str, A
     columns = zip(*(frame[name].tolist() for name in names), strict=True) if names else [()] * len(frame)
     rows = (zip(names, row, strict=True) for row in columns)
     return [
-        {str(name): value for name, value in row if value is not None} | more
-        for row, more in zip(rows, own, strict=True)
+        known_attributes({str(name): value for name, value in row}) | more for row, more in zip(rows, own, strict=True)
     ]
+
+
+def known_attributes(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the attributes that have a value: not None, NaN or pandas.NA."""
+    return {name: value for name, value in data.items() if not (pd.api.types.is_scalar(value) and pd.isna(value))}
 
 
 def _kept(graph: nx.MultiDiGraph[Any], raw: RawNetwork) -> tuple[nx.MultiDiGraph[Any], Loss]:

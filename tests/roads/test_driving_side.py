@@ -32,8 +32,8 @@ Singapore 103.82 1.35, Kuching 110.34 1.56, Kota Kinabalu 116.07 5.98, Jakarta 1
 31.14 -26.31, Port Louis 57.50 -20.16, Victoria 55.45 -4.62, Kingston -76.79 17.97, Nassau -77.34 25.04,
 Bridgetown -59.62 13.10, Port of Spain -61.51 10.65, Charlotte Amalie -64.93 18.34, Georgetown -58.16 6.80,
 Paramaribo -55.20 5.85, Stanley -57.86 -51.70, Hamilton -64.78 32.29"""
-RIGHT = """Calais 1.86 50.95, Brest -4.49 48.39, Paris 2.35 48.86, Cherbourg -1.62 49.64, Tunis 10.18 36.80, Beirut 35.50
-33.89, Seoul 126.98 37.57, Busan 129.08 35.18, Shanghai 121.47 31.23, Shenzhen 114.06 22.54, Guangzhou 113.26
+RIGHT = """Calais 1.86 50.95, Brest -4.49 48.39, Paris 2.35 48.86, Cherbourg -1.62 49.64, Tunis 10.18 36.80, Beirut
+35.50 33.89, Seoul 126.98 37.57, Busan 129.08 35.18, Shanghai 121.47 31.23, Shenzhen 114.06 22.54, Guangzhou 113.26
 23.13, Zhuhai 113.55 22.27, Manila 120.98 14.60, Zamboanga 122.07 6.92, Hanoi 105.85 21.03, Vientiane 102.60
 17.97, Savannakhet 104.76 16.55, Phnom Penh 104.92 11.56, Yangon 96.16 16.84, Kabul 69.17 34.53, Tehran 51.39
 35.69, Zahedan 60.86 29.50, Urumqi 87.60 43.80, Lhasa 91.11 29.65, Kunming 102.71 25.04, Luanda 13.23 -8.84,

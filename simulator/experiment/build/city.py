@@ -8,17 +8,7 @@ import scenarios
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.kinds import names_of
 from scenarios.references import Reference
-from scenarios.roads import (
-    ColumnNames,
-    GridSection,
-    NoRoads,
-    OsmRoads,
-    OwnRoads,
-    PlacedRoads,
-    RoadSection,
-    SumoRoads,
-    TextTables,
-)
+from scenarios.roads import ColumnNames, GridSection, NoRoads, OwnRoads, RoadSection, SumoRoads, TextTables
 from scenarios.section import Place
 from scenarios.units import in_metres, in_mps, in_seconds
 from simulator.cells import Partition
@@ -144,13 +134,8 @@ def read_roads(section: RoadSection) -> Built:
     """Read files with the reader of their format, which takes the section's keys as keywords, and make a network."""
     read = cast("Callable[..., RawNetwork]", reader_of("roads", section.source))
     raw = read(**_keywords(section))
-    roads, report = build(replace(raw, driving_side=_side(section) or raw.driving_side))
+    roads, report = build(replace(raw, driving_side=getattr(section, "driving_side", None) or raw.driving_side))
     return roads, report.notes()
-
-
-def _side(section: RoadSection) -> str | None:
-    """Return the side of traffic that a scenario states."""
-    return section.driving_side if isinstance(section, PlacedRoads) else None
 
 
 def _keywords(section: RoadSection) -> dict[str, Any]:
@@ -159,7 +144,7 @@ def _keywords(section: RoadSection) -> dict[str, Any]:
     for key, value in section:
         if key in ("source", "flows", *TextTables.model_fields):
             continue
-        if key == "driving_side" and not isinstance(section, OsmRoads):
+        if key == "driving_side" and section.source != "osm":
             continue  # only this reader counts lanes from a side
         if key in _UNITS:
             keyword, converted = _UNITS[key]
@@ -185,7 +170,8 @@ def own_roads(section: OwnRoads) -> Built:
     if section.path is not None:
         parameters["path"] = str(scenarios.locate(section.path))
     raw = build_own_kind("roads", section.source, parameters).read()
-    roads, report = build(check_tables(replace(raw, driving_side=_side(section) or raw.driving_side), section.source))
+    raw = check_tables(raw, section.source)
+    roads, report = build(replace(raw, driving_side=section.driving_side or raw.driving_side))
     return roads, report.notes()
 
 

@@ -18,22 +18,8 @@ from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.files.xml_elements import elements_of
 from simulator.formats.roads.osm_movements import OsmLink, movements_of
-from simulator.formats.roads.osm_streets import (
-    Street,
-    guesses_of,
-    import_osmnx,
-    link_of,
-    simplified,
-    split_loops,
-)
-from simulator.formats.roads.osm_tags import (
-    WAY_TAGS,
-    directions,
-    noted,
-    noted_in_words,
-    open_to_cars,
-    values_in_words,
-)
+from simulator.formats.roads.osm_streets import Street, guesses_of, import_osmnx, link_of, simplified, split_loops
+from simulator.formats.roads.osm_tags import WAY_TAGS, directions, noted, noted_in_words, open_to_cars, values_in_words
 from simulator.formats.roads.osm_ways import MOST_FAULTS, OsmWays, read_ways
 from simulator.roads.class_defaults import filled_in_words
 from simulator.roads.connectivity import largest_strong_component
@@ -120,7 +106,7 @@ def lay_streets(
     closed = unusable = 0
     found: Counter[tuple[str, str]] = Counter()
     for start, end, data in graph.edges(data=True):
-        tags = {tag: _tag_text(data[tag]) for tag in WAY_TAGS if tag in data}
+        tags = {tag: text for tag in WAY_TAGS if tag in data and (text := _tag_text(data[tag])) not in _MISSING}
         along = _tag_text(data.get("reversed", False)) != "True"
         found.update(noted(tags) if "highway" in tags else ())
         # OSMnx makes an edge for each direction that `oneway` leaves open; other keys may close one of them.
@@ -160,6 +146,8 @@ def _tag_text(value: Any) -> str:
     return str(value)
 
 
+_MISSING = ("nan", "NaN", "None", "<NA>", "")
+"""Texts of GraphML for tags that an edge does not have."""
 SUFFIXES = (".osm", ".osm.bz2", ".osm.gz", ".pbf", ".graphml")
 
 
@@ -246,9 +234,11 @@ def _network(
     xy = np.array([(data["x"], data["y"]) for _, data in joined.nodes(data=True)])
     last = [data["ends"][1] for *_, data in edges]
     if ways.controls or ways.restrictions or any(street.turn_lanes or street.roundabout for street in last):
-        stated = [_stated_link(start, end, data, xy, known) for start, end, _, data in edges]
         left_hand = side_of(xy, joined.graph["crs"], driving_side).left
-        movements, words = movements_of(links, stated, ways.controls, ways.restrictions, left_hand=left_hand)
+        stated = [
+            _stated_link(start, end, data, xy, known)._replace(left_hand=left_hand) for start, end, _, data in edges
+        ]
+        movements, words = movements_of(links, stated, ways.controls, ways.restrictions)
     else:
         movements, words = movement_table(), []
     return RawNetwork(
@@ -332,12 +322,13 @@ def _make_links(graph: nx.MultiDiGraph[Any]) -> list[str]:
             guessed[name].append(guess)
     links = graph.number_of_edges()
     unread = Counter(tag for _, tag in guessed.pop("limit") if tag)
-    reason = {name: filled_in_words(name, filled, links=links) for name, filled in guessed.items()}
-    if unread and (words := reason["speed_mps"]):
-        missing = len(guessed["speed_mps"]) - unread.total()
-        values = values_in_words(sorted(unread.items(), key=lambda item: (-item[1], item[0])))
-        reason["speed_mps"] = f"{words}; {missing:,} state no limit, {unread.total():,} none that is a number: {values}"
-    return [sentence for sentence in reason.values() if sentence is not None]
+    reason = (filled_in_words(name, filled, links=links) for name, filled in guessed.items())
+    sentences = [sentence for sentence in reason if sentence is not None]
+    if unread:
+        number, missing = unread.total(), len(guessed["speed_mps"]) - unread.total()
+        which = f"of the links whose speed is taken by class of road, {missing:,} state no limit, and {number:,}"
+        sentences.append(f"{which} one that is no known number: {values_in_words(unread)}")
+    return sentences
 
 
 def ways_graph(ways: OsmWays, *, capacity_vph: float) -> nx.MultiDiGraph[Any]:

@@ -81,15 +81,12 @@ class OsmLink(NamedTuple):
     lanes: int
     nodes: Sequence[int | None]
     """Ids of the nodes along `shape`, which may be None for the ends of a road that was split."""
+    left_hand: bool = False
+    """Whether traffic drives on the left."""
 
 
 def movements_of(
-    table: pd.DataFrame,
-    links: Sequence[OsmLink],
-    controls: Mapping[int, Tags],
-    restrictions: Sequence[Restriction],
-    *,
-    left_hand: bool = False,
+    table: pd.DataFrame, links: Sequence[OsmLink], controls: Mapping[int, Tags], restrictions: Sequence[Restriction]
 ) -> tuple[pd.DataFrame, list[str]]:
     """Make the table of movements of a street network.
 
@@ -103,8 +100,6 @@ def movements_of(
         Tags of each node that has a signal or a sign.
     restrictions
         Turn restrictions for cars.
-    left_hand
-        Whether traffic drives on the left, and lanes are counted from there.
 
     Returns
     -------
@@ -118,7 +113,7 @@ def movements_of(
     kind = _turn_kinds(links, turns)
     closed, unplaced = _closed(links, turns, kind, restrictions)
     controlled = [_control(link, controls) for link in links]
-    lanes = [_turn_lanes(link)[:: -1 if left_hand else 1] for link in links]
+    lanes = [_turn_lanes(link) for link in links]
     arriving: dict[int, list[int]] = {}
     for node, link in dict.fromkeys((node, link) for node, link, _ in turns):
         arriving.setdefault(node, []).append(link)
@@ -244,9 +239,12 @@ def _control(link: OsmLink, controls: Mapping[int, Tags]) -> str | None:
 
 
 def _turn_lanes(link: OsmLink) -> list[set[str]]:
-    """Return the turns that each lane allows at the end of a link, from the right; empty if unknown."""
+    """Return the turns that each lane allows at the end of a link, from the edge of the road; empty if unknown."""
     marks = link.last.turn_lanes.split("|") if link.last.turn_lanes else []
     if len(marks) != link.lanes:
         return []
     every = set.union(*_LANE_MARKS.values())
-    return [set.union(*(_LANE_MARKS.get(mark.strip(), every) for mark in lane.split(";"))) for lane in reversed(marks)]
+    return [
+        set.union(*(_LANE_MARKS.get(mark.strip(), every) for mark in lane.split(";")))
+        for lane in marks[:: 1 if link.left_hand else -1]
+    ]

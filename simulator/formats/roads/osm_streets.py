@@ -71,8 +71,7 @@ class Street(NamedTuple):
         kph, unread = speed_limit(tags, along=along)
         if kph is None:
             kph = default.speed_mps * 3.6
-            guessed.append(("speed_mps", f"{kph:g} km/h"))
-            guessed.append(("limit", unread or ""))
+            guessed += [("speed_mps", f"{kph:g} km/h"), ("limit", unread or "")]
         count = lanes(tags, along=along)
         if count is None:
             count = default.lanes

@@ -18,7 +18,6 @@ _TABLES: Mapping[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").r
 CLASSES = frozenset(CLASS_DEFAULTS) - {"service"}
 """``highway`` classes that are streets: those of OSMnx's "drive", without classes that it accepts only because its
 filter does not name them."""
-_YARDS = {"alley", "driveway", "emergency_access", "parking", "parking_aisle", "private"}
 _WAYS = {True: (":forward", ""), False: (":backward", "")}
 """Endings of the keys of a direction, the most specific first."""
 _SPEED_KEYS = {
@@ -64,7 +63,11 @@ def open_to_cars(tags: Mapping[str, str]) -> bool:
 
 
 def _is_street(tags: Mapping[str, str]) -> bool:
-    return tags.get("highway") in CLASSES and tags.get("area") != "yes" and tags.get("service") not in _YARDS
+    return (
+        tags.get("highway") in CLASSES
+        and tags.get("area") != "yes"
+        and tags.get("service") not in _TABLES["yards"]["service"]
+    )
 
 
 def _stated(tags: Mapping[str, str], table: str, endings: Sequence[str] = ("",)) -> tuple[str, str, str]:
@@ -103,16 +106,6 @@ def directions(tags: Mapping[str, str]) -> tuple[bool, bool]:
     return leads[0] and row != "against", leads[1] and row != "along"
 
 
-_NOTED = {
-    "left out": "left out, as no streets for cars",
-    "closed": "closed to cars",
-    "restricted": "open for some trips only, taken as open for all",
-    "unknown access": "access not known, taken as open",
-    "unknown oneway": "direction not known, taken as not stated",
-    "not read": "not read",
-}
-
-
 def noted(tags: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield what is left out of a way, or not understood: a kind of note, and the tag."""
     if not _is_street(tags):
@@ -122,11 +115,11 @@ def noted(tags: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         return
     for key, text, row in dict.fromkeys(_stated(tags, "access", ends) for ends in _WAYS.values()):
         kind = "unknown access" if row == "unknown" else row
-        if kind in _NOTED:
+        if kind in _TABLES["notes"]:
             yield kind, f"{key} = {text}"
     key, text, row = _stated(tags, "oneway")
     if row in ("unknown", "hourly"):
-        yield "unknown oneway" if row == "unknown" else row, f"{key} = {text}"
+        yield f"{row} oneway", f"{key} = {text}"
     for key in _TABLES["not_read"]["keys"]:
         if key in tags:
             yield "not read", key
@@ -142,25 +135,19 @@ def noted_in_words(found: Counter[tuple[str, str]], unit: tuple[str, str]) -> li
     unit
         The words for one way and for several.
     """
-    sentences = []
-    for kind, words in _NOTED.items():
-        values = sorted(
-            ((tag, n) for (of, tag), n in found.items() if of == kind), key=lambda item: (-item[1], item[0])
-        )
-        if values:
-            total = counted(sum(n for _, n in values), *unit)
-            sentences.append(f"{total} {words}: {values_in_words(values)}")
-    if hourly := sum(number for (kind, _), number in found.items() if kind == "hourly"):
-        rule = "whose direction changes with the hour taken as open in both directions"
-        sentences.append(f"{counted(hourly, *unit)} {rule}")
-    return sentences
+    of_kind = {kind: {tag: number for (of, tag), number in found.items() if of == kind} for kind in _TABLES["notes"]}
+    return [
+        f"{counted(sum(values.values()), *unit)} {_TABLES['notes'][kind]}: {values_in_words(values)}"
+        for kind, values in of_kind.items()
+        if values
+    ]
 
 
-def values_in_words(values: Sequence[tuple[str, int]]) -> str:
-    """Return values with their numbers, the first 40 of them."""
-    shown = ", ".join(f"{value} ({number:,})" for value, number in values[:_SHOWN])
-    more = len(values) - _SHOWN
-    return shown + (f" and {counted(more, 'other value')}" if more > 0 else "")
+def values_in_words(numbers: Mapping[str, int]) -> str:
+    """Return values with their numbers, the most frequent 40 of them."""
+    listed = sorted(numbers.items(), key=lambda item: (-item[1], item[0]))
+    more = f" and {counted(len(listed) - _SHOWN, 'other value')}" if len(listed) > _SHOWN else ""
+    return ", ".join(f"{value} ({number:,})" for value, number in listed[:_SHOWN]) + more
 
 
 def speed_kph(tags: Mapping[str, str], *, along: bool) -> float | None:
@@ -204,9 +191,7 @@ def _limit(text: str) -> float | None:
     if number and number[2] in _TABLES["units"]:
         return float(number[1].replace(",", ".")) * float(_TABLES["units"][number[2]])
     found = _CONTEXT.fullmatch(text)
-    if found is None:
-        return None
-    country, context = found[1], found[2]
+    country, context = found.groups() if found else ("", "")
     of_country = _TABLES["limits"].get((country or "").upper(), {})
     if context.isdigit():
         return _limit(f"{context} mph" if "mph" in str(of_country.get("urban")) else context)

@@ -44,8 +44,6 @@ _NOT_ON_ROADS = {
     "ship", "aircraft", "drone",
 }  # fmt: skip
 """SUMO's classes of those who do not drive on roads."""
-_YES = ("true", "1", "yes", "on", "t", "x")
-"""What SUMO takes as true."""
 _UNREGULATED = ("unregulated", "traffic_light_unregulated")
 """Types of junctions at which SUMO lets no vehicle yield, and for which it writes no priorities."""
 
@@ -62,7 +60,7 @@ class InternalLanes:
     def add(self, name: str, attributes: Mapping[str, str]) -> None:
         """Note the root, and an element that is an internal lane or connects one; faulty ones are unknown."""
         if name == "net":
-            self.left_hand = attributes.get("lefthand", "").lower() in _YES
+            self.left_hand = attributes.get("lefthand", "").lower() in ("true", "1", "yes", "on", "t", "x")
         elif name == "lane" and attributes.get("id", "").startswith(":"):
             with suppress(KeyError, ValueError):
                 length_m, speed_mps = float(attributes["length"]), float(attributes["speed"])
