@@ -160,6 +160,16 @@ def test_an_undirected_edge_is_one_way_where_it_says_so():
         cv.roads_of(graph)
 
 
+def test_the_shape_of_an_undirected_edge_leads_from_its_first_node():
+    graph = osm_graph(nx.Graph)
+    graph.edges[1, 3]["geometry"] = shapely.LineString([(9.003, 45.003), (9.001, 45.002), (9.0, 45.0)])
+    roads = roads_in(graph)
+    for start, end, data in roads.graph.edges(data=True):
+        if {start, end} == {1, 3}:
+            begin = shapely.Point(roads.graph.nodes[start]["x"], roads.graph.nodes[start]["y"])
+            assert begin.distance(shapely.Point(data["geometry"].coords[0])) < 1.0
+
+
 def test_undirected_and_simple_graphs_of_osmnx_are_taken():
     osmnx = pytest.importorskip("osmnx", reason="its own conversions")
     graph = osm_graph(osmid=5)

@@ -7,9 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simulator.formats.roads.osm_streets import Street, guesses_of, link_of
-from simulator.formats.roads.osm_tags import WAY_TAGS, directions, lanes, noted, open_to_cars, speed_kph, speed_limit
+from simulator.formats.roads.osm_tags import WAY_TAGS, directions, lanes, noted, open_to_cars, speed_limit
 
 STREET = {"highway": "residential"}
+
+
+def speed_kph(tags, *, along):
+    return speed_limit(tags, along=along)[0]
 
 
 @pytest.mark.parametrize(
@@ -231,7 +235,7 @@ def test_any_tag_value_can_be_read(tags, along):
     assert 0 < street.speed_mps <= 330 / 3.6 + 1e-9
     assert 1 <= street.lanes <= 20
     assert isinstance(open_to_cars(tags), bool)
-    assert any(directions(tags))
+    assert any(directions(tags)) or open_to_cars(STREET | tags) is False
 
 
 def test_merged_link_keeps_travel_time_and_least_lanes():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import networkx as nx
 import shapely
@@ -11,9 +11,6 @@ from simulator.files.errors import InputError
 from simulator.formats.roads.osm_tags import directions
 from simulator.roads.raw_network import known_attributes
 from simulator.roads.schema import node_faults
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 def directed(graph: object) -> nx.MultiDiGraph[Any]:
@@ -37,7 +34,8 @@ def directed(graph: object) -> nx.MultiDiGraph[Any]:
         raise InputError(faults[:20])
     roads: nx.MultiDiGraph[Any] = nx.MultiDiGraph(**graph.graph)
     roads.add_nodes_from((node, known_attributes(data)) for node, data in graph.nodes(data=True))
-    for start, end, key, given in nx.MultiDiGraph(graph).edges(keys=True, data=True):  # both ways of undirected edges
+    both_ways: nx.MultiDiGraph[Any] = nx.MultiDiGraph(graph)  # of undirected edges
+    for start, end, key, given in both_ways.edges(keys=True, data=True):
         data = known_attributes(given)
         leads = directions({"oneway": str(data.get("oneway", ""))})
         data |= {"oneway": not all(leads)} if "oneway" in data else {}
@@ -49,14 +47,11 @@ def directed(graph: object) -> nx.MultiDiGraph[Any]:
             against = ends == (end, start)
             if not leads[against]:
                 continue
-            data |= {"reversed": against} | _shape_from(data.get("geometry"), roads.nodes[start])
-        roads.add_edges_from([(start, end, key, data)])
+            line, begin = data.get("geometry"), shapely.Point(roads.nodes[start]["x"], roads.nodes[start]["y"])
+            if isinstance(line, shapely.LineString):
+                first, last = (shapely.distance(begin, shapely.get_point(line, at)) for at in (0, -1))
+                data["geometry"] = shapely.reverse(line) if first > last else line
+            data["reversed"] = against
+        roads.add_edge(start, end, key)
+        roads.edges[start, end, key].update(data)
     return roads
-
-
-def _shape_from(line: object, node: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the geometry of an edge that leads from a node; nothing if the edge has none."""
-    if not isinstance(line, shapely.LineString) or line.is_empty:
-        return {}
-    far = [shapely.distance(shapely.Point(node["x"], node["y"]), shapely.Point(line.coords[at])) for at in (0, -1)]
-    return {"geometry": line if far[0] <= far[1] else shapely.reverse(line)}

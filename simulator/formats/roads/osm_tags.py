@@ -100,8 +100,7 @@ def directions(tags: Mapping[str, str]) -> tuple[bool, bool]:
     """
     *_, row = _stated(tags, "oneway")
     if row in ("", "unknown"):
-        implied = any(tags.get(key) in values for key, values in _TABLES["implied_oneway"].items())
-        row = "along" if implied else "both"
+        row = "along" if any(tags.get(key) in values for key, values in _TABLES["implied_oneway"].items()) else "both"
     leads = [_stated(tags, "access", ends)[2] != "closed" for ends in _WAYS.values()]
     return leads[0] and row != "against", leads[1] and row != "along"
 
@@ -125,8 +124,8 @@ def noted(tags: Mapping[str, str]) -> Iterator[tuple[str, str]]:
             yield "not read", key
 
 
-def noted_in_words(found: Counter[tuple[str, str]], unit: tuple[str, str]) -> list[str]:
-    """Return a sentence for each kind of note that :func:`noted` yields, with the number of each tag.
+def noted_in_words(found: Counter[tuple[str, str]], unit: tuple[str, str]) -> Iterator[str]:
+    """Yield a sentence for each kind of note that :func:`noted` yields, with the number of each tag.
 
     Parameters
     ----------
@@ -135,12 +134,9 @@ def noted_in_words(found: Counter[tuple[str, str]], unit: tuple[str, str]) -> li
     unit
         The words for one way and for several.
     """
-    of_kind = {kind: {tag: number for (of, tag), number in found.items() if of == kind} for kind in _TABLES["notes"]}
-    return [
-        f"{counted(sum(values.values()), *unit)} {_TABLES['notes'][kind]}: {values_in_words(values)}"
-        for kind, values in of_kind.items()
-        if values
-    ]
+    for kind, words in _TABLES["notes"].items():
+        if values := {tag: number for (of, tag), number in found.items() if of == kind}:
+            yield f"{counted(sum(values.values()), *unit)} {words}: {values_in_words(values)}"
 
 
 def values_in_words(numbers: Mapping[str, int]) -> str:
@@ -148,11 +144,6 @@ def values_in_words(numbers: Mapping[str, int]) -> str:
     listed = sorted(numbers.items(), key=lambda item: (-item[1], item[0]))
     more = f" and {counted(len(listed) - _SHOWN, 'other value')}" if len(listed) > _SHOWN else ""
     return ", ".join(f"{value} ({number:,})" for value, number in listed[:_SHOWN]) + more
-
-
-def speed_kph(tags: Mapping[str, str], *, along: bool) -> float | None:
-    """Read the speed limit of one direction; as :func:`speed_limit`, without what could not be read."""
-    return speed_limit(tags, along=along)[0]
 
 
 def speed_limit(tags: Mapping[str, str], *, along: bool) -> tuple[float | None, str | None]:
@@ -176,8 +167,8 @@ def speed_limit(tags: Mapping[str, str], *, along: bool) -> tuple[float | None, 
     unread, fallbacks = None, _TABLES["maxspeed"]["fallbacks"]
     for key in (*_SPEED_KEYS[along], *fallbacks, "speed_kph"):
         text = tags.get(key, "").strip()
-        limits = [_limit(part.strip().lower()) for part in _SEVERAL.split(text)]
-        known = [limit for limit in limits if limit is not None and 0 < limit <= _FASTEST_KPH]
+        limits = (_limit(part.strip().lower()) or 0.0 for part in _SEVERAL.split(text))
+        known = [limit for limit in limits if 0 < limit <= _FASTEST_KPH]
         if known:
             return sum(known) / len(known), None
         if text and (key not in fallbacks or ":" in text):
