@@ -139,7 +139,7 @@ def noted_in_words(found: Counter[tuple[str, str]], unit: tuple[str, str]) -> It
             yield f"{counted(sum(values.values()), *unit)} {words}: {values_in_words(values)}"
 
 
-def values_in_words(numbers: Mapping[str, int]) -> str:
+def values_in_words(numbers: Mapping[Any, int]) -> str:
     """Return values with their numbers, the most frequent 40 of them."""
     listed = sorted(numbers.items(), key=lambda item: (-item[1], item[0]))
     more = f" and {counted(len(listed) - _SHOWN, 'other value')}" if len(listed) > _SHOWN else ""
