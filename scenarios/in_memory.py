@@ -27,8 +27,8 @@ def is_in_memory(path: Path) -> bool:
 
 
 def is_table(value: object) -> bool:
-    """Return whether a value is a table: a DataFrame or a GeoDataFrame."""
-    return hasattr(value, "to_parquet")
+    """Return whether a value is a table: a DataFrame, a GeoDataFrame or a GeoSeries."""
+    return hasattr(value, "to_parquet") or hasattr(value, "total_bounds")
 
 
 def store(table: Any) -> str:
@@ -40,6 +40,7 @@ def store(table: Any) -> str:
         If Parquet cannot hold the table, for example because a column has values of several types.
     """
     partial = memory_folder() / "partial.parquet"
+    table = table if hasattr(table, "to_parquet") else table.to_frame("geometry")
     table.to_parquet(partial, index=False)
     name = hashlib.sha256(partial.read_bytes()).hexdigest()[:12]
     return str(partial.replace(memory_folder() / f"table-{name}.parquet"))

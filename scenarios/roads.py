@@ -68,7 +68,15 @@ class NoRoads(RoadSection):
     source: Literal["none"]
 
 
-class OsmRoads(RoadSection):
+class PlacedRoads(RoadSection):
+    """Roads, which traffic drives on one side."""
+
+    driving_side: Literal["left", "right"] | None = None
+    """Side of the road on which traffic drives; priorities, gaps, turns and lanes depend on it. Default: the side that
+    a SUMO network states; else the side of the country in which the middle of the network is."""
+
+
+class OsmRoads(PlacedRoads):
     """OpenStreetMap: ``.osm``, ``.osm.bz2``, ``.osm.gz``, ``.pbf``, or GraphML as OSMnx writes it."""
 
     source: Literal["osm"]
@@ -80,7 +88,7 @@ class OsmRoads(RoadSection):
     """Vehicles per hour and lane that can leave a link whose class of road has no default of its own."""
 
 
-class SumoRoads(RoadSection):
+class SumoRoads(PlacedRoads):
     """A SUMO network, ``net.xml`` or ``net.xml.gz``."""
 
     source: Literal["sumo"]
@@ -100,7 +108,7 @@ class SumoRoads(RoadSection):
     """Vehicles per hour and lane that can leave a link."""
 
 
-class TntpRoads(RoadSection):
+class TntpRoads(PlacedRoads):
     """A network in the format of the Transportation Networks test problems (TNTP)."""
 
     source: Literal["tntp"]
@@ -130,7 +138,7 @@ class TntpRoads(RoadSection):
     rules = (needs(("crs", "project_to"), "nodes", "needs nodes, the file of coordinates"),)
 
 
-class MatsimRoads(RoadSection):
+class MatsimRoads(PlacedRoads):
     """A MATSim network, ``network.xml`` or ``network.xml.gz``."""
 
     source: Literal["matsim"]
@@ -149,7 +157,7 @@ class MatsimRoads(RoadSection):
     """All links, or those of the largest part in which every node can be reached from every other."""
 
 
-class GmnsRoads(RoadSection):
+class GmnsRoads(PlacedRoads):
     """A network in the General Modeling Network Specification (GMNS)."""
 
     source: Literal["gmns"]
@@ -178,7 +186,7 @@ class GmnsRoads(RoadSection):
     unless this project wrote the network and kept all links."""
 
 
-class GeoPackageRoads(RoadSection):
+class GeoPackageRoads(PlacedRoads):
     """A GeoPackage with layers ``nodes`` and ``links``, as `crowdveil roads export` writes it."""
 
     source: Literal["geopackage"]
@@ -186,7 +194,7 @@ class GeoPackageRoads(RoadSection):
     """File: relative to the scenario's folder, absolute, or ``data:FOLDER/FILE``."""
 
 
-class GeoParquetRoads(RoadSection):
+class GeoParquetRoads(PlacedRoads):
     """A folder with ``nodes.parquet`` and ``links.parquet`` in GeoParquet, as `crowdveil roads export` writes it."""
 
     source: Literal["geoparquet"]
@@ -206,7 +214,7 @@ def _size(valid: ValidFields) -> Iterator[RuleViolation]:
         yield valid.violation("one_way", f"one-way avenues need {size}: no vehicle could come back on the only one")
 
 
-class GridSection(RoadSection):
+class GridSection(PlacedRoads):
     """A generated rectangular city: `columns` avenues running north, `rows` streets running east."""
 
     source: Literal["grid"]
@@ -347,7 +355,7 @@ class Columns(LinkColumns):
     rules = (one_of(("lon", "lat"), ("x", "y"), (), words="must name lon and lat, or x and y"),)
 
 
-class Tables(TextTables, RoadSection):
+class Tables(TextTables, PlacedRoads):
     """Roads from a table of nodes and a table of edges (CSV, gzipped CSV or Parquet)."""
 
     source: Literal["tables"]
@@ -380,7 +388,7 @@ class LineColumns(LinkColumns):
 _Values = Annotated[tuple[str, ...], Field(strict=False)]
 
 
-class LineRoads(RoadSection):
+class LineRoads(PlacedRoads):
     """Roads drawn as lines: Shapefile (also zipped), GeoJSON, GeoPackage or GeoParquet."""
 
     source: Literal["lines"]
@@ -408,7 +416,7 @@ class LineRoads(RoadSection):
     """Vehicles per hour and lane that can leave a line that has no capacity, if its class has no default."""
 
 
-class OwnRoads(RoadSection, OwnParameters):
+class OwnRoads(PlacedRoads, OwnParameters):
     """Roads that a user's reader reads, ``package.module:Class``; other keys are its parameters."""
 
     source: OwnKind

@@ -12,12 +12,13 @@ from simulator.files.available_memory import permitting
 from simulator.files.errors import InputError
 from simulator.files.extras import import_extra
 from simulator.formats.roads.geo_files import write_geoparquet
+from simulator.formats.roads.graphs import directed
 from simulator.reporting import write_report
 from simulator.results.compare import DifferentTruthError, compare
 from simulator.results.run import RunResult
 from simulator.results.store import check_free
 from simulator.roads import RoadNetwork
-from simulator.roads.schema import faults_of
+from simulator.roads.schema import EDGE_NUMBERS, faults_of
 from simulator.sensing.messages import Behaviour, Device, Party
 
 if TYPE_CHECKING:
@@ -37,14 +38,17 @@ __all__ = [
 ]
 
 
-def roads_of(graph: "nx.MultiDiGraph[Any]") -> dict[str, str]:
+def roads_of(graph: "nx.Graph[Any]") -> dict[str, str]:
     """Return the section `roads` of a scenario whose roads are a networkx graph.
 
     Parameters
     ----------
     graph
         A graph of OSMnx, or one with the attributes of `simulator.roads.schema`: `crs` of the graph, projected; `x` and
-        `y` of nodes; `length_m`, `speed_mps`, `lanes` and `capacity_vph` (per lane) of edges, and perhaps `geometry`.
+        `y` of nodes; `length_m`, `speed_mps`, `lanes` and `capacity_vph` (per lane) of edges, and perhaps `geometry`. A
+        graph whose edges have none of the four numbers is read as a graph of OSMnx: by `length` (else the geometry),
+        `highway` and the other tags, and defaults by class. An edge of an undirected graph becomes a road in both
+        directions, unless its attribute `oneway` says otherwise; `from` and `to` then name its nodes.
 
     Returns
     -------
@@ -54,16 +58,20 @@ def roads_of(graph: "nx.MultiDiGraph[Any]") -> dict[str, str]:
     Raises
     ------
     InputError
-        If the graph is neither.
+        If the graph is neither, or the direction of an edge is unknown.
     """
-    folder = new_folder("roads")
-    if faults := faults_of(graph):
-        if not any("osmid" in data for _, _, data in graph.edges(data=True)):
+    folder, roads = new_folder("roads"), directed(graph)
+    if faults := faults_of(roads):
+        edges = [data.keys() for _, _, data in roads.edges(data=True)]
+        if not any("osmid" in data for data in edges) and not all(data.isdisjoint(EDGE_NUMBERS) for data in edges):
             raise InputError(faults)
+        if names := [node for node in roads if not isinstance(node, int)]:
+            remedy = "networkx.convert_node_labels_to_integers(graph) makes them so"
+            raise InputError([f"nodes of a graph of OSMnx must be whole numbers, got {names[0]!r}: {remedy}"])
         osmnx = import_extra("osmnx.io", needed="a graph of OSMnx needs osmnx", extra="osm")
-        osmnx.save_graphml(graph, folder / "roads.graphml")
+        osmnx.save_graphml(roads, folder / "roads.graphml")
         return {"source": "osm", "path": str(folder / "roads.graphml")}
-    write_geoparquet(RoadNetwork.from_graph(graph), folder)
+    write_geoparquet(RoadNetwork.from_graph(roads), folder)
     return {"source": "geoparquet", "path": str(folder)}
 
 

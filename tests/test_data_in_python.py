@@ -8,6 +8,7 @@ import pytest
 import shapely
 
 import crowdveil as cv
+from simulator.experiment.build.city import build_roads
 
 CRS = "EPSG:32632"
 SIDE = 5
@@ -119,3 +120,94 @@ def test_a_graph_of_osmnx_is_read_as_its_graphml(tmp_path):
         for roads in (cv.roads_of(graph), {"source": "osm", "path": tmp_path / "roads.graphml"})
     )
     pd.testing.assert_frame_equal(cv.run(in_memory).estimates, cv.run(in_file).estimates)
+
+
+def osm_graph(kind=nx.MultiDiGraph, **more):
+    """Return a graph as OSMnx makes it, of streets around a square and one across."""
+    graph = kind(crs="EPSG:4326", simplified=True)
+    for node, (x, y) in {1: (9.000, 45.0), 2: (9.003, 45.0), 3: (9.003, 45.003), 4: (9.000, 45.003)}.items():
+        graph.add_node(node, x=x, y=y)
+    for start, end in [(1, 2), (2, 3), (3, 4), (4, 1), (1, 3)]:
+        data = {"highway": "residential", "length": 250.0, "oneway": False} | more
+        graph.add_edge(start, end, **data)
+        if graph.is_directed():
+            graph.add_edge(end, start, **data)
+    return graph
+
+
+def roads_in(graph):
+    pytest.importorskip("osmnx", reason="graphs of OSMnx are read by osmnx")
+    roads, _ = build_roads(cv.scenarios.load("tiny").with_({"roads": cv.roads_of(graph)}))
+    return roads
+
+
+@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph], ids=lambda kind: kind.__name__)
+def test_a_graph_of_any_kind_without_osmid_has_the_defaults_by_class(kind):
+    roads = roads_in(osm_graph(kind, name=float("nan"), maxspeed=None))
+    assert len(roads.links) == 10, "five streets in both directions"
+    assert set(roads.links.speed_mps.round(3)) == {round(30 / 3.6, 3)}
+    assert not any("name" in data for *_, data in roads.graph.edges(data=True)), "nan is no name"
+
+
+def test_an_undirected_edge_is_one_way_where_it_says_so():
+    graph = osm_graph(nx.Graph)
+    graph.edges[1, 3].update({"oneway": "-1", "from": 3, "to": 1})
+    assert {(1, 3), (3, 1)} & {ends[:2] for ends in roads_in(graph).graph.edges} == {(1, 3)}
+    graph.edges[1, 3].update({"oneway": True})
+    assert {(1, 3), (3, 1)} & {ends[:2] for ends in roads_in(graph).graph.edges} == {(3, 1)}
+    del graph.edges[1, 3]["from"]
+    with pytest.raises(ValueError, match=r"edge \(1, 3\).*DiGraph"):
+        cv.roads_of(graph)
+
+
+def test_the_shape_of_an_undirected_edge_leads_from_its_first_node():
+    graph = osm_graph(nx.Graph)
+    graph.edges[1, 3]["geometry"] = shapely.LineString([(9.003, 45.003), (9.001, 45.002), (9.0, 45.0)])
+    roads = roads_in(graph)
+    for start, end, data in roads.graph.edges(data=True):
+        if {start, end} == {1, 3}:
+            begin = shapely.Point(roads.graph.nodes[start]["x"], roads.graph.nodes[start]["y"])
+            assert begin.distance(shapely.Point(data["geometry"].coords[0])) < 1.0
+
+
+def test_undirected_and_simple_graphs_of_osmnx_are_taken():
+    osmnx = pytest.importorskip("osmnx", reason="its own conversions")
+    graph = osm_graph(osmid=5)
+    for _, _, data in graph.edges(data=True):
+        data["reversed"] = False
+    expected = roads_in(graph).links.length_m.sum()
+    for converted in (osmnx.convert.to_undirected(graph), osmnx.convert.to_digraph(graph)):
+        assert roads_in(converted).links.length_m.sum() == pytest.approx(expected)
+
+
+def test_a_road_graph_of_any_kind_is_taken_without_missing_names():
+    simple = nx.Graph(town())
+    for number, (_, _, data) in enumerate(simple.edges(data=True)):
+        data["name"] = [None, float("nan"), pd.NA, "High Street"][number % 4]
+    roads, _ = build_roads(cv.scenarios.load("tiny").with_({"roads": cv.roads_of(simple)}))
+    assert len(roads.links) == town().number_of_edges()
+    assert {data.get("name") for *_, data in roads.graph.edges(data=True)} == {None, "High Street"}
+
+
+@pytest.mark.parametrize(
+    ("graph", "rule"),
+    [
+        (object(), "networkx"),
+        (nx.Graph(), "crs of the graph is missing"),
+        (nx.path_graph(3), "crs"),
+        (nx.DiGraph(crs="EPSG:4326"), "empty"),
+        (nx.relabel_nodes(osm_graph(), {1: "a"}), "convert_node_labels_to_integers"),
+    ],
+    ids=["no graph", "nothing", "no places", "no edges", "names"],
+)
+def test_a_graph_that_cannot_be_roads_is_refused_with_the_remedy(graph, rule):
+    with pytest.raises(ValueError, match=rule):
+        cv.roads_of(graph)
+
+
+def test_zones_may_be_a_geoseries(in_memory):
+    cells = {"kind": "zones", "file": districts().geometry}
+    found = cv.run(in_memory.with_({"cells": cells}))
+    expected = cv.run(in_memory.with_({"cells": cells | {"file": districts()[["geometry"]]}}))
+    pd.testing.assert_frame_equal(found.estimates, expected.estimates)
+    assert found.cells["name"].tolist() == ["1", "2", "3", "4"]

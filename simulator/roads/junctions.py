@@ -1,6 +1,7 @@
 """What a network does not state about its junctions: lanes of turns, paths, priorities and signal programs, by default.
 
-Traffic is on the right. The defaults are:
+Traffic is on the right in what follows. Where it drives on the left (:mod:`simulator.roads.driving_side`), a mirrored
+network is completed, so that left and right change places in all rules. The defaults are:
 
 Turns
     All, but those that the network does not allow and those at a node that no route passes through. A turn by less than
@@ -33,6 +34,7 @@ Signals
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -79,6 +81,16 @@ def complete_junctions(roads: RoadNetwork) -> tuple[pd.DataFrame, pd.DataFrame, 
     notes : list of Note
         How many of what were taken by default.
     """
+    movements, signals, notes = _completed(_mirrored(roads) if roads.side.left else roads)
+    if roads.side.left:
+        movements["turn"] = movements["turn"].map(lambda turn: _IMAGES.get(turn, turn))
+    if notes and roads.side.why:
+        notes.append(Note("driving_side", f"junctions: {roads.side}"))
+    return movements, signals, notes
+
+
+def _completed(roads: RoadNetwork) -> tuple[pd.DataFrame, pd.DataFrame, list[Note]]:
+    """Complete the movements and signals of a network on which traffic drives on the right."""
     lines = roads.shapes.lines()
     arriving = headings_deg(lines, -HEADING_M, shapely.length(lines))
     leaving = headings_deg(lines, 0.0, HEADING_M)
@@ -102,6 +114,21 @@ def complete_junctions(roads: RoadNetwork) -> tuple[pd.DataFrame, pd.DataFrame, 
     words = ", ".join(counted(number, one, several) for number, one, several in counts if number)
     notes = [Note("junction_defaults", f"junctions: by default, {words}")] if words else []
     return rows[[*MOVEMENT_COLUMNS]].astype(MOVEMENT_COLUMNS | {"node": "int64"}), signals, notes
+
+
+_IMAGES = {"left": "right", "right": "left", "slight_left": "slight_right", "slight_right": "slight_left"}
+
+
+def _mirrored(roads: RoadNetwork) -> RoadNetwork:
+    """Return a network on which traffic drives on the left as one on which it drives on the right, west for east."""
+    west, shapes = np.array([-1.0, 1.0]), roads.shapes
+    points = {name: getattr(shapes, name) * west + 0.0 for name in ("start_xy", "end_xy", "vertices")}
+    return replace(
+        roads,
+        node_xy=roads.node_xy * west + 0.0,
+        shapes=replace(shapes, **points),
+        movements=roads.movements.assign(turn=roads.movements["turn"].map(lambda turn: _IMAGES.get(turn, turn))),
+    )
 
 
 def headings_deg(

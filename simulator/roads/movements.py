@@ -31,11 +31,12 @@ MOVEMENT_COLUMNS = {
 }
 """Columns of movements. A row is a way from a lane of a link to a lane of the next link, over `node`.
 
-Lanes are counted from the right, from 0; -1 if the source does not state them, for any lane. `allowed` is False if no
-vehicle may make the turn. `turn` is one of `TURNS` and `right_of_way` one of `RIGHTS_OF_WAY`, or None if unknown; at a
-signal, the latter holds while the signal is off. `signal` is the key of the signal, or None; `group` is the number of a
-group of it that has green at the same times, or -1 if unknown. At a node that has rows, every turn that vehicles
-can make by its links has one; at other nodes all turns are open.
+Lanes are counted from the edge of the road, from 0: from the right, or from the left where traffic drives on the left;
+-1 if the source does not state them, for any lane. `allowed` is False if no vehicle may make the turn. `turn` is one of
+`TURNS` and `right_of_way` one of `RIGHTS_OF_WAY`, or None if unknown; at a signal, the latter holds while the signal is
+off. `signal` is the key of the signal, or None; `group` is the number of a group of it that has green at the same
+times, or -1 if unknown. At a node that has rows, every turn that vehicles can make by its links has one; at other nodes
+all turns are open.
 
 `length_m` is the length of the path over the junction and `speed_mps` the speed allowed on it, NaN if unknown. `place`
 is the number of the movement among those at its node, or -1 if unknown. `yields_to` is a tuple of the places at the
@@ -61,7 +62,8 @@ change the times, and those of the table are nominal.
 """
 TURNS = ("straight", "slight_left", "left", "slight_right", "right", "u_turn")
 RIGHTS_OF_WAY = ("priority", "yield", "stop", "all_way_stop", "equal", "zipper")
-"""What vehicles do at the junction; "equal" for priority of the vehicle from the right, "zipper" for taking turns."""
+"""What vehicles do at the junction; "equal" for priority of the vehicle from the right (in traffic on
+the left, from the left), "zipper" for taking turns."""
 UNKNOWN = {
     "from_lane": -1,
     "to_lane": -1,

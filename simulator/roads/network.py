@@ -16,6 +16,7 @@ import shapely
 
 from mechanisms.compiled import compiled
 from simulator.files.errors import InputError
+from simulator.roads.driving_side import DrivingSide
 from simulator.roads.movements import is_open_to, movement_table, signal_table
 from simulator.roads.schema import EDGE_NUMBERS, faults_of
 
@@ -247,6 +248,8 @@ class RoadNetwork:
         Water and places, of :func:`~simulator.roads.surroundings.surroundings_of`; None where the source has none.
     movements, signals
         Tables of :mod:`simulator.roads.movements`, by link ids and indices of nodes; empty where the source has none.
+    side
+        The side of the road on which traffic drives, of :func:`~simulator.roads.driving_side.side_of`.
     """
 
     graph: nx.MultiDiGraph[Any]
@@ -258,6 +261,7 @@ class RoadNetwork:
     surroundings: gpd.GeoDataFrame | None = field(default=None, repr=False)
     movements: pd.DataFrame = field(default_factory=movement_table, repr=False)
     signals: pd.DataFrame = field(default_factory=signal_table, repr=False)
+    side: DrivingSide = field(default=DrivingSide(), repr=False)
 
     @classmethod
     def from_graph(cls, graph: nx.MultiDiGraph[Any]) -> RoadNetwork:

@@ -19,6 +19,7 @@ from simulator.files.messages import Note, counted, numbers_in_words, warning
 from simulator.files.tables import Table
 from simulator.roads.class_defaults import class_defaults, filled_in_words
 from simulator.roads.connectivity import Loss, largest_part_for_trips, largest_strong_component, lost_zones
+from simulator.roads.driving_side import side_of
 from simulator.roads.movements import movement_table, renumbered, signal_table
 from simulator.roads.network import RoadNetwork
 from simulator.roads.plausibility import check_axes, length_warnings, shape_warnings, speed_warnings
@@ -118,6 +119,9 @@ class RawNetwork:
         What the numbers of rows count: "row" or "line".
     dropped, filled, remarks, warnings
         What the reader has noticed.
+    driving_side
+        "left" or "right", if the file or the scenario states the side of the road on which traffic drives; None for the
+        side of the country in which the network is.
     features
         Water and places, for :func:`~simulator.roads.surroundings.surroundings_of`.
     """
@@ -147,6 +151,7 @@ class RawNetwork:
     remarks: Sequence[str] = ()
     warnings: Sequence[Note] = ()
     features: Sequence[tuple[Mapping[str, str], shapely.Geometry]] = ()
+    driving_side: str | None = None
 
     def numbers(self, name: str) -> NDArray[np.float64]:
         """Return a column of `links`, float64, shape (links,); NaN if there is none."""
@@ -252,6 +257,7 @@ def build(raw: RawNetwork) -> tuple[RoadNetwork, ReadReport]:
     graph, edges = _graph(raw, projection.target, node_xy, lines, values)
     part, loss = _kept(graph, raw)
     network = _with_movements(RoadNetwork.from_graph(part), raw, edges)
+    network = replace(network, side=side_of(network.node_xy, network.crs, raw.driving_side))
     if raw.features:
         network = replace(network, surroundings=surroundings_of(raw.features, network))
     zones = lost_zones(graph, part)
@@ -262,7 +268,13 @@ def build(raw: RawNetwork) -> tuple[RoadNetwork, ReadReport]:
         row=raw.row,
         dropped=(*raw.dropped, *dropped),
         defaults=(*filled, *raw.filled),
-        remarks=[*projection.notes, *words, *raw.remarks, *_remarks(raw, graph, network, loss, zones)],
+        remarks=[
+            *projection.notes,
+            *words,
+            *raw.remarks,
+            *([str(network.side)] if network.side.left else []),
+            *_remarks(raw, graph, network, loss, zones),
+        ],
         loss=loss,
         lost_zones=zones,
         nodes=len(network.node_names),
@@ -435,9 +447,13 @@ def _attributes(frame: pd.DataFrame, others: frozenset[str]) -> list[dict[str, A
     columns = zip(*(frame[name].tolist() for name in names), strict=True) if names else [()] * len(frame)
     rows = (zip(names, row, strict=True) for row in columns)
     return [
-        {str(name): value for name, value in row if value is not None} | more
-        for row, more in zip(rows, own, strict=True)
+        known_attributes({str(name): value for name, value in row}) | more for row, more in zip(rows, own, strict=True)
     ]
+
+
+def known_attributes(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the attributes that have a value: not None, NaN or pandas.NA."""
+    return {name: value for name, value in data.items() if not (pd.api.types.is_scalar(value) and pd.isna(value))}
 
 
 def _kept(graph: nx.MultiDiGraph[Any], raw: RawNetwork) -> tuple[nx.MultiDiGraph[Any], Loss]:

@@ -131,7 +131,7 @@ class LinkPhysics:
     Attributes
     ----------
     lanes
-        (lanes,) `LANE` records, by link, then from the right.
+        (lanes,) `LANE` records, by link, then from the edge of the road.
     links, entries
         (links,) `LINK` and `ENTRY` records.
     movements
@@ -161,6 +161,8 @@ class LinkPhysics:
         The constants of driving.
     notes
         What was taken by default.
+    left_hand
+        Whether traffic drives on the left: lanes are counted from there.
     """
 
     lanes: npt.NDArray[np.void]
@@ -179,6 +181,7 @@ class LinkPhysics:
     spacing: FloatArray
     rules: Rules
     notes: tuple[Note, ...] = ()
+    left_hand: bool = False
 
     def held(self) -> npt.NDArray[np.void]:
         """Return (lanes,) `HELD` records of lanes whose vehicles nothing holds."""
@@ -252,6 +255,7 @@ class LinkPhysics:
             builder.spacing,
             rules,
             tuple(notes),
+            driving.across == "right",
         )
 
     def __len__(self) -> int:
@@ -417,10 +421,10 @@ class _Builder:
             return
         record["cycle"] = self.units(cycle_s)
         record["offset"] = round((offset_s - start_s) % cycle_s / self._step_s * ONE_TICK)
-        left = row.turn in ("left", "slight_left", "u_turn")
+        across = row.turn in (driving.across, f"slight_{driving.across}", "u_turn")
         used = tuple(
             (int(self.units(begin_s)) if begin_s else 0, int(self.units(end_s)), right)
-            for begin_s, end_s, right in self._used(windows, cycle_s, clears=left)
+            for begin_s, end_s, right in self._used(windows, cycle_s, clears=across)
         )
         # Movements with equal windows share them, so that the cache holds those of many junctions.
         record["window_first"] = first = self._windows_at.setdefault(used, len(self.windows))

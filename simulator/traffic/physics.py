@@ -108,6 +108,8 @@ class Driving:
         As in `Rules`.
     acceleration_mps2, deceleration_mps2
         For the time that a turn slower than the link takes longer.
+    across
+        The side of turns that cross oncoming traffic: "left", or "right" where traffic drives on the left.
     """
 
     slack_mps: float = 0.0
@@ -124,6 +126,7 @@ class Driving:
     clearance_s: float = 1.0
     acceleration_mps2: float = 2.6
     deceleration_mps2: float = 4.5
+    across: str = "left"
 
     def speed_of(self, limit_mps: Any) -> Any:
         """Return the mean speed of free vehicles at a speed limit, m/s, a number or an array."""

@@ -214,7 +214,8 @@ class QueueEngine(ABC):
         found = self._survey_vehicles()
         lane = found.lane - self._physics.links["first_lane"][found.link]
         middle = (self._physics.links["lanes"][found.link] - 1) / 2
-        offset_m = np.where(found.state == State.ON_ROAD, (lane - middle) * LANE_WIDTH_M, 0.0)
+        to_left = -1.0 if self._physics.left_hand else 1.0
+        offset_m = np.where(found.state == State.ON_ROAD, to_left * (lane - middle) * LANE_WIDTH_M, 0.0)
         return VehicleStates(found.state, found.link, found.fraction, offset_m=offset_m)
 
     def speeds(self) -> FloatArray:

@@ -123,3 +123,10 @@ def test_web_mercator_is_measured_on_the_ground(tmp_path):
     roads, report = read(tmp_path / "town.geojson", frame(*TOWN).to_crs("EPSG:3857"))
     assert links_of(roads)[(0, 0, 100, 0)] == 100
     assert not report.warnings
+
+
+def test_values_of_oneway_that_are_not_known_are_counted(tmp_path):
+    _, report = read(tmp_path / "ring.geojson", frame(*RING, oneway=["perhaps", "no", "Perhaps"]))
+    assert "taken as two-way: perhaps (2)" in "\n".join(texts_of(report.notes()))
+    _, report = read(tmp_path / "known.geojson", frame(*RING, oneway=["yes", "B", "no"]))
+    assert "taken as two-way" not in "\n".join(texts_of(report.notes()))

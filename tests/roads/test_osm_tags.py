@@ -6,18 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.formats.roads.osm_streets import (
-    WAY_TAGS,
-    Street,
-    directions,
-    guesses_of,
-    lanes,
-    link_of,
-    open_to_cars,
-    speed_kph,
-)
+from simulator.formats.roads.osm_streets import Street, guesses_of, link_of
+from simulator.formats.roads.osm_tags import WAY_TAGS, directions, lanes, noted, open_to_cars, speed_limit
 
 STREET = {"highway": "residential"}
+
+
+def speed_kph(tags, *, along):
+    return speed_limit(tags, along=along)[0]
 
 
 @pytest.mark.parametrize(
@@ -41,6 +37,22 @@ STREET = {"highway": "residential"}
         (STREET | {"access": "yes", "motorcar": "no"}, False),
         (STREET | {"vehicle": "no", "motorcar": "yes"}, True),
         (STREET | {"bicycle": "no"}, True),
+        (STREET | {"access": "No"}, False),
+        (STREET | {"motor_vehicle": "agricultural;forestry"}, False),
+        (STREET | {"motor_vehicle": "agricultural;destination"}, True),
+        (STREET | {"motor_vehicle": "forestry"}, False),
+        (STREET | {"motor_vehicle": "permit"}, False),
+        (STREET | {"motor_vehicle": "official"}, False),
+        (STREET | {"motor_vehicle": "bus"}, False),
+        (STREET | {"access": "psv"}, False),
+        (STREET | {"access": "emergency"}, False),
+        (STREET | {"access": "military"}, False),
+        (STREET | {"vehicle": "delivery"}, False),
+        (STREET | {"access": "military", "vehicle": "yes"}, True),
+        (STREET | {"motorcar": "customers"}, True),
+        (STREET | {"motorcar": "whoever"}, True),
+        (STREET | {"motor_vehicle:forward": "no"}, True),
+        (STREET | {"motor_vehicle:forward": "no", "motor_vehicle:backward": "private"}, False),
     ],
 )
 def test_streets_are_ways_open_to_cars(tags, is_open):
@@ -63,6 +75,21 @@ def test_streets_are_ways_open_to_cars(tags, is_open):
         ({"highway": "motorway"}, (True, False)),
         ({"highway": "motorway", "oneway": "no"}, (True, True)),
         ({"highway": "trunk"}, (True, True)),
+        (STREET | {"oneway": "Yes"}, (True, False)),
+        (STREET | {"oneway": "REVERSE"}, (False, True)),
+        (STREET | {"oneway": "alternating"}, (True, True)),
+        (STREET | {"oneway": "perhaps"}, (True, True)),
+        (STREET | {"oneway:motorcar": "yes"}, (True, False)),
+        (STREET | {"oneway:motorcar": "-1"}, (False, True)),
+        (STREET | {"oneway:vehicle": "true"}, (True, False)),
+        (STREET | {"oneway:motor_vehicle": "1", "oneway:vehicle": "-1"}, (True, False)),
+        (STREET | {"oneway": "yes", "oneway:motorcar": "no"}, (True, True)),
+        (STREET | {"oneway": "yes", "oneway:bicycle": "no"}, (True, False)),
+        (STREET | {"vehicle:backward": "no"}, (True, False)),
+        (STREET | {"motor_vehicle:forward": "no"}, (False, True)),
+        (STREET | {"access:backward": "private", "motorcar": "yes"}, (True, True)),
+        (STREET | {"vehicle": "no", "vehicle:forward": "yes"}, (True, False)),
+        ({"highway": "motorway", "oneway": "perhaps"}, (True, False)),
     ],
 )
 def test_directions(tags, leads):
@@ -91,7 +118,23 @@ def test_directions(tags, leads):
         ("signals", None),
         ("none", None),
         ("variable", None),
-        ("DE:rural", None),
+        ("DE:rural", 100),
+        ("ru:urban", 60),
+        ("KZ:urban", 60),
+        ("UY:urban", 45),
+        ("US:urban", 25 * 1.609344),
+        ("GB:nsl_single", 60 * 1.609344),
+        ("GB:zone:20", 20 * 1.609344),
+        ("DE:living_street", 7),
+        ("RU:living_street", 20),
+        ("DE:motorway", None),
+        ("BE-VLG:rural", 70),
+        ("XX:urban", None),
+        ("25 MPH", 25 * 1.609344),
+        ("25mph", 25 * 1.609344),
+        ("50KM/H", 50),
+        ("1,000", None),
+        ("12,000 mph", None),
         ("0", None),
         ("5000", None),
         ("fifty", None),
@@ -112,6 +155,48 @@ def test_direction_may_have_its_own_speed_limit():
 
 
 @pytest.mark.parametrize(
+    ("tags", "limit"),
+    [
+        ({}, (None, None)),
+        ({"maxspeed:motorcar": "40", "maxspeed": "60"}, (40, None)),
+        ({"maxspeed:motor_vehicle:forward": "40", "maxspeed:forward": "50"}, (40, None)),
+        ({"maxspeed:hgv": "40"}, (None, None)),
+        ({"maxspeed:type": "RU:urban"}, (60, None)),
+        ({"source:maxspeed": "sign", "zone:maxspeed": "DE:30"}, (30, None)),
+        ({"maxspeed": "foo", "source:maxspeed": "DE:urban"}, (50, None)),
+        ({"source:maxspeed": "survey"}, (None, None)),
+        ({"source:maxspeed": "XX:urban"}, (None, "source:maxspeed = XX:urban")),
+        ({"maxspeed": "none"}, (None, "maxspeed = none")),
+        ({"maxspeed": "1,000"}, (None, "maxspeed = 1,000")),
+        ({"maxspeed:lanes": "50|30"}, (None, None)),
+    ],
+    ids=str,
+)
+def test_a_limit_is_that_of_the_most_specific_key_and_what_is_not_read_is_kept(tags, limit):
+    assert speed_limit(STREET | tags, along=True) == limit
+
+
+@pytest.mark.parametrize(
+    ("tags", "notes"),
+    [
+        ({"oneway": "yes", "access": "yes"}, set()),
+        ({"motor_vehicle": "Forestry"}, {("closed", "motor_vehicle = forestry")}),
+        ({"vehicle:backward": "no"}, {("closed", "vehicle:backward = no")}),
+        ({"access": "destination"}, {("restricted", "access = destination")}),
+        ({"access": "whoever"}, {("unknown access", "access = whoever")}),
+        ({"oneway": "perhaps"}, {("unknown oneway", "oneway = perhaps")}),
+        ({"oneway": "reversible"}, {("hourly oneway", "oneway = reversible")}),
+        ({"maxspeed:lanes": "50|30"}, {("not read", "maxspeed:lanes")}),
+        ({"highway": "footway", "access": "no"}, {("left out", "highway = footway")}),
+        ({"service": "alley"}, {("left out", "service = alley")}),
+    ],
+    ids=str,
+)
+def test_what_is_left_out_or_not_understood_is_noted_by_value(tags, notes):
+    assert set(noted(STREET | tags)) == notes
+
+
+@pytest.mark.parametrize(
     ("tags", "along", "against"),
     [
         ({}, None, None),
@@ -124,6 +209,7 @@ def test_direction_may_have_its_own_speed_limit():
         ({"lanes": "5", "lanes:both_ways": "1"}, 2, 2),
         ({"lanes:forward": "3"}, 3, None),
         ({"lanes": "3", "oneway": "yes"}, 3, 3),
+        ({"lanes": "3", "oneway": "True"}, 3, 3),
         ({"lanes": "2;3", "oneway": "yes"}, 2, 2),
         ({"lanes": "1.5", "oneway": "yes"}, 1, 1),
         ({"lanes": "0", "oneway": "yes"}, None, None),
@@ -149,7 +235,7 @@ def test_any_tag_value_can_be_read(tags, along):
     assert 0 < street.speed_mps <= 330 / 3.6 + 1e-9
     assert 1 <= street.lanes <= 20
     assert isinstance(open_to_cars(tags), bool)
-    assert any(directions(tags))
+    assert any(directions(tags)) or open_to_cars(STREET | tags) is False
 
 
 def test_merged_link_keeps_travel_time_and_least_lanes():
@@ -168,6 +254,7 @@ def test_merged_link_keeps_travel_time_and_least_lanes():
         "speed_mps": ("residential", "30 km/h"),
         "lanes": ("residential", "1"),
         "capacity_vph": ("primary", "1,500"),
+        "limit": ("residential", ""),
     }
 
 

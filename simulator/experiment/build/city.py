@@ -1,6 +1,7 @@
 """Builds the study area of a scenario: roads from any source, recordings, and the cells over them."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import scenarios
@@ -30,6 +31,7 @@ from simulator.files.available_memory import shortage
 from simulator.files.errors import InputError
 from simulator.files.messages import Note, notes_of, warnings_among
 from simulator.roads import RoadNetwork, build_grid
+from simulator.roads.driving_side import side_of
 from simulator.roads.plausibility import speed_warnings
 from simulator.roads.raw_network import RawNetwork, build, check_tables
 
@@ -131,7 +133,8 @@ _UNITS = {
 def read_roads(section: RoadSection) -> Built:
     """Read files with the reader of their format, which takes the section's keys as keywords, and make a network."""
     read = cast("Callable[..., RawNetwork]", reader_of("roads", section.source))
-    roads, report = build(read(**_keywords(section)))
+    raw = read(**_keywords(section))
+    roads, report = build(replace(raw, driving_side=getattr(section, "driving_side", None) or raw.driving_side))
     return roads, report.notes()
 
 
@@ -141,6 +144,8 @@ def _keywords(section: RoadSection) -> dict[str, Any]:
     for key, value in section:
         if key in ("source", "flows", *TextTables.model_fields):
             continue
+        if key == "driving_side" and section.source != "osm":
+            continue  # only this reader counts lanes from a side
         if key in _UNITS:
             keyword, converted = _UNITS[key]
             keywords[keyword] = None if value is None else converted(value)
@@ -165,7 +170,8 @@ def own_roads(section: OwnRoads) -> Built:
     if section.path is not None:
         parameters["path"] = str(scenarios.locate(section.path))
     raw = build_own_kind("roads", section.source, parameters).read()
-    roads, report = build(check_tables(raw, section.source))
+    raw = check_tables(raw, section.source)
+    roads, report = build(replace(raw, driving_side=section.driving_side or raw.driving_side))
     return roads, report.notes()
 
 
@@ -184,4 +190,5 @@ def grid_roads(section: GridSection) -> Built:
     avenues = ("avenue_speed_mps", "avenue_lanes", "one_way", "signals")
     options = same_keys(section, "rows", "columns", "speed_mps", "lanes", *avenues, "capacity_vph")
     roads = build_grid(spacing_x_m=spacing_x_m, spacing_y_m=spacing_y_m, anchor=anchor, **options)
+    roads = replace(roads, side=side_of(roads.node_xy, roads.crs, section.driving_side))
     return roads, [*speed_warnings(roads.links.speed_mps, roads.links.length_m, file="the grid")]

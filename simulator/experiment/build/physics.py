@@ -43,6 +43,7 @@ def build_physics(
         driving = SUMO_DRIVING
     elif isinstance(scenario.roads, OsmRoads):
         driving = Driving(reaction_s=SUMO_DRIVING.reaction_s)
+    driving = replace(driving, across="right" if roads.side.left else "left")
     return LinkPhysics.build(
         roads.links,
         clock,

@@ -19,7 +19,7 @@ from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.files.tables import Table, find_columns, listed
 from simulator.formats.roads.link_columns import METRES_PER_UNIT, find_link_columns, link_values, link_warnings
-from simulator.formats.roads.osm_streets import CLASSES
+from simulator.formats.roads.osm_tags import CLASSES, values_in_words
 from simulator.roads.projection import WGS84, transform, true_plane, utm_about
 from simulator.roads.raw_network import Defaults, RawNetwork, column_of
 from simulator.roads.read_report import usable_rows
@@ -108,6 +108,8 @@ def read_lines(
     forward, backward = (np.isin(stated, [str(value).lower() for value in values]) for values in (along, against))
     two_way = ~(forward | backward)
     links, reasons, remarks = link_values(table, lane_vph=capacity_vph, columns=columns, both_ways=two_way)
+    unread = pd.Series(stated)[two_way].value_counts().drop(["", "no", "false", "0", "b", "both"], errors="ignore")
+    remarks += [f"{file}: oneway taken as two-way: {values_in_words(unread.to_dict())}"] if len(unread) else []
     if classes is None and not _OSM.isdisjoint(links["class"]):
         classes = [*CLASSES]
     reasons["it is no line"] = (shapely.get_type_id(lines) != 1) | ~(shapely.length(lines) > 0)

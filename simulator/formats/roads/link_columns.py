@@ -13,8 +13,8 @@ import pandas as pd
 from simulator.files.messages import counted, warning
 from simulator.files.tables import Table, comparable_name, find_columns, listed
 from simulator.formats.roads.gmns_tables import METRES
-from simulator.formats.roads.osm_streets import lanes as lanes_of_tags
-from simulator.formats.roads.osm_streets import speed_kph
+from simulator.formats.roads.osm_tags import lanes as lanes_of_tags
+from simulator.formats.roads.osm_tags import speed_limit
 from simulator.roads.plausibility import capacity_warnings
 from simulator.roads.raw_network import column_of
 from simulator.roads.schema import MOST_LANES
@@ -149,7 +149,7 @@ def _quantities(table: Table, name: str) -> NDArray[np.float64]:
     for row in np.flatnonzero(np.isnan(numbers) & column.map(lambda value: isinstance(value, str))).tolist():
         text = _plain(column.iloc[row])
         if name in MPS_PER_UNIT:
-            kph = speed_kph({"maxspeed": text}, along=True)
+            kph, _ = speed_limit({"maxspeed": text}, along=True)
             numbers[row] = np.nan if kph is None else kph / 3.6 / MPS_PER_UNIT[name]
         elif (found := _QUANTITY.fullmatch(text.lower())) and found[2] in METRES:
             numbers[row] = float(found[1].replace(",", ".")) * METRES[found[2]] / METRES_PER_UNIT[name]

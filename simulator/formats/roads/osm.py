@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections import Counter
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,21 +18,12 @@ from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.files.xml_elements import elements_of
 from simulator.formats.roads.osm_movements import OsmLink, movements_of
-from simulator.formats.roads.osm_streets import (
-    WAY_TAGS,
-    Street,
-    directions,
-    guesses_of,
-    import_osmnx,
-    is_reversible,
-    link_of,
-    open_to_cars,
-    simplified,
-    split_loops,
-)
+from simulator.formats.roads.osm_streets import Street, guesses_of, import_osmnx, link_of, simplified, split_loops
+from simulator.formats.roads.osm_tags import WAY_TAGS, directions, noted, noted_in_words, open_to_cars, values_in_words
 from simulator.formats.roads.osm_ways import MOST_FAULTS, OsmWays, read_ways
 from simulator.roads.class_defaults import filled_in_words
 from simulator.roads.connectivity import largest_strong_component
+from simulator.roads.driving_side import side_of
 from simulator.roads.movements import movement_table
 from simulator.roads.projection import WGS84, known_crs, project
 from simulator.roads.raw_network import RawNetwork, column_of
@@ -88,7 +80,9 @@ def read_graphml(path: Path) -> nx.MultiDiGraph[Any]:
     return graph
 
 
-def lay_streets(graph: nx.MultiDiGraph[Any], *, capacity_vph: float) -> tuple[nx.MultiDiGraph[Any], int, int]:
+def lay_streets(
+    graph: nx.MultiDiGraph[Any], *, capacity_vph: float
+) -> tuple[nx.MultiDiGraph[Any], int, int, Counter[tuple[str, str]]]:
     """Build the street graph from the tags of a loaded and projected graph's edges.
 
     Parameters
@@ -104,13 +98,20 @@ def lay_streets(graph: nx.MultiDiGraph[Any], *, capacity_vph: float) -> tuple[nx
         The edges that are open to cars; each with ``length_m``, ``streets`` and optionally ``geometry``.
     closed, unusable : int
         Numbers of edges left out because they are not open to cars, and because their length is not above 0.
+    found : Counter
+        What was left out of edges, or not understood, of :func:`~simulator.formats.roads.osm_tags.noted`.
     """
     streets: nx.MultiDiGraph[Any] = nx.MultiDiGraph(crs=graph.graph["crs"])
     streets.add_nodes_from((node, {"x": data["x"], "y": data["y"]}) for node, data in graph.nodes(data=True))
     closed = unusable = 0
+    found: Counter[tuple[str, str]] = Counter()
     for start, end, data in graph.edges(data=True):
-        tags = {tag: _tag_text(data[tag]) for tag in WAY_TAGS if tag in data}
-        if "highway" in tags and not open_to_cars(tags):
+        tags = {tag: text for tag in WAY_TAGS if tag in data and (text := _tag_text(data[tag])) not in _MISSING}
+        along = _tag_text(data.get("reversed", False)) != "True"
+        found.update(noted(tags) if "highway" in tags else ())
+        # OSMnx makes an edge for each direction that `oneway` leaves open; other keys may close one of them.
+        leads = directions(tags | {"oneway": "no"})[0 if along else 1]
+        if "highway" in tags and not (open_to_cars(tags) and leads):
             closed += 1
             continue
         line = data.get("geometry")
@@ -127,13 +128,13 @@ def lay_streets(graph: nx.MultiDiGraph[Any], *, capacity_vph: float) -> tuple[nx
             tags,
             way=_tag_text(data.get("osmid", "")),
             length_m=length_m,
-            along=_tag_text(data.get("reversed", False)) != "True",
+            along=along,
             capacity_vph=capacity_vph,
         )
         geometry = {} if line is None else {"geometry": line}
         streets.add_edge(start, end, length_m=length_m, streets=(street,), **geometry)
     streets.remove_nodes_from([node for node, degree in list(streets.degree()) if degree == 0])
-    return streets, closed, unusable
+    return streets, closed, unusable, found
 
 
 def _tag_text(value: Any) -> str:
@@ -145,14 +146,18 @@ def _tag_text(value: Any) -> str:
     return str(value)
 
 
+_MISSING = ("nan", "NaN", "None", "<NA>", "")
+"""Texts of GraphML for tags that an edge does not have."""
 SUFFIXES = (".osm", ".osm.bz2", ".osm.gz", ".pbf", ".graphml")
 
 
-def read_osm(path: str | Path, *, crs: object = None, capacity_vph: float = 1800.0) -> RawNetwork:
+def read_osm(
+    path: str | Path, *, crs: object = None, capacity_vph: float = 1800.0, driving_side: str | None = None
+) -> RawNetwork:
     """Read the streets of an OpenStreetMap file, without access to the internet.
 
     Ways of the classes motorway … living_street, their links and "road" are kept, unless they are areas, yards or
-    closed to cars (see :func:`~simulator.formats.roads.osm_streets.open_to_cars`). Of these, the largest strongly
+    closed to cars (see :func:`~simulator.formats.roads.osm_tags.open_to_cars`). Of these, the largest strongly
     connected part is kept and joined to links between junctions. Turn restrictions over a node, signals, signs and
     lanes for turns become movements, but for GraphML.
 
@@ -164,6 +169,8 @@ def read_osm(path: str | Path, *, crs: object = None, capacity_vph: float = 1800
         The projected system of the network, in metres; the UTM zone of the network's middle if None.
     capacity_vph
         Vehicles per hour and lane of links whose class has no default.
+    driving_side
+        "left" or "right", the side from which lanes are counted; that of the country in which the network is if None.
 
     Returns
     -------
@@ -188,12 +195,14 @@ def read_osm(path: str | Path, *, crs: object = None, capacity_vph: float = 1800
         ways = read_ways(path)
         graph, left_out = _from_ways(path, ways, crs, capacity_vph)
     try:
-        return _network(path, graph, left_out, ways)
+        return _network(path, graph, left_out, ways, driving_side)
     except InputError as error:
         raise InputError([f"{path}: {fault}" for fault in error.faults]) from None
 
 
-def _network(path: Path, graph: nx.MultiDiGraph[Any], left_out: list[str], ways: OsmWays) -> RawNetwork:
+def _network(
+    path: Path, graph: nx.MultiDiGraph[Any], left_out: list[str], ways: OsmWays, driving_side: str | None
+) -> RawNetwork:
     """Join the streets of the largest strongly connected part to links."""
     part, loss = largest_strong_component(graph)
     joined = part if part.graph.pop("simplified", False) else simplified(part)
@@ -225,7 +234,10 @@ def _network(path: Path, graph: nx.MultiDiGraph[Any], left_out: list[str], ways:
     xy = np.array([(data["x"], data["y"]) for _, data in joined.nodes(data=True)])
     last = [data["ends"][1] for *_, data in edges]
     if ways.controls or ways.restrictions or any(street.turn_lanes or street.roundabout for street in last):
-        stated = [_stated_link(start, end, data, xy, known) for start, end, _, data in edges]
+        left_hand = side_of(xy, joined.graph["crs"], driving_side).left
+        stated = [
+            _stated_link(start, end, data, xy, known)._replace(left_hand=left_hand) for start, end, _, data in edges
+        ]
         movements, words = movements_of(links, stated, ways.controls, ways.restrictions)
     else:
         movements, words = movement_table(), []
@@ -240,6 +252,7 @@ def _network(path: Path, graph: nx.MultiDiGraph[Any], left_out: list[str], ways:
         link_rows=graph.number_of_edges(),
         remarks=[f"{path.name}: {remark}" for remark in (*remarks, *filled, *words)],
         features=ways.features,
+        driving_side=driving_side,
     )
 
 
@@ -259,9 +272,10 @@ def _from_graphml(path: Path, crs: object, capacity_vph: float) -> tuple[nx.Mult
     if not loaded:
         raise InputError([f"{path}: the road network is empty: the graph has no nodes"])
     left_out = project(loaded, crs, what=str(path))
-    graph, closed, unusable = lay_streets(loaded, capacity_vph=capacity_vph)
+    graph, closed, unusable, found = lay_streets(loaded, capacity_vph=capacity_vph)
     if closed:
         left_out.append(f"left out {counted(closed, 'edge that is', 'edges that are')} not open to cars")
+    left_out += noted_in_words(found, ("edge", "edges"))
     if unusable:
         left_out.append(f"left out {counted(unusable, 'edge')} whose length is not above 0")
     if graph.number_of_edges() == 0:
@@ -289,11 +303,7 @@ def _from_ways(path: Path, ways: OsmWays, crs: object, capacity_vph: float) -> t
         )
     if merged:
         left_out.append(f"merged {counted(merged, 'node')} with the neighbour along a way at the same place")
-    reversible = sum(is_reversible(way.tags) for way in ways.ways)
-    if reversible:
-        left_out.append(
-            f"{counted(reversible, 'way')} whose direction changes with the hour taken as open in both directions"
-        )
+    left_out += noted_in_words(ways.noted, ("way", "ways"))
     graph = ways_graph(ways, capacity_vph=capacity_vph)
     if graph.number_of_edges() == 0:
         raise InputError(
@@ -304,15 +314,21 @@ def _from_ways(path: Path, ways: OsmWays, crs: object, capacity_vph: float) -> t
 
 def _make_links(graph: nx.MultiDiGraph[Any]) -> list[str]:
     """Convert streets to links of the schema, in place; return sentences on the defaults used."""
-    guessed: dict[str, list[tuple[str | None, str]]] = {name: [] for name in EDGE_NUMBERS}
+    guessed: dict[str, list[tuple[str | None, str]]] = {name: [] for name in (*EDGE_NUMBERS, "limit")}
     for *_, data in graph.edges(data=True):
         streets = data.pop("streets")
         data.update(link_of(streets), ends=(streets[0], streets[-1]))
         for name, guess in guesses_of(streets).items():
             guessed[name].append(guess)
     links = graph.number_of_edges()
+    unread = Counter(tag for _, tag in guessed.pop("limit") if tag)
     reason = (filled_in_words(name, filled, links=links) for name, filled in guessed.items())
-    return [sentence for sentence in reason if sentence is not None]
+    sentences = [sentence for sentence in reason if sentence is not None]
+    if unread:
+        number, missing = unread.total(), len(guessed["speed_mps"]) - unread.total()
+        which = f"of the links whose speed is taken by class of road, {missing:,} state no limit, and {number:,}"
+        sentences.append(f"{which} one that is no known number: {values_in_words(unread)}")
+    return sentences
 
 
 def ways_graph(ways: OsmWays, *, capacity_vph: float) -> nx.MultiDiGraph[Any]:

@@ -81,6 +81,8 @@ class OsmLink(NamedTuple):
     lanes: int
     nodes: Sequence[int | None]
     """Ids of the nodes along `shape`, which may be None for the ends of a road that was split."""
+    left_hand: bool = False
+    """Whether traffic drives on the left."""
 
 
 def movements_of(
@@ -237,9 +239,12 @@ def _control(link: OsmLink, controls: Mapping[int, Tags]) -> str | None:
 
 
 def _turn_lanes(link: OsmLink) -> list[set[str]]:
-    """Return the turns that each lane allows at the end of a link, from the right; empty if unknown."""
+    """Return the turns that each lane allows at the end of a link, from the edge of the road; empty if unknown."""
     marks = link.last.turn_lanes.split("|") if link.last.turn_lanes else []
     if len(marks) != link.lanes:
         return []
     every = set.union(*_LANE_MARKS.values())
-    return [set.union(*(_LANE_MARKS.get(mark.strip(), every) for mark in lane.split(";"))) for lane in reversed(marks)]
+    return [
+        set.union(*(_LANE_MARKS.get(mark.strip(), every) for mark in lane.split(";")))
+        for lane in marks[:: 1 if link.left_hand else -1]
+    ]

@@ -1,8 +1,7 @@
-"""Streets of OpenStreetMap: access, direction, speed and lanes by tags, and links between junctions."""
+"""Streets of OpenStreetMap: sections of ways in one direction, and links between junctions."""
 
 from __future__ import annotations
 
-import re
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,165 +10,11 @@ import numpy as np
 import shapely
 
 from simulator.files.extras import import_extra
+from simulator.formats.roads.osm_tags import directions, lanes, speed_limit
 from simulator.roads.class_defaults import CLASS_DEFAULTS, class_defaults
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-
-CLASSES = frozenset(CLASS_DEFAULTS) - {"service"}
-"""``highway`` classes that are streets: those of OSMnx's "drive", without classes that it accepts only because its
-filter does not name them."""
-_ACCESS = ("motorcar", "motor_vehicle", "vehicle", "access")
-WAY_TAGS = frozenset(
-    {"highway", "name", "area", "service", "junction", "oneway", "lanes:both_ways", "speed_kph", *_ACCESS}
-    | {
-        f"{tag}{direction}"
-        for tag in ("maxspeed", "lanes", "turn:lanes")
-        for direction in ("", ":forward", ":backward")
-    }
-)
-"""Tags that are read; "speed_kph" is added by OSMnx."""
-
-_CLOSED = {"no", "private"}
-_YARDS = {"alley", "driveway", "emergency_access", "parking", "parking_aisle", "private"}
-_ALONG = {"yes", "true", "1", "F"}
-_AGAINST = {"-1", "reverse", "T"}
-_BOTH = {"reversible", "alternating"}
-_IMPLIED = {"motorway", "motorway_link"}
-_CIRCLES = {"roundabout", "circular"}
-_SEVERAL = re.compile(r"[;|]|,(?!\d)")
-"""Separates several values; a comma before a digit is that of a decimal fraction, as in OSMnx."""
-_SPEED = re.compile(r"(\d+(?:[.,]\d+)?)\s*(km/h|kmh|kph|mph|knots)?")
-_ZONE = re.compile(r"(?:[A-Z]{2}:)?zone:?(\d+)")
-_KPH = {"mph": 1.609344, "knots": 1.852}
-_URBAN_KPH = 50.0
-_WALK_KPH = 7.0
-_FASTEST_KPH = 330.0
-_MOST_LANES = 20
-
-
-def open_to_cars(tags: Mapping[str, str]) -> bool:
-    """Return whether a way is a street on which the public may drive.
-
-    Parameters
-    ----------
-    tags
-        Tags of the way.
-
-    Returns
-    -------
-    bool
-        True for the classes in :data:`CLASSES`, unless the way is an area, is a yard or parking lane according to
-        ``service``, or is closed by the most specific of ``motorcar``, ``motor_vehicle``, ``vehicle`` and ``access``.
-    """
-    if tags.get("highway") not in CLASSES or tags.get("area") == "yes" or tags.get("service") in _YARDS:
-        return False
-    text = next((tags[key] for key in _ACCESS if key in tags), "yes")
-    return not _CLOSED & {part.strip() for part in text.split(";")}
-
-
-def directions(tags: Mapping[str, str]) -> tuple[bool, bool]:
-    """Return the directions in which a way may be driven.
-
-    Parameters
-    ----------
-    tags
-        Tags of the way.
-
-    Returns
-    -------
-    along, against : bool
-        Whether it may be driven in the order of its nodes, and in the opposite order. Roundabouts and motorways are
-        one-way unless tagged otherwise; reversible ways may be driven in both directions.
-    """
-    text = tags.get("oneway", "").strip()
-    if text in _AGAINST:
-        return False, True
-    if text in _ALONG:
-        return True, False
-    implied = tags.get("junction") in _CIRCLES or tags.get("highway") in _IMPLIED
-    return (True, False) if implied and not text else (True, True)
-
-
-def is_reversible(tags: Mapping[str, str]) -> bool:
-    """Return whether a way's direction depends on the time of day."""
-    return tags.get("oneway", "").strip() in _BOTH
-
-
-def speed_kph(tags: Mapping[str, str], *, along: bool) -> float | None:
-    """Read the speed limit of one direction.
-
-    Parameters
-    ----------
-    tags
-        Tags of the way.
-    along
-        True for the order of the way's nodes, False for the opposite direction.
-
-    Returns
-    -------
-    float or None
-        Kilometres per hour; the mean of several values, as in OSMnx. None if the tags give no numeric limit
-        ("signals", "none", "DE:rural"), or none that is plausible for a road.
-    """
-    own = tags.get("maxspeed:forward" if along else "maxspeed:backward")
-    for text in (own, tags.get("maxspeed"), tags.get("speed_kph")):
-        limits = [_limit(part.strip()) for part in _SEVERAL.split(text or "")]
-        known = [limit for limit in limits if limit is not None and 0 < limit <= _FASTEST_KPH]
-        if known:
-            return sum(known) / len(known)
-    return None
-
-
-def lanes(tags: Mapping[str, str], *, along: bool) -> int | None:
-    """Read the lanes of one direction.
-
-    ``lanes`` counts both directions of a two-way street: each has half of them, rounded down, but at least one.
-
-    Parameters
-    ----------
-    tags
-        Tags of the way.
-    along
-        True for the order of the way's nodes, False for the opposite direction.
-
-    Returns
-    -------
-    int or None
-        1 or more; None if the tags do not state a number.
-    """
-    own_tag, other_tag = ("lanes:forward", "lanes:backward") if along else ("lanes:backward", "lanes:forward")
-    own = _count(tags.get(own_tag))
-    if own is not None:
-        return own
-    total = _count(tags.get("lanes"))
-    if total is None or not all(directions(tags)):
-        return total
-    total -= _count(tags.get("lanes:both_ways")) or 0
-    other = _count(tags.get(other_tag))
-    return max(1, total // 2 if other is None else total - other)
-
-
-def _limit(text: str) -> float | None:
-    """Convert one speed limit to km/h; None if it is not known."""
-    number = _SPEED.fullmatch(text)
-    if number:
-        return float(number[1].replace(",", ".")) * _KPH.get(number[2] or "", 1.0)
-    zone = _ZONE.fullmatch(text)
-    if zone:
-        return float(zone[1])
-    if text == "walk":
-        return _WALK_KPH
-    return _URBAN_KPH if text.endswith(":urban") else None
-
-
-def _count(text: str | None) -> int | None:
-    """Read a number of lanes, the smallest of several; None if there is none."""
-    numbers = [_SPEED.fullmatch(part.strip()) for part in _SEVERAL.split(text or "")]
-    counts = [float(number[1].replace(",", ".")) for number in numbers if number and not number[2]]
-    known = [int(count) for count in counts if 1 <= count < _MOST_LANES + 1]
-    return min(known, default=None)
 
 
 UNKNOWN = CLASS_DEFAULTS["unclassified"]
@@ -180,7 +25,7 @@ class Street(NamedTuple):
     """A section of a way in one direction.
 
     ``guessed`` names those of ``speed_mps``, ``lanes`` and ``capacity_vph`` that are defaults of the class, with the
-    value in words.
+    value in words; and beside a speed ``limit``, with the tag that was not understood, or "" where there is none.
     """
 
     way: str
@@ -223,10 +68,10 @@ class Street(NamedTuple):
         own = class_defaults(road_class)
         default = own or UNKNOWN
         guessed = []
-        kph = speed_kph(tags, along=along)
+        kph, unread = speed_limit(tags, along=along)
         if kph is None:
             kph = default.speed_mps * 3.6
-            guessed.append(("speed_mps", f"{kph:g} km/h"))
+            guessed += [("speed_mps", f"{kph:g} km/h"), ("limit", unread or "")]
         count = lanes(tags, along=along)
         if count is None:
             count = default.lanes

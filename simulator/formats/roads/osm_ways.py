@@ -7,6 +7,7 @@ has take memory. Coordinates are those of libosmium, multiples of 1e-7 degrees (
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -20,7 +21,7 @@ from simulator.files.errors import InputError
 from simulator.files.extras import import_extra
 from simulator.files.xml_elements import elements_of
 from simulator.formats.roads.osm_movements import CONTROLS, Restriction
-from simulator.formats.roads.osm_streets import WAY_TAGS, open_to_cars
+from simulator.formats.roads.osm_tags import WAY_TAGS, noted, open_to_cars
 from simulator.roads.surroundings import PLACES, SURROUNDING_TAGS, WATER, is_water
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class OsmWay:
     way
         OpenStreetMap's id.
     tags
-        Its tags, as far as they are in :data:`~simulator.formats.roads.osm_streets.WAY_TAGS`.
+        Its tags, as far as they are in :data:`~simulator.formats.roads.osm_tags.WAY_TAGS`.
     nodes
         Node ids along the way, in its order.
     """
@@ -66,6 +67,8 @@ class OsmWays:
         Node id to the tags of a signal or a sign on a street.
     restrictions
         Turn restrictions for cars.
+    noted
+        What was left out of ways, or not understood, of :func:`~simulator.formats.roads.osm_tags.noted`.
     """
 
     nodes: dict[int, tuple[float, float]]
@@ -74,6 +77,7 @@ class OsmWays:
     features: list[tuple[Tags, shapely.Geometry]] = field(default_factory=list)
     controls: dict[int, Tags] = field(default_factory=dict)
     restrictions: list[Restriction] = field(default_factory=list)
+    noted: Counter[tuple[str, str]] = field(default_factory=Counter)
     _stands_for: dict[int, int] = field(default_factory=dict)
 
     def segments(self, way: OsmWay) -> Iterator[tuple[int, int]]:
@@ -208,6 +212,7 @@ class _OsmFile:
         self._nodes: dict[int, tuple[float, float]] = {}
         self._controls: dict[int, Tags] = {}
         self._restrictions: list[Restriction] = []
+        self._noted: Counter[tuple[str, str]] = Counter()
         self._faults: list[str] = []
 
     def read(self) -> OsmWays:
@@ -241,7 +246,7 @@ class _OsmFile:
         if self._faults:
             raise InputError(self._faults)
         others, features = len(self._ways) - len(ways), list(self._features())
-        return OsmWays(self._nodes, ways, others, features, self._controls, self._restrictions)
+        return OsmWays(self._nodes, ways, others, features, self._controls, self._restrictions, self._noted)
 
     def _elements(self, kinds: Any, *filters: Any, wanted: Container[int] | None = None) -> Iterator[Any]:
         """Yield the elements of some kinds, or those of them that are wanted, that are not deleted."""
@@ -261,6 +266,7 @@ class _OsmFile:
         if way.id in self._ways:
             self._fault(f"way {way.id} occurs twice")
         fit, water = open_to_cars(tags), is_water(tags)
+        self._noted.update(noted(tags))
         line = not tags.keys() & {"building", "highway"}  # perhaps of an area of water
         nodes = [node.ref for node in way.nodes] if fit or water or line else []
         self._ways[way.id] = OsmWay(way.id, tags, tuple(nodes)) if fit else None

@@ -54,10 +54,14 @@ class InternalLanes:
     def __init__(self) -> None:
         self._values: dict[str, tuple[float, float]] = {}
         self._following: dict[str, str] = {}
+        self.left_hand = False
+        """Whether traffic drives on the left."""
 
     def add(self, name: str, attributes: Mapping[str, str]) -> None:
-        """Note an element of the file if it is an internal lane, or connects one; faulty ones are unknown."""
-        if name == "lane" and attributes.get("id", "").startswith(":"):
+        """Note the root, and an element that is an internal lane or connects one; faulty ones are unknown."""
+        if name == "net":
+            self.left_hand = attributes.get("lefthand", "").lower() in ("true", "1", "yes", "on", "t", "x")
+        elif name == "lane" and attributes.get("id", "").startswith(":"):
             with suppress(KeyError, ValueError):
                 length_m, speed_mps = float(attributes["length"]), float(attributes["speed"])
                 if 0 <= length_m < np.inf and 0 < speed_mps < np.inf:
@@ -80,7 +84,7 @@ class InternalLanes:
 
 
 def usable_lanes(edge: Any, classes: Sequence[str]) -> list[Any]:
-    """Return the lanes of an edge that one of the vehicle classes may use, from the right."""
+    """Return the lanes of an edge that one of the vehicle classes may use, from the edge of the road."""
     return [lane for lane in edge.getLanes() if any(_allows(lane, name) for name in classes)]
 
 

@@ -115,6 +115,7 @@ def read_sumo_net(
         file=path.name,
         defaults=Defaults(capacity_vph=capacity_vph),
         keep=keep,
+        driving_side="left" if internal.left_hand else "right",
         node_rows=len(net.getNodes()),
         link_rows=len(edges),
         remarks=[f"{path.name}: {remark}" for remark in remarks],

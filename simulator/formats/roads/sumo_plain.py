@@ -73,6 +73,8 @@ def write_sumo_plain(network: RoadNetwork, folder: str | Path, *, overwrite: boo
     for kind in files:
         ET.SubElement(inputs, options[kind], value=f"{NAME}.{kind}.xml")
     ET.SubElement(ET.SubElement(config, "output"), "output-file", value=f"{NAME}.net.xml")
+    if network.side.left:
+        ET.SubElement(ET.SubElement(config, "processing"), "lefthand", value="true")
 
     def fill(staging: Path) -> None:
         for kind, root in files.items():
