@@ -11,7 +11,7 @@ import pyproj
 
 from simulator.files.compressed_io import unpacked_name
 from simulator.files.errors import InputError
-from simulator.files.tables import RECOGNIZED, Table, TextFormat, comparable_name, find_columns, identifiers, listed
+from simulator.files.tables import RECOGNIZED, Table, TextFormat, comparable_name, find_columns, listed
 from simulator.files.times import timed
 from simulator.roads.projection import WGS84, coordinates, transform
 
@@ -158,7 +158,7 @@ def checked_fixes(
     columns, unused = _find_columns(table, options)
     table = replace(table, columns=columns, renamed=any(ours != name for ours, name in columns.items()))
     one = options.one_vehicle_a_file
-    names = pd.Categorical([vehicle]).repeat(len(table)) if one else identifiers(table.column("vehicle"))
+    names = pd.Categorical([vehicle]).repeat(len(table)) if one else table.categories("vehicle")
     if not one:
         table.refuse("vehicle", names.isna(), "the name of a vehicle")
     lon, lat = coordinates(table, ("lon", "lat") if options.crs is None else ("x", "y"))
