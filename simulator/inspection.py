@@ -6,6 +6,7 @@ For keys that a file does not state, such as units, there are alternatives; the 
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from difflib import SequenceMatcher
 from itertools import product
@@ -27,6 +28,7 @@ from simulator.experiment.study_area import Ground
 from simulator.files.errors import InputError
 from simulator.files.messages import Note, counted, notes_of, warnings_among
 from simulator.files.tables import column_names, comparable_name, find_columns, listed
+from simulator.formats.roads.gmns import LENGTH_UNITS, NO_PLACES, PROVED, SPEED_UNITS, open_links
 from simulator.formats.roads.link_columns import MPS_PER_UNIT, NODE_NAMES, find_link_columns
 from simulator.recognition import PLACES, ROLES, find_files
 from simulator.roads import RoadNetwork
@@ -35,6 +37,7 @@ from simulator.streams import Streams
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.gtfs import busiest_day
 from simulator.traffic.demand.omx_matrices import read_omx
+from simulator.traffic.demand.synthetic import draw_uniform
 from simulator.traffic.demand.trip_points import find_points
 from simulator.traffic.demand.trip_table_readers import read_trip_table
 from simulator.traffic.paths import ShortestPaths
@@ -58,6 +61,11 @@ _LONG = 60
 _STRAIGHT, _MERCATOR = "the straight distance between", "EPSG:3857"
 """Words of a warning of networks without a system of coordinates, and the system that often causes it."""
 _NETWORKS = {role for role, known in ROLES.items() if known.section == "roads"}
+_GUESSED = ("tntp", "gmns")
+"""Roles of files of roads whose units no column may state."""
+_DETOUR, _UNLIKE, _USUAL_TRIP, _DRAWN = 1.1, 0.15, (10_000.0, 900.0), 500
+"""Usual length of a link as a multiple of the distance between its nodes, and how far its logarithm may be from the one
+of roads in a known system; metres and seconds of a usual trip; trips that are drawn for a mean."""
 _UNTIMED = ("trips", "tntp_trips", "omx")
 """Roles of files of trips that may have no departures."""
 
@@ -74,9 +82,11 @@ class Reading(NamedTuple):
     notes, faults
         What the reader states, or what it or the schema refuses.
     also
-        Other alternatives that fit without a warning.
+        Other alternatives that fit as well, in words.
     chosen, instead_of
         The alternative that was read, and why it was read instead of the first one.
+    misfit
+        Of roads whose units are guessed: how unlike streets and trips they are; 0 for others.
     """
 
     role: str
@@ -85,15 +95,15 @@ class Reading(NamedTuple):
     value: Any = None
     notes: Sequence[Note] = ()
     faults: Sequence[str] = ()
-    also: Sequence[Mapping[str, Any]] = ()
+    also: Sequence[str] = ()
     chosen: Mapping[str, Any] = MappingProxyType({})
     instead_of: str = ""
+    misfit: float = 0.0
 
     @property
     def rank(self) -> tuple[bool, int, float]:
         """Sorting key: that of the best reading is the least."""
-        misfit = _misfit(self.value) if self.role == "tntp" and not self.faults else 0.0
-        return bool(self.faults), len(warnings_among(self.notes)), misfit
+        return bool(self.faults), len(warnings_among(self.notes)), self.misfit
 
 
 class Inspection(NamedTuple):
@@ -127,8 +137,11 @@ def _alternatives(
         planes = [none, *({"crs": f"{PLANE} +to_meter={unit}"} for unit in (1, 0.3048, 1609.344, 1000))]
         every = product(planes, _likest(path, files.get("points", ()), "nodes"), units)
     elif role == "gmns":
-        speeds = [none, {"speed_unit": "mph"}, {"speed_unit": "mps"}]
-        every = product(speeds, [none, *({"length_unit": unit} for unit in lengths[:3])])
+        with suppress(InputError):
+            names = [*open_links(path, length_m=None, speed_mps=None, crs=None)[0].unstated]
+        tried = (("length", "length_unit", LENGTH_UNITS), ("free_speed", "speed_unit", SPEED_UNITS))
+        units_of = [[{key: unit} for unit in units] if column in names else [none] for column, key, units in tried]
+        every = product([none, {"coordinates": "none"}], *units_of)
     elif role == "edges":
         found = find_link_columns(names, {})
         total = [none, *({"capacity_total_vph": found[key]} for key in ("capacity_vph",) if key in found)]
@@ -173,13 +186,33 @@ def _names(file: Path) -> list[str]:
     return sorted(columns, key=lambda name: (frame[name].dtype.kind in "fM", "id" not in name.lower()))
 
 
-def _misfit(roads: RoadNetwork) -> float:
-    """Return how far lengths are from those of streets between the nodes, and speeds from those of towns, as logs."""
+def _detour(roads: RoadNetwork) -> float:
+    """Return the median length of links as a multiple of the distance between their nodes."""
     links, xy = roads.links, roads.node_xy
     straight_m = np.hypot(*(xy[links.to_node] - xy[links.from_node]).T)
     detours = links.length_m[straight_m > 0] / straight_m[straight_m > 0]
-    speed = abs(math.log(float(np.median(links.speed_mps)) / 14.0))
-    return speed + (abs(math.log(float(np.median(detours)) / 1.1)) if len(detours) else 0.0)
+    return float(np.median(detours)) if len(detours) else _DETOUR
+
+
+def _mean_trip(roads: RoadNetwork) -> tuple[float, float]:
+    """Return mean length and free-flow time of trips between nodes that are drawn evenly, metres and seconds."""
+    paths, links = ShortestPaths.of(roads), roads.links
+    ends = draw_uniform(_DRAWN, paths=paths, rng=np.random.default_rng(1))
+    joined = paths.reached(*ends)
+    driven = paths.routes(*(end[joined] for end in ends)).links
+    return tuple((values[driven].sum() / max(joined.sum(), 1)).item() for values in (links.length_m, links.free_flow_s))
+
+
+def _misfit(role: str, roads: RoadNetwork, keys: Mapping[str, Any]) -> float:
+    """Return how far roads whose units are guessed are from those of towns, as the sum of logs: lengths between nodes,
+    speeds, and of GMNS trips, and units of one system.
+    """
+    speed = abs(math.log(float(np.median(roads.links.speed_mps)) / 14.0))
+    if role == "tntp":
+        return speed + abs(math.log(_detour(roads) / _DETOUR))
+    mixed = {keys.get("length_unit") in {"mi", "ft"}, keys.get("speed_unit") == "mph"} == {True, False}
+    trip = (abs(math.log(mean / usual)) / 2 for mean, usual in zip(_mean_trip(roads), _USUAL_TRIP, strict=True))
+    return speed + sum(trip) + (mixed and keys.keys() >= {"length_unit", "speed_unit"})
 
 
 def _tables(
@@ -246,34 +279,43 @@ def _value(role: str, keys: Mapping[str, Any], roads: Reading | None, **heading:
 
 def _read(role: str, paths: Sequence[Path], files: Mapping[str, list[Path]], roads: Reading | None) -> Reading:
     """Read files in one role, by the alternative with the fewest faults and warnings."""
-    known, best, fitting = ROLES[role], Reading(role, paths, {}, faults=["nothing was read"]), list[dict[str, Any]]()
+    known, best, fitting = ROLES[role], Reading(role, paths, {}, faults=["nothing was read"]), list[Reading]()
     large = paths[0].is_file() and paths[0].stat().st_size > _LARGE
     queue, first = _alternatives(role, paths[0], files, roads), best
     for alternative in queue:
         # A warning about roads may be one about units or columns. Of units without a default, all that fit are found.
-        guessed = role == "tntp" or any("speed" in key for key in best.chosen.get("columns", ()))
+        guessed = role in _GUESSED or any("speed" in key for key in best.chosen.get("columns", ()))
         wanted = known.section == "roads" and (any(best.rank[:2]) or (guessed and not large))
         if not best.faults and (not wanted or (PLANE in alternative.get("crs", "") and "crs" not in best.chosen)):
             break
+        if "coordinates" in alternative and "coordinates" not in best.chosen and NO_PLACES not in "".join(best.faults):
+            break
+        if any(
+            one.faults and {**one.chosen, "speed_unit": alternative.get("speed_unit")} == alternative for one in fitting
+        ):
+            continue  # what refuses lengths refuses them with every unit of speeds
         named = [str(path) for path in paths] if len(paths) > 1 else str(paths[0])
         keys = {**known.keys, known.key: named, **alternative}
         try:
             heading = {"start": f"{busiest_day(paths[0])}T00:00"} if role == "gtfs" else {}
             days = 7 if role == "trips" else 1
             value, notes = _value(role, keys, roads, duration_s=days * _DAY_S, **heading)
-            reading = Reading(role, paths, keys, value, notes, chosen=alternative)
+            misfit = _misfit(role, value, alternative) if role in _GUESSED else 0.0
+            unlike = alternative.get("crs") == _MERCATOR and abs(math.log(_detour(value) / _DETOUR)) > _UNLIKE
+            faults = [f"lengths are not those in {_MERCATOR}"] * unlike
+            reading = Reading(role, paths, keys, value, notes, faults, chosen=alternative, misfit=misfit)
         except (InputError, ScenarioError) as error:
             reading = Reading(role, paths, keys, faults=[*map(str, error.faults)], chosen=alternative)
             if (match := _NAMED.search(reading.faults[0])) and match[1] not in alternative:
                 queue += [{**alternative, match[1]: name} for name in match[2].replace("'", "").split(", ")]
-        fitting += [] if any(reading.rank[:2]) else [alternative]
-        if role == "matsim" and not alternative and any(_STRAIGHT in note.text for note in reading.notes):
+        fitting.append(reading)
+        if role == "matsim" and not alternative and any(_STRAIGHT in one.text for one in warnings_among(reading.notes)):
             queue.append({"crs": _MERCATOR})
         first = reading if alternative is queue[0] else first
         best = reading if not best.keys or reading.rank < best.rank else best
-    nodes = best.keys.get("nodes")
-    others = [one for one in fitting if one != best.chosen and one.get("nodes") == nodes]
-    also = [{key: value for key, value in one.items() if key != "nodes"} for one in others]
+    nodes, most = best.keys.get("nodes"), best.rank[1] if role == "gmns" else 0
+    others = [one for one in fitting if one is not best and not one.faults and one.keys.get("nodes") == nodes]
+    also = [_in_words(one) for one in others if one.rank[1] <= most]
     doubts = [note.text for note in warnings_among(first.notes) if note not in best.notes]
     worse = [*first.faults, *doubts] if first is not best else []
     pairs = ((best.chosen, first.chosen), (first.chosen, best.chosen))
@@ -281,6 +323,15 @@ def _read(role: str, paths: Sequence[Path], files: Mapping[str, list[Path]], roa
     words = f"read with {tried[0]}, since with {tried[1] or 'no such key'}: "
     instead_of = f"{words}{worse[-1]}" if worse and not best.faults else ""
     return best._replace(also=also, instead_of=instead_of)
+
+
+def _in_words(reading: Reading) -> str:
+    """Return the keys that were chosen for roads whose units are guessed, and the mean trip with them."""
+    keys = inline({key: value for key, value in reading.chosen.items() if key != "nodes"})
+    if reading.role not in _GUESSED:
+        return keys
+    length_m, time_s = _mean_trip(reading.value)
+    return f"{keys} (mean trip {length_m / 1000:,.3g} km, {time_s / 60:,.3g} min)"
 
 
 def _first(
@@ -349,7 +400,10 @@ def inspect(paths: Iterable[Path], *, folder: Path, name: str = "") -> Inspectio
     heading: dict[str, Any] = {"duration_s": _HOUR_S}
     comments, missing = dict[str, list[str]](), list[str]()
     if roads is not None:
-        comments["roads"] = [_size_of(roads.value), *(f"also fits: {inline(one)}" for one in roads.also)]
+        comments["roads"] = [_size_of(roads.value), *(f"also fits: {one}" for one in roads.also)]
+        unit_keys = [key for key in roads.chosen if key.endswith("_unit")]
+        if unit_keys and not any(PROVED in note.text for note in roads.notes):
+            comments["roads"].insert(1, f"proposed: no column states the unit: {_in_words(roads)}")
     if traffic is not None:
         heading, keys, text = _timed(traffic, roads)
         sections["traffic"] = {**traffic.keys, **keys}
@@ -541,7 +595,8 @@ def _cells(
             except (InputError, ScenarioError):
                 continue
             return zones
-    if sections.get("roads", {}).get("source") == "tntp" and "nodes" not in sections["roads"]:
+    roads = sections.get("roads", {})
+    if "coordinates" in roads or (roads.get("source") == "tntp" and "nodes" not in roads):
         return {"kind": "roads", "top": _CELLS}
     if "owners" in sections["traffic"] and "place" in sections["traffic"]["columns"]:
         return {"kind": "locations"}
