@@ -5,7 +5,7 @@ For keys that a file does not state, such as units, there are alternatives; the 
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from difflib import SequenceMatcher
@@ -20,6 +20,7 @@ import tomli_w
 import scenarios
 from scenarios import Scenario, ScenarioError
 from scenarios.references import relative_to
+from simulator.arrays import FloatArray, IntArray
 from simulator.cells.zones import read_features
 from simulator.experiment.build.city import build_city, build_roads
 from simulator.experiment.build.demand import plan_traffic
@@ -37,11 +38,12 @@ from simulator.streams import Streams
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.gtfs import busiest_day
 from simulator.traffic.demand.omx_matrices import read_omx
-from simulator.traffic.demand.synthetic import draw_uniform
+from simulator.traffic.demand.synthetic import Demand, draw_uniform
 from simulator.traffic.demand.trip_points import find_points
 from simulator.traffic.demand.trip_table_readers import read_trip_table
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.recording import Recording
+from simulator.traffic.routes import Routes
 
 PLANE = "+proj=tmerc +lat_0=0 +lon_0=0"
 """System of coordinates in metres of which nothing else is known: a plane at longitude 0, latitude 0."""
@@ -58,6 +60,8 @@ NEEDS_ROADS = "roads, on which the vehicles drive: name a file of roads too, or 
 NEEDS_NODES = "a table of nodes, with the places of the ends of edges: name it too, or put it into the folder"
 NEEDS_MORE = "roads, or recorded vehicles: name a file of them too, or put it into the folder"
 _LONG = 60
+_QUERIES, _FEW, _MOST_ROUTED = 4, 10, 5000
+"""Queries of a campaign; vehicles that are at least on the roads at each, in the mean; trips whose routes are found."""
 _STRAIGHT, _MERCATOR = "the straight distance between", "EPSG:3857"
 """Words of a warning of networks without a system of coordinates, and the system that often causes it."""
 _NETWORKS = {role for role, known in ROLES.items() if known.section == "roads"}
@@ -204,9 +208,7 @@ def _mean_trip(roads: RoadNetwork) -> tuple[float, float]:
 
 
 def _misfit(role: str, roads: RoadNetwork, keys: Mapping[str, Any]) -> float:
-    """Return how far roads whose units are guessed are from those of towns, as the sum of logs: lengths between nodes,
-    speeds, and of GMNS trips, and units of one system.
-    """
+    """Return how unlike towns roads are whose units are guessed, as a sum of logs: lengths, speeds, trips."""
     speed = abs(math.log(float(np.median(roads.links.speed_mps)) / 14.0))
     if role == "tntp":
         return speed + abs(math.log(_detour(roads) / _DETOUR))
@@ -392,6 +394,7 @@ def inspect(paths: Iterable[Path], *, folder: Path, name: str = "") -> Inspectio
         return _incomplete(rows, readings, files, folder.resolve())
     used = [reading for reading in (roads, traffic) if reading is not None]
     read = {file for reading in used for file in reading.files}
+    _refuse_replaced(readings, found, read, {ROLES[reading.role].section for reading in used})
     notes = [
         note for reading in readings if reading.faults and read.isdisjoint(reading.files) for note in _refused(reading)
     ]
@@ -410,12 +413,14 @@ def inspect(paths: Iterable[Path], *, folder: Path, name: str = "") -> Inspectio
         others = [path for path in [*found] if ROLES[found[path][0]].section == "traffic" and path not in read]
         comments["traffic"] = [text, *(f"instead: {ROLES[found[path][0]].key} = {path.name}" for path in others)]
     elif roads is not None:
-        number = int(np.clip(roads.value.total_length_m / 1000 * _VEHICLES_PER_KM, 10, MOST_VEHICLES))
+        by_length = roads.value.total_length_m / 1000 * _VEHICLES_PER_KM
+        on_the_way = _FEW * _HOUR_S / max(_mean_trip(roads.value)[1], 1.0)
+        number = int(np.clip(max(by_length, on_the_way), 10, MOST_VEHICLES))
         sections["traffic"] = {"vehicles": int(float(f"{number:.1g}")), "demand": "gravity"}
         missing.append("demand: no file has trips or vehicles, so trips are drawn on the roads; or state trips = FILE")
     ground = Ground(roads and roads.value, traffic.value if traffic and "engine" in traffic.keys else None)
     rows += [*((section, texts[0]) for section, texts in comments.items()), *_extent(ground, used)]
-    sections["cells"] = _cells(sections, ground, files, heading)
+    sections["cells"] = _cells(sections, ground, files, heading, notes)
     plain = re.sub(r"[^A-Za-z0-9._-]", "-", name or paths[0].resolve().name.partition(".")[0])
     tables = _tables(sections, name=plain.lstrip("-.") or "my-city", **heading)
     if isinstance(faults := Scenario.check(tables, Path()), list):
@@ -423,6 +428,24 @@ def inspect(paths: Iterable[Path], *, folder: Path, name: str = "") -> Inspectio
     tables |= {key: relative_to(tables[key], folder.resolve()) for key in ("roads", "cells", "traffic")}
     toml = _toml(tables, comments, f"Written by crowdveil inspect {' '.join(path.resolve().name for path in paths)}")
     return Inspection(rows, list(dict.fromkeys(notes)), missing, toml)
+
+
+def _refuse_replaced(
+    readings: Sequence[Reading], found: Mapping[Path, Sequence[str]], read: set[Path], sections: Collection[str]
+) -> None:
+    """Refuse files that cannot be read, in place of which something else would be: roads none, trips drawn trips.
+
+    Raises
+    ------
+    InputError
+        If a file whose likeliest role is one of a section that no file fills is not read.
+    """
+    failed = [one for one in readings if one.faults and one.role == found[one.files[0]][0]]
+    failed = [one for one in failed if ROLES[one.role].section not in sections and read.isdisjoint(one.files)]
+    failed = [one for one in failed if NEEDS_NODES not in one.faults and not _names(one.files[0])]
+    if failed:
+        rest = "; correct the file, or leave it out: nothing is put in its place"
+        raise InputError(f"{fault}{rest}" for one in failed for fault in _refused(one))
 
 
 def _refused(reading: Reading) -> list[str]:
@@ -536,17 +559,67 @@ def _timed(traffic: Reading, roads: Reading | None) -> tuple[dict[str, Any], dic
         except (InputError, ScenarioError):
             within_a_minute = None
         if within_a_minute and len(within_a_minute.trips) == len(ticks):
-            text = f"{found}, without times: they depart evenly within an hour"
-            return {"duration_s": _HOUR_S}, _share(len(ticks)), text
+            _, take_s = _driven(value, roads, np.arange(len(ticks)))
+            duration_s = 60 * math.ceil(float(np.clip(len(ticks) * take_s.mean() / _FEW, 60, _HOUR_S)) / 60)
+            planned, _ = _value(traffic.role, traffic.keys, roads, duration_s=duration_s)
+            depart_s, take_s = _driven(planned, roads, np.arange(len(planned.trips)))
+            heading = {"duration_s": duration_s, "busy_s": _busy(depart_s, depart_s + take_s, duration_s)}
+            within = "an hour" if duration_s == _HOUR_S else f"{duration_s:,} s, so that several are on the roads"
+            text = f"{found}, without times: they depart evenly within {within}"
+            return heading, _share(len(ticks)), text
     hours = np.bincount(ticks // _HOUR_S)
     hour = int(hours.argmax())
     day = f"{busiest_day(traffic.files[0])}T" if traffic.role == "gtfs" else ""
+    depart_s, take_s = _driven(value, roads, np.flatnonzero(ticks // _HOUR_S == hour))
     heading = {"duration_s": _HOUR_S, **({"start": f"{day}{hour:02d}:00"} if hour < 24 else {})}
+    heading["busy_s"] = _busy(depart_s - hour * _HOUR_S, depart_s - hour * _HOUR_S + take_s, _HOUR_S)
     keys = _share(int(hours[hour])) | ({} if hour < 24 else {"begin_s": hour * _HOUR_S})
     text = (
         f"{found}, which depart from {_clock(ticks[0])} to {_clock(ticks[-1])}, {day and day[:-1] + ', '}most of them, "
     )
     return heading, keys, f"{text}{hours[hour]:,}, from {_clock(hour * _HOUR_S)} to {_clock((hour + 1) * _HOUR_S)}"
+
+
+def _driven(demand: Demand, roads: Reading | None, trips: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Return when trips depart, at most `_MOST_ROUTED` of them, and how long they take without others, seconds."""
+    every = trips[:: len(trips) // _MOST_ROUTED + 1]
+    network: Any = None if roads is None else roads.value
+    planned = demand.trips
+    time_s, take_s = network.links.free_flow_s, np.zeros(len(every))
+    if demand.routes is None:
+        routes = ShortestPaths.of(network).routes(planned.origin[every], planned.destination[every])
+    else:
+        first = demand.routes.offsets
+        routes = Routes.gathered(demand.routes.links, first[every], first[every + 1] - first[every])
+    np.add.at(take_s, np.repeat(np.arange(len(every)), np.diff(routes.offsets)), time_s[routes.links])
+    return planned.departure_tick[every].astype(np.float64), take_s
+
+
+def _busy(
+    begin_s: FloatArray, end_s: FloatArray, duration_s: float, likely_s: Sequence[float] = ()
+) -> tuple[float, float]:
+    """Return the first and the last of four moments at each of which vehicles are there.
+
+    Parameters
+    ----------
+    begin_s, end_s
+        When each vehicle comes and goes, seconds of the run, of the same shape; one may come and go often.
+    duration_s
+        Duration of the run, seconds.
+    likely_s
+        The two moments if vehicles are there; by default a sixth and two thirds of the run.
+    """
+    come, gone = np.sort(begin_s), np.sort(end_s)
+    likely = likely_s or (duration_s / 6, duration_s * 2 / 3)
+    for shorter in 2.0 ** np.arange(15):
+        step_s = max((likely[1] - likely[0]) / 3 / shorter, 1.0)
+        first_s = np.append(likely[0], np.arange(1.0, 0.85 * duration_s - 3 * step_s, max(step_s / 8, 1.0)))
+        at_s = np.floor(first_s)[:, None] + np.floor(step_s) * np.arange(_QUERIES)
+        there = (np.searchsorted(come, at_s, "right") - np.searchsorted(gone, at_s, "left")).min(axis=1)
+        if there.max() > 0:
+            best = at_s[0 if there[0] else int(there.argmax())]
+            return float(best[0]), float(best[-1])
+    return likely[0], likely[1]
 
 
 def _clock(second: float) -> str:
@@ -563,16 +636,20 @@ def _recorded(recording: Recording, *, static: bool) -> tuple[dict[str, Any], di
     last_s, first_s = float(times_s.max()), 0.0
     if last_s > _DAY_S and recording.epoch_s is not None:
         first_s = float(np.bincount((times_s[times_s >= 0] // _DAY_S).astype(np.int64)).argmax()) * _DAY_S
+    if recording.epoch_s is not None:
+        first_s -= (recording.epoch_s + first_s) % 60  # the run starts with a minute
     duration_s = min(max(math.ceil((last_s - first_s) / 60) * 60, 60), _DAY_S) if last_s else _HOUR_S
     within_s = times_s[(times_s >= first_s) & (times_s <= first_s + duration_s)] - first_s
     busy_s = np.clip(np.quantile(within_s, (0.2, 0.7)), 0, 0.8 * duration_s).tolist() if last_s else ()
+    tracks = recording.tracks
+    until_s = np.where(tracks.known, np.append(tracks.time_s[1:], np.inf), recording.leaves_s)
+    busy_s = _busy(tracks.time_s - first_s, until_s - first_s, duration_s, busy_s)
     heading, keys, span = {"duration_s": duration_s, "busy_s": busy_s}, dict[str, Any](), f"{last_s:,.0f} s"
     if recording.epoch_s is not None:
         begin, end, start = (
             datetime.fromtimestamp((recording.epoch_s + second) // 60 * 60, UTC) for second in (0, last_s, first_s)
         )
         heading["start"], span = start.isoformat(), f"{begin:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} UTC"
-    tracks = recording.tracks
     steps_s = np.delete(np.diff(tracks.time_s), tracks.first[1:-1] - 1)
     step_s = float(np.median(steps_s)) if len(steps_s) else 0.0
     if static and recording.epoch_s is not None:
@@ -584,15 +661,23 @@ def _recorded(recording: Recording, *, static: bool) -> tuple[dict[str, Any], di
 
 
 def _cells(
-    sections: Mapping[str, Any], ground: Ground, files: Mapping[str, list[Path]], heading: Mapping[str, Any]
+    sections: Mapping[str, Any],
+    ground: Ground,
+    files: Mapping[str, list[Path]],
+    heading: Mapping[str, Any],
+    notes: list[str],
 ) -> dict[str, Any]:
-    """Return the section of cells: zones of a file, links where nodes have no places, places, or squares."""
+    """Return the section of cells: zones of a file, links where nodes have no places, places, or squares.
+
+    Why a file of zones does not give the cells is added to `notes`.
+    """
     for file in files.get("zones", ()):
-        for name in _names(file)[:3]:
+        for name in (names := _names(file)[:3]):
             zones = {"kind": "zones", "file": str(file), "name": name}
             try:
                 build_city(_checked({**sections, "cells": zones}, **heading))
-            except (InputError, ScenarioError):
+            except (InputError, ScenarioError) as error:
+                notes += [f"{file.name}, as cells: {fault}" for fault in error.faults if name == names[-1]]
                 continue
             return zones
     roads = sections.get("roads", {})

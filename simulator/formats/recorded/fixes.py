@@ -200,6 +200,11 @@ def in_degrees(points: Any, source: str) -> pd.DataFrame:
     return pd.DataFrame(points.drop(columns=places.name)).assign(lon=degrees.x.to_numpy(), lat=degrees.y.to_numpy())
 
 
+def are_fixes(names: Sequence[str]) -> bool:
+    """Return whether columns of vehicle, time and place are all found by their names."""
+    return len(find_columns(names, {role: _KNOWN[role] for role in ("vehicle", "time", "lon", "lat")})) == 4
+
+
 def stem_of(file: Path) -> str:
     """Return a file's name without ``.gz`` and its suffix: the vehicle's name, if each file is one vehicle."""
     return Path(unpacked_name(file)).stem

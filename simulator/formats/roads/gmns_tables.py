@@ -123,7 +123,7 @@ def open_table(
 def open_required(
     folder: Path, name: str, *, placed: bool = True, others: Mapping[str, Sequence[str]] = MappingProxyType({})
 ) -> Table:
-    """Read a table that a network must have, "node" or "link", as `open_table`; nodes without places if not `placed`."""
+    """Read a table of nodes or links, which a network must have, as `open_table`; no places if not `placed`."""
     file = find_table(folder, name)
     if file is None:
         kinds = ", ".join(f"{name}{suffix}" for suffix in SUFFIXES)
