@@ -251,6 +251,11 @@ def _checked(sections: Mapping[str, Any], **heading: Any) -> Scenario:
     raise ScenarioError("inspect", checked)
 
 
+def _roads_of_classes(keys: Mapping[str, Any], roads: Reading) -> tuple[Any, Sequence[Note]]:
+    """Return the roads of SUMO's vehicles, whose classes decide which lanes are roads."""
+    return build_roads(_checked({"traffic": keys, "roads": roads.keys, "cells": {"kind": "roads"}}))
+
+
 def _value(role: str, keys: Mapping[str, Any], roads: Reading | None, **heading: Any) -> tuple[Any, Sequence[Note]]:
     """Return what the reader of a role returns, on the roads if there are any, and its notes.
 
@@ -273,8 +278,8 @@ def _value(role: str, keys: Mapping[str, Any], roads: Reading | None, **heading:
     if "engine" in keys:
         recording = read_recorded(scenario, network)
         return recording, recording.notes() if recording else ()
-    if role == "routes":  # whose classes decide which lanes are roads
-        network, _ = build_roads(scenario)
+    if role == "routes" and roads is not None:
+        network, _ = _roads_of_classes(keys, roads)
     planned = plan_traffic(scenario, network, ShortestPaths.of(network), clock=Clock(1.0), streams=Streams(1))
     return planned, notes_of("demand", planned.notes)
 
@@ -559,10 +564,10 @@ def _timed(traffic: Reading, roads: Reading | None) -> tuple[dict[str, Any], dic
         except (InputError, ScenarioError):
             within_a_minute = None
         if within_a_minute and len(within_a_minute.trips) == len(ticks):
-            _, take_s = _driven(value, roads, np.arange(len(ticks)))
+            _, take_s = _driven(traffic, value, roads, np.arange(len(ticks)))
             duration_s = 60 * math.ceil(float(np.clip(len(ticks) * take_s.mean() / _FEW, 60, _HOUR_S)) / 60)
             planned, _ = _value(traffic.role, traffic.keys, roads, duration_s=duration_s)
-            depart_s, take_s = _driven(planned, roads, np.arange(len(planned.trips)))
+            depart_s, take_s = _driven(traffic, planned, roads, np.arange(len(planned.trips)))
             heading = {"duration_s": duration_s, "busy_s": _busy(depart_s, depart_s + take_s, duration_s)}
             within = "an hour" if duration_s == _HOUR_S else f"{duration_s:,} s, so that several are on the roads"
             text = f"{found}, without times: they depart evenly within {within}"
@@ -570,7 +575,7 @@ def _timed(traffic: Reading, roads: Reading | None) -> tuple[dict[str, Any], dic
     hours = np.bincount(ticks // _HOUR_S)
     hour = int(hours.argmax())
     day = f"{busiest_day(traffic.files[0])}T" if traffic.role == "gtfs" else ""
-    depart_s, take_s = _driven(value, roads, np.flatnonzero(ticks // _HOUR_S == hour))
+    depart_s, take_s = _driven(traffic, value, roads, np.flatnonzero(ticks // _HOUR_S == hour))
     heading = {"duration_s": _HOUR_S, **({"start": f"{day}{hour:02d}:00"} if hour < 24 else {})}
     heading["busy_s"] = _busy(depart_s - hour * _HOUR_S, depart_s - hour * _HOUR_S + take_s, _HOUR_S)
     keys = _share(int(hours[hour])) | ({} if hour < 24 else {"begin_s": hour * _HOUR_S})
@@ -580,10 +585,12 @@ def _timed(traffic: Reading, roads: Reading | None) -> tuple[dict[str, Any], dic
     return heading, keys, f"{text}{hours[hour]:,}, from {_clock(hour * _HOUR_S)} to {_clock((hour + 1) * _HOUR_S)}"
 
 
-def _driven(demand: Demand, roads: Reading | None, trips: IntArray) -> tuple[FloatArray, FloatArray]:
+def _driven(traffic: Reading, demand: Demand, roads: Reading | None, trips: IntArray) -> tuple[FloatArray, FloatArray]:
     """Return when trips depart, at most `_MOST_ROUTED` of them, and how long they take without others, seconds."""
     every = trips[:: len(trips) // _MOST_ROUTED + 1]
     network: Any = None if roads is None else roads.value
+    if roads is not None and traffic.role == "routes":
+        network, _ = _roads_of_classes(traffic.keys, roads)
     planned = demand.trips
     time_s, take_s = network.links.free_flow_s, np.zeros(len(every))
     if demand.routes is None:

@@ -189,9 +189,9 @@ def find_files(paths: Iterable[Path]) -> tuple[dict[Path, tuple[str, ...]], list
     Raises
     ------
     InputError
-        If a path does not exist, or no file is recognised.
+        If a path does not exist, or a file that is named, or every file of a folder, is not recognised.
     """
-    found: dict[Path, tuple[str, ...]] = {}
+    found, paths = dict[Path, tuple[str, ...]](), [*paths]
     unknown: list[Path] = []
     for path in map(Path.resolve, paths):
         if not path.exists():
@@ -209,6 +209,8 @@ def find_files(paths: Iterable[Path]) -> tuple[dict[Path, tuple[str, ...]], list
             if not any(folders.get(above) for above in file.parents) or roles[:1] == ("trips",):
                 found |= {file: roles} if roles else {}
                 unknown += [] if roles else [file]
+    if found and (named := {*map(Path.resolve, paths)} & {*unknown}):
+        raise InputError(f"{file}: it is not recognised, and {_looks_like(file)}" for file in sorted(named))
     if not found:
         looks = "; ".join(f"{file.name} {_looks_like(file)}" for file in unknown[:3]) or "no file is in it"
         raise InputError([f"{path}: nothing in it is recognised: {looks}. What can be read is {WHAT_CAN_BE_READ}"])

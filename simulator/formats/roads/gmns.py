@@ -169,7 +169,7 @@ SPEED_UNITS = {unit: METRES_PER_SECOND[unit] for unit in ("kph", "mph", "mps")}
 """Metres, and metres per second, of the units that are tried where nothing states one; the defaults first."""
 _TIME_UNITS = {"min": 60.0, "s": 1.0, "h": 3600.0}
 _SAME, _MOST_SPREAD = 0.03, 1.2
-"""Largest deviation of stated times from length / speed in the median, and the largest quotient of the upper quartile by
+"""Largest deviation of stated times from length / speed in the median, and largest quotient of the upper quartile by
 the lower one. Times in other units than the right ones differ by more: feet beside metres by 10 %, others by half."""
 PROVED = "shows their units"
 """Words of the remark that stated times agree with lengths and speeds."""
