@@ -29,6 +29,7 @@ from simulator.experiment.study_area import Ground
 from simulator.files.errors import InputError
 from simulator.files.messages import Note, counted, notes_of, warnings_among
 from simulator.files.tables import column_names, comparable_name, find_columns, listed
+from simulator.files.times import NAIVE
 from simulator.formats.roads.gmns import LENGTH_UNITS, NO_PLACES, PROVED, SPEED_UNITS, open_links
 from simulator.formats.roads.link_columns import MPS_PER_UNIT, NODE_NAMES, find_link_columns
 from simulator.recognition import PLACES, ROLES, find_files
@@ -650,16 +651,20 @@ def _recorded(recording: Recording, *, static: bool) -> tuple[dict[str, Any], di
     busy_s = np.clip(np.quantile(within_s, (0.2, 0.7)), 0, 0.8 * duration_s).tolist() if last_s else ()
     tracks = recording.tracks
     until_s = np.where(tracks.known, np.append(tracks.time_s[1:], np.inf), recording.leaves_s)
+    if dwells := static and recording.epoch_s is not None:
+        until_s = np.minimum(until_s, tracks.time_s + _HOUR_S)
     busy_s = _busy(tracks.time_s - first_s, until_s - first_s, duration_s, busy_s)
     heading, keys, span = {"duration_s": duration_s, "busy_s": busy_s}, dict[str, Any](), f"{last_s:,.0f} s"
     if recording.epoch_s is not None:
         begin, end, start = (
             datetime.fromtimestamp((recording.epoch_s + second) // 60 * 60, UTC) for second in (0, last_s, first_s)
         )
+        if static and any(NAIVE in note.text for note in recording.notes()):
+            start = start.replace(tzinfo=None)
         heading["start"], span = start.isoformat(), f"{begin:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} UTC"
     steps_s = np.delete(np.diff(tracks.time_s), tracks.first[1:-1] - 1)
     step_s = float(np.median(steps_s)) if len(steps_s) else 0.0
-    if static and recording.epoch_s is not None:
+    if dwells:
         keys["dwell_s"] = float(_HOUR_S)
     elif not static and recording.tracks.link is None and step_s > 150:
         keys["gap_s"] = math.ceil(2 * step_s)
