@@ -33,7 +33,7 @@ def _coordinates(scenario: ValidFields) -> Iterator[RuleViolation]:
     """Yield a fault for a network without coordinates, unless cells are its links and vehicles are simulated."""
     roads, traffic = scenario.section("roads"), scenario.section("traffic")
     links = all(cells.get("kind") == "roads" for cells in scenario.sections("cells"))
-    key = {"tntp": "nodes", "gmns": "coordinates"}.get(roads.get("source"), "")
+    key = {"tntp": "nodes", "gmns": "coordinates"}.get(str(roads.get("source")), "")
     if not key or key not in roads or roads[key] not in (None, "none"):
         return
     recorded = traffic.get("engine") in names_of("engine", "recorded")

@@ -285,7 +285,9 @@ def test_drawn_trips_meet_every_query(folder, call):
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "gpkg", "shp"])
 def test_points_of_vehicles_are_a_recording(suffix, call, tmp_path):
-    frame = tracks("X", "Y").rename(columns={"vehicle": "trajectory_id", "time": "t"}).assign(fid=range(1, 36), sequence=2)
+    frame = (
+        tracks("X", "Y").rename(columns={"vehicle": "trajectory_id", "time": "t"}).assign(fid=range(1, 36), sequence=2)
+    )
     frame["t"] = frame["t"].astype("str")
     file = tmp_path / f"points.{suffix}"
     if suffix == "csv":
