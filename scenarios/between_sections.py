@@ -33,15 +33,18 @@ def _coordinates(scenario: ValidFields) -> Iterator[RuleViolation]:
     """Yield a fault for a network without coordinates, unless cells are its links and vehicles are simulated."""
     roads, traffic = scenario.section("roads"), scenario.section("traffic")
     links = all(cells.get("kind") == "roads" for cells in scenario.sections("cells"))
-    if roads.get("source") != "tntp" or "nodes" not in roads or roads["nodes"] is not None:
+    key = {"tntp": "nodes", "gmns": "coordinates"}.get(str(roads.get("source")), "")
+    if not key or key not in roads or roads[key] not in (None, "none"):
         return
     recorded = traffic.get("engine") in names_of("engine", "recorded")
     if not links or recorded:
-        rule = (
+        required = (
             "is required: the file of node coordinates, TNTP text (node x y) or GeoJSON points; without one, as many "
-            'published networks come, set cells.kind = "roads", whose cells are links, and let vehicles drive'
+            "published networks come,"
         )
-        yield RuleViolation(("roads", "nodes"), rule)
+        rule = required if key == "nodes" else "must be places; without them"
+        rule += ' set cells.kind = "roads", whose cells are links, and let vehicles drive'
+        yield RuleViolation(("roads", key), rule)
 
 
 def _link_intervals(scenario: ValidFields) -> Iterator[RuleViolation]:

@@ -190,10 +190,11 @@ class TraceTraffic(TextTables, TrafficSection):
     ]
     """The recording: a file, a folder (every file in it whose name does not begin with ``.`` or ``_``; or, if it holds
     only folders, every ``.plt`` file in them), or a list."""
-    format: Literal["auto", "csv", "tdrive", "cabspotting", "geolife", "parquet", "gpx", "sumo", "matsim", "json"] = (
-        "auto"
-    )
-    """Format of the files; ``auto`` detects it from the name and the beginning of each file."""
+    format: Literal[
+        "auto", "csv", "tdrive", "cabspotting", "geolife", "parquet", "points", "gpx", "sumo", "matsim", "json"
+    ] = "auto"
+    """Format of the files; ``auto`` detects it from the name and the beginning of each file. ``points`` are those of a
+    GeoPackage or Shapefile."""
     columns: TraceColumns = TraceColumns()
     """For tables: the columns."""
     crs: AnyCrs | None = None

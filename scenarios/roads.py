@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from scenarios.errors import RuleViolation
 from scenarios.field_types import Count, NotNegative, Positive, rule
 from scenarios.references import FileReference, FolderReference
-from scenarios.rules import GIVEN, LEFT_OUT, Rule, needs, one_of
+from scenarios.rules import GIVEN, LEFT_OUT, Rule, needs, one_of, unlike
 from scenarios.section import ByKind, OwnKind, OwnParameters, Place, Section, ValidFields
 from scenarios.units import LengthUnit, SpeedUnit, TimeUnit
 
@@ -163,6 +163,9 @@ class GmnsRoads(PlacedRoads):
     source: Literal["gmns"]
     path: FolderReference
     """Folder with node, link and, where links name their geometry, geometry tables (CSV, gzipped CSV or Parquet)."""
+    coordinates: Literal["places", "none"] = "places"
+    """Whether the coordinates of nodes are those of places. ``none`` if they are those of a drawing, or missing: cells
+    must then be links (kind ``roads``), which need no coordinates."""
     crs: AnyCrs | None = None
     """Coordinate reference system of the coordinates. Default: that of the folder's config table, else longitude and
     latitude, or a plane in the unit of the lengths if the coordinates are not degrees."""
@@ -184,6 +187,15 @@ class GmnsRoads(PlacedRoads):
     keep: Literal["all", "strong"] | None = None
     """All links, or only the largest part in which every node can be reached from every other. Default: the latter,
     unless this project wrote the network and kept all links."""
+
+    rules = (
+        Rule(
+            ("crs", "project_to"),
+            "needs coordinates of places",
+            ({"coordinates": unlike("none")},),
+            LEFT_OUT,
+        ),
+    )
 
 
 class GeoPackageRoads(PlacedRoads):

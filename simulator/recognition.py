@@ -1,5 +1,6 @@
 """What files are, recognised by their first bytes, outermost elements or columns: each has roles, likeliest first."""
 
+import json
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -7,11 +8,17 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pyarrow.parquet as pq
+import pyogrio  # type: ignore[import-untyped]  # it has no types
+import shapely
+from pyogrio.errors import DataSourceError  # type: ignore[import-untyped]  # it has no types
+
 from simulator.files.compressed_io import begin_of, unpacked_name
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.files.tables import column_names, comparable_name, find_columns
 from simulator.files.xml_elements import root_of
+from simulator.formats.recorded.fixes import are_fixes
 from simulator.formats.recorded.reading import format_of
 from simulator.formats.roads.link_columns import NODE_NAMES, find_link_columns
 from simulator.traffic.demand.trip_points import find_points, geometry_columns
@@ -112,6 +119,7 @@ def roles_of(path: Path) -> tuple[str, ...]:
     by_bytes: Mapping[tuple[str, ...], bool] = {
         ("osm",): name.endswith(".pbf") or b"OSMHeader" in begin[:64],
         ("omx",): begin.startswith(b"\x89HDF"),
+        ("trace",): geometries_of(path) in ({"Point"}, {"Point Z"}),
         ("geopackage", "lines", "zones"): begin.startswith(b"SQLite format 3"),
         ("zones",): begin.startswith(_SHAPEFILE) and begin[32:33] in b"\x05\x0f\x19",
         ("lines",): begin.startswith(_SHAPEFILE),
@@ -131,9 +139,25 @@ def roles_of(path: Path) -> tuple[str, ...]:
     return tuple(tntp[:1]) or tuple(dict.fromkeys(_roles_of_table(path, column_names(path))))
 
 
+def geometries_of(path: Path) -> set[str]:
+    """Return the types of geometries of GeoParquet, a GeoPackage or a Shapefile; none of any other file."""
+    if columns := geometry_columns(path):
+        stated = json.loads(pq.read_schema(path).metadata[b"geo"])["columns"][columns[0]]
+        if not (types := set(stated.get("geometry_types") or ())):
+            batch = next(pq.ParquetFile(path).iter_batches(100, columns=columns[:1]), ((),))
+            types = {shape.geom_type for shape in shapely.from_wkb(batch[0]) if shape is not None}
+        return types
+    if path.suffix.lower() not in (".gpkg", ".shp"):
+        return set()
+    try:
+        return {str(kind) for _, kind in pyogrio.list_layers(path)} - {"None"}
+    except DataSourceError:
+        return set()
+
+
 def _roles_of_table(path: Path, names: Sequence[str]) -> Iterator[str]:
     links, nodes, trips = find_link_columns(names, {}), find_columns(names, NODE_NAMES), find_columns(names, NAMES)
-    timed = any(word in comparable_name(name) for name in names for word in _TIMES)
+    timed = any(word in comparable_name(name) for name in names for word in _TIMES) or are_fixes(names)
     points, ends = bool(find_points(names, {})), {"from", "to"} <= links.keys()
     if ends and not points and not timed and links.keys() - {"from", "to", "class"} and "trips" not in trips:
         yield "edges"
@@ -165,9 +189,9 @@ def find_files(paths: Iterable[Path]) -> tuple[dict[Path, tuple[str, ...]], list
     Raises
     ------
     InputError
-        If a path does not exist, or no file is recognised.
+        If a path does not exist, or a file that is named, or every file of a folder, is not recognised.
     """
-    found: dict[Path, tuple[str, ...]] = {}
+    found, paths = dict[Path, tuple[str, ...]](), [*paths]
     unknown: list[Path] = []
     for path in map(Path.resolve, paths):
         if not path.exists():
@@ -185,6 +209,8 @@ def find_files(paths: Iterable[Path]) -> tuple[dict[Path, tuple[str, ...]], list
             if not any(folders.get(above) for above in file.parents) or roles[:1] == ("trips",):
                 found |= {file: roles} if roles else {}
                 unknown += [] if roles else [file]
+    if found and (named := {*map(Path.resolve, paths)} & {*unknown}):
+        raise InputError(f"{file}: it is not recognised, and {_looks_like(file)}" for file in sorted(named))
     if not found:
         looks = "; ".join(f"{file.name} {_looks_like(file)}" for file in unknown[:3]) or "no file is in it"
         raise InputError([f"{path}: nothing in it is recognised: {looks}. What can be read is {WHAT_CAN_BE_READ}"])

@@ -256,11 +256,28 @@ class Table:
         return [last_none[place] for place in code.tolist()]
 
     def identifiers(self, name: str) -> list[str]:
-        """Return a column of identifiers, one item per row, by the function `identifiers`; "" where there is none.
+        """Return a column of identifiers, one item per row, as `categories` does; "" where there is none.
 
         If the column is not mapped, all are "".
         """
-        return identifier_list(self.column(name)) if self.has(name) else [""] * len(self)
+        return _one_by_one(self.categories(name)) if self.has(name) else [""] * len(self)
+
+    def categories(self, name: str) -> pd.Categorical:
+        """Return a mapped column of identifiers by the function `identifiers`.
+
+        Raises
+        ------
+        InputError
+            If a whole number is written both with and without decimals beside other identifiers, as 1, 1.0 and A.
+        """
+        found = identifiers(self.column(name))
+        texts = found.categories
+        whole = {text.partition(".")[0] for text in texts if "." in text and _WHOLE_FLOAT.fullmatch(text)}
+        if twice := whole & {*texts}:
+            both_ways = np.isin(texts.map(lambda text: text.partition(".")[0]), [*twice])[found.codes]
+            rule = "written in one way, with decimals or without, where others are no whole numbers"
+            raise InputError(self.faults(name, both_ways & (found.codes >= 0), rule))
+        return found
 
     def unique_identifiers(self, name: str) -> list[str]:
         """Return a mapped column of `identifiers`, and note rows without one, or with that of another row."""
@@ -475,16 +492,17 @@ def comparable_name(name: object) -> str:
     return re.sub(r"[\W_]+", "", str(name).lower())
 
 
-_STORED_AS_FLOAT = re.compile(r"-?\d+\.0")
+_WHOLE_FLOAT = re.compile(r"-?\d+(?:\.0+)?")
+"""Pattern of whole numbers, also of those that are written as floats."""
 
 
 def identifiers(values: Iterable[Any]) -> pd.Categorical:
     """Read identifiers, of vehicles, nodes, links, zones or places, as text without surrounding white space.
 
     A column of whole numbers in which some are missing is often stored as floats. So where every value of a column is
-    such a float, as a number or as text, the identifiers are the whole numbers: 7 for 7.0. In any other column, text
-    is kept as it is, also 7.0 and 007. Therefore a table has the same identifiers in text and in Parquet, and values
-    that differ in more than white space are different identifiers.
+    a whole number, the identifiers are written without decimals: 7 for 7.0, also beside 7. In any other column, text
+    is kept as it is, also 7.0; leading zeros always are, so that 007 and 7 differ. Therefore a table has the same
+    identifiers in text and in Parquet, and two tables of the same numbers agree.
 
     Parameters
     ----------
@@ -497,15 +515,18 @@ def identifiers(values: Iterable[Any]) -> pd.Categorical:
         Text, with the categories in the order of the first value of each; NaN (code -1) where there is no identifier.
     """
     code, texts = _distinct_texts(values if isinstance(values, pd.Series) else pd.Series([*values], dtype="object"))
-    if all(_STORED_AS_FLOAT.fullmatch(text) for text in texts if text):
-        texts = [text and text.removesuffix(".0") for text in texts]
+    if all(_WHOLE_FLOAT.fullmatch(text) for text in texts if text):
+        texts = [text and text.partition(".")[0] for text in texts]
     again, names = pd.factorize(np.array([*texts, None], dtype="object"))
     return pd.Categorical.from_codes(again[code], pd.Index(names, dtype="object"))
 
 
 def identifier_list(values: Iterable[Any]) -> list[str]:
     """Return `identifiers` one by one; "" where there is none."""
-    found = identifiers(values)
+    return _one_by_one(identifiers(values))
+
+
+def _one_by_one(found: pd.Categorical) -> list[str]:
     names = [*found.categories, ""]
     return [names[place] for place in found.codes.tolist()]
 

@@ -48,6 +48,7 @@ def length_warnings(
     *,
     file: str,
     units: NDArray[np.float64] | None = None,
+    without: str = "",
 ) -> list[Note]:
     """Compare the lengths that a file gives with straight distances between nodes.
 
@@ -61,6 +62,8 @@ def length_warnings(
     units
         Distance between the nodes of each link in units of the coordinates, shape (n,), if no system of theirs is
         stated; else None.
+    without
+        How the roads are read without coordinates; empty if there is no way.
 
     Returns
     -------
@@ -93,6 +96,7 @@ def length_warnings(
             f"they agree if one unit of the coordinates is {unit_m:,.4g} m (as crs = {plane}), or if the lengths are "
             f"multiplied by {ratio:,.4g}: state crs, or correct the unit of length"
         )
+        fit += f'; coordinates of a drawing are no places: {without}, with cells.kind = "roads"' if without else ""
         raise InputError([f"{file}: {observation}, and no coordinate system is stated: {fit}"], key="roads.crs")
     checks = "check the unit of length, the coordinate system, and whether its two coordinates are swapped"
     return [warning("coordinates", f"{file}: {observation}: {checks}")]

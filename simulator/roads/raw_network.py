@@ -5,6 +5,7 @@ A reader knows its format only. Units, projection, directions, defaults, checks 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 SHORTEST_M = 1.0
 """Length of a link that has neither a length nor a shape, and whose nodes have the same position."""
+_SPACING_M = 200.0
+"""Distance of neighbours where nodes have no coordinates."""
 _FAR_M = 1000.0
 _MOST_FAULTS = 20
 _LINK_COLUMNS = frozenset(
@@ -105,6 +108,8 @@ class RawNetwork:
         Whether the file or the user states `crs`; if not, lengths that do not fit it are a fault.
     placed
         Whether the places of nodes are real; distances between others are not used.
+    without_places
+        How the user has the roads read without places, for messages; empty if there is no such way.
     defaults
         Values of links for which the file has none.
     keep
@@ -139,6 +144,7 @@ class RawNetwork:
     project_to: object = None
     crs_named: bool = True
     placed: bool = True
+    without_places: str = ""
     defaults: Defaults = field(default_factory=Defaults)
     keep: Literal["strong", "trips", "all", "whole"] = "strong"
     loss: Loss | None = None
@@ -158,6 +164,18 @@ class RawNetwork:
         if name not in self.links:
             return np.full(len(self.links), np.nan)
         return self.links[name].to_numpy(dtype=np.float64)
+
+
+def in_a_square(number: int) -> NDArray[np.float64]:
+    """Return metres of nodes without places, (number, 2): in a square, in their order, from west to east."""
+    at, side = np.arange(number), math.isqrt(max(number - 1, 0)) + 1
+    return np.column_stack((at % side, at // side)).astype(np.float64) * _SPACING_M
+
+
+def no_places(file: str, why: str) -> Note:
+    """Return the warning that nodes are in a square."""
+    square = "they are in a square in the order of their numbers; maps show no real places"
+    return warning("no_places", f"{file}: {why}: {square}")
 
 
 def column_of(values: Iterable[Any], index: NDArray[np.int64] | None = None) -> pd.Series[Any]:
@@ -249,7 +267,9 @@ def build(raw: RawNetwork) -> tuple[RoadNetwork, ReadReport]:
         units = None if raw.crs_named else distances(xy[start], xy[end])
         warnings += projection.warnings(xy, file=raw.node_table.file)
         # A shape may end at the edge of a junction and is then shorter than the distance between its nodes.
-        warnings += length_warnings(given_m, np.fmin(straight_m, shape_m), file=raw.file, units=units)
+        warnings += length_warnings(
+            given_m, np.fmin(straight_m, shape_m), file=raw.file, units=units, without=raw.without_places
+        )
     fitting_m = np.clip(given_m, shape_m, np.fmax(shape_m, straight_m))
     warnings += [*shape_warnings(given_m, fitting_m, file=raw.file), *shape_warning]
     values, given_mps, filled, words = _values(raw, given_m, shape_m, straight_m)

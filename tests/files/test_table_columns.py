@@ -117,8 +117,11 @@ def test_an_unread_column_of_integers_too_large_for_64_bits_holds_numbers(tmp_pa
         (["7.0", None, "12.0"], ["7", "", "12"]),
         ([7.0, 7.5], ["7.0", "7.5"]),
         (["7.0", "7.1"], ["7.0", "7.1"]),
-        (["7", "7.0"], ["7", "7.0"]),
-        (["7.00", "8.0"], ["7.00", "8.0"]),
+        (["7", "7.0"], ["7", "7"]),
+        (["7.00", "8.0", "9"], ["7", "8", "9"]),
+        (["007", "7", "7.0"], ["007", "7", "7"]),
+        (["007", "8.0"], ["007", "8"]),
+        (["A", "7.0"], ["A", "7.0"]),
         (["007", "1e3", "1.2e+03"], ["007", "1e3", "1.2e+03"]),
         ([" A ", "A", "", " "], ["A", "A", "", ""]),
         ([True, False], ["True", "False"]),
@@ -135,6 +138,17 @@ def test_identifiers_are_the_same_in_text_and_in_parquet(tmp_path, values, names
         table = Table.from_file(tmp_path / name, columns=["id"], identifiers=["id"])
         assert table.identifiers("id") == names
         assert table.identifiers("other") == [""] * len(names)
+
+
+@pytest.mark.parametrize("other", ["A", "7.5"])
+def test_a_number_written_in_two_ways_beside_text_is_refused(tmp_path, other):
+    file = tmp_path / "a.csv"
+    file.write_text(f"id,n\n{other},1\n8,1\n1.0,1\n1,1\n", encoding="utf-8")
+    table = Table.from_file(file, columns=["id"], identifiers=["id"])
+    with pytest.raises(InputError) as refused:
+        table.identifiers("id")
+    assert len(refused.value.faults) == 1
+    assert f"{file}: rows 3, 4: id " in refused.value.faults[0]
 
 
 def test_identifiers_of_lists_are_their_text_and_of_bytes_what_they_encode():

@@ -259,3 +259,93 @@ def test_missing_direction_and_missing_crs_are_noted(links, message, tmp_path):
     _, report = read_gmns(write_gmns_text(tmp_path / "g", PLANAR_NODES, links))
     assert any(note.endswith(message) for note in texts_of(report.notes()))
     assert 'set roads.crs, for example crs = "EPSG:32618"' in report.warnings[0].text
+
+
+MILES = (
+    "link_id,from_node_id,to_node_id,length,free_speed,lanes,capacity,VDF_fftt1\n"
+    "1,1,2,0.52,30,1,900,1.04\n2,2,3,0.69,30,1,900,1.38\n3,3,1,0.87,40,1,900,1.305\n"
+)
+"""Miles and mph, with minutes that prove them."""
+
+
+@pytest.mark.parametrize(
+    ("speed", "proved"), [(1609.344 / 3600, True), (1 / 3.6, False), (1.0, False)], ids=["mph", "kph", "mps"]
+)
+def test_stated_times_prove_or_contradict_units(tmp_path, speed, proved):
+    folder = write_gmns_text(tmp_path, links=MILES)
+    _, report = read_gmns(folder, length_m=1609.344, speed_mps=speed, crs="EPSG:4326")
+    warned = [note.text for note in report.warnings if "VDF_fftt1" in note.text]
+    assert ("times in min" in "".join(report.remarks)) == proved
+    assert bool(warned) != proved
+    assert proved or 'roads.length_unit = "mi" and roads.speed_unit = "mph"' in warned[0]
+
+
+def test_times_in_traffic_contradict_nothing(tmp_path):
+    links = MILES.replace("VDF_fftt1", "travel_time").replace("1.04", "9").replace("1.38", "2")
+    _, report = read_gmns(write_gmns_text(tmp_path, links=links), length_m=1609.344, speed_mps=0.44704)
+    assert not any("travel_time" in note.text for note in report.warnings)
+
+
+@pytest.mark.parametrize(
+    ("length", "speed", "length_m", "speed_mps"),
+    [
+        ("vdf_length_mi", "vdf_free_speed_mph", 1609.344, 0.44704),
+        ("length_in_mile", "free_speed_in_mph", 1609.344, 0.44704),
+        ("Length_Km", "vdf_free_speed_kmph", 1000.0, 1 / 3.6),
+    ],
+)
+def test_columns_that_name_their_units_are_read(tmp_path, length, speed, length_m, speed_mps):
+    scale = 1609.344 / length_m
+    rows = [f"{a},{b},{scale * miles:.5f},30,x" for a, b, miles in ((1, 2, 0.52), (2, 3, 0.69), (3, 1, 0.87))]
+    head = f"from_node_id,to_node_id,{length},{speed},VDF_alpha1"
+    network, report = read_gmns(write_gmns_text(tmp_path, links="\n".join([head, *rows])))
+    assert network.graph.edges[1, 2, 0]["length_m"] == pytest.approx(0.52 * 1609.344, rel=1e-4)
+    assert network.graph.edges[1, 2, 0]["speed_mps"] == pytest.approx(30 * speed_mps)
+    remarks = "\n".join(report.remarks)
+    assert "link.csv: columns not read: 'VDF_alpha1'" in remarks
+    assert "states the unit" not in remarks
+
+
+def test_a_unit_that_is_stated_belongs_to_the_column_of_the_specification(tmp_path):
+    links = "from_node_id,to_node_id,length,length_mi\n1,2,830,9\n2,3,1115,9\n3,1,1400,9\n"
+    folder = write_gmns_text(tmp_path, links=links)
+    assert read_gmns(folder, length_m=1.0)[0].graph.edges[1, 2, 0]["length_m"] == 830
+    named, report = read_gmns(folder, crs="EPSG:4326")
+    assert named.graph.edges[1, 2, 0]["length_m"] == pytest.approx(9 * 1609.344)
+    assert "length is column 'length_mi', in mi" in "".join(report.remarks)
+
+
+DRAWN_NODES = "node_id,x_coord,y_coord,zone_id\n1,0,0,7\n2,20,0,\n3,10,8,8\n"
+
+
+def test_coordinates_of_a_drawing_are_refused_with_the_way_without_them(tmp_path):
+    links = gmns_links((",830,", ",10,"), (",1115,", ",12,"), (",1400,", ",14,"))
+    folder = write_gmns_text(tmp_path, nodes=DRAWN_NODES, links=links)
+    with pytest.raises(InputError, match=r'roads\.coordinates = "none", with cells\.kind'):
+        read_gmns(folder)
+    for nodes in (DRAWN_NODES, "node_id,zone_id\n1,7\n2,\n3,8\n"):
+        network, report = read_gmns(write_gmns_text(tmp_path, nodes=nodes, links=links), coordinates="none")
+        assert network.graph.edges[1, 2, 0]["length_m"] == 10
+        assert [network.graph.nodes[node].get("zone") for node in (1, 2, 3)] == [7, None, 8]
+        assert [note.code for note in report.warnings] == ["no_places"]
+        assert len(np.unique(network.node_xy, axis=0)) == 3
+
+
+@pytest.mark.parametrize(("old", "new"), [("1000,36,1,walk", "0,36,1,walk"), ("1000,36,1,walk", "1000,36,0,walk")])
+def test_closed_links_are_left_out_and_counted(tmp_path, old, new):
+    network, report = read_gmns(write_gmns_text(tmp_path, links=gmns_links((old, new))), keep="all")
+    assert set(network.graph.edges) == {(1, 2, 0), (2, 3, 0), (3, 2, 0)}
+    assert [one.total for one in report.dropped if "is 0: closed" in one.reason] == [1]
+
+
+def test_a_column_of_zeros_states_nothing(tmp_path):
+    links = gmns_links((",1500,", ",0,"), (",1000,", ",0,"))
+    network, _ = read_gmns(write_gmns_text(tmp_path, links=links))
+    assert network.graph.edges[3, 1, 0]["capacity_vph"] > 0
+
+
+def test_identifiers_with_and_without_decimals_are_the_same(tmp_path):
+    """A tool that keeps whole numbers as floats wrote the nodes, and another one the links."""
+    nodes = GMNS_NODES.replace("\n1,", "\n1.0,").replace("\n3,", "\n3.0,")
+    network, _ = read_gmns(write_gmns_text(tmp_path, nodes=nodes))
+    assert network.node_names == [1, 2, 3]

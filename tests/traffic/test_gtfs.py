@@ -68,6 +68,7 @@ def test_buses_of_a_weekday(tmp_path):
     assert demand.notes == (
         "feed.zip: left out 1 of 5 stops, more than 200 m from every link",
         "feed.zip: left out 1 of 4 trips: fewer than two of their stops are on the roads",
+        "feed.zip: left out trips of other route types: 0 (1)",
     )
 
 

@@ -11,7 +11,7 @@ import pyproj
 
 from simulator.files.compressed_io import unpacked_name
 from simulator.files.errors import InputError
-from simulator.files.tables import RECOGNIZED, Table, TextFormat, comparable_name, find_columns, identifiers, listed
+from simulator.files.tables import RECOGNIZED, Table, TextFormat, comparable_name, find_columns, listed
 from simulator.files.times import timed
 from simulator.roads.projection import WGS84, coordinates, transform
 
@@ -158,7 +158,7 @@ def checked_fixes(
     columns, unused = _find_columns(table, options)
     table = replace(table, columns=columns, renamed=any(ours != name for ours, name in columns.items()))
     one = options.one_vehicle_a_file
-    names = pd.Categorical([vehicle]).repeat(len(table)) if one else identifiers(table.column("vehicle"))
+    names = pd.Categorical([vehicle]).repeat(len(table)) if one else table.categories("vehicle")
     if not one:
         table.refuse("vehicle", names.isna(), "the name of a vehicle")
     lon, lat = coordinates(table, ("lon", "lat") if options.crs is None else ("x", "y"))
@@ -198,6 +198,11 @@ def in_degrees(points: Any, source: str) -> pd.DataFrame:
         raise InputError([f"{source}: its geometry must be points in a known coordinate system"])
     degrees = places.to_crs(WGS84)
     return pd.DataFrame(points.drop(columns=places.name)).assign(lon=degrees.x.to_numpy(), lat=degrees.y.to_numpy())
+
+
+def are_fixes(names: Sequence[str]) -> bool:
+    """Return whether columns of vehicle, time and place are all found by their names."""
+    return len(find_columns(names, {role: _KNOWN[role] for role in ("vehicle", "time", "lon", "lat")})) == 4
 
 
 def stem_of(file: Path) -> str:

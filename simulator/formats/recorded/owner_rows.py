@@ -10,7 +10,7 @@ import pandas as pd
 from simulator.arrays import IntArray, Mask
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
-from simulator.files.tables import FileFormat, Table, identifiers, numbers_in
+from simulator.files.tables import FileFormat, Table, numbers_in
 from simulator.traffic.trips import too_many
 
 NUMBERS = ("lon", "lat", "x", "y", "count", "time")
@@ -107,7 +107,7 @@ def without_duplicates(table: Table, rows: pd.DataFrame, *, rule: str | None) ->
         return everything, []  # only the owners' places are known
     frame = pd.DataFrame({"site": rows["site"].array})
     for name in distinct_by:
-        frame[name] = rows["arrive_s"].array if name == "time" else identifiers(table.column(name))
+        frame[name] = rows["arrive_s"].array if name == "time" else table.categories(name)
     repeated = frame.duplicated(keep="first").to_numpy()
     if not repeated.any():
         return everything, []

@@ -12,7 +12,7 @@ import pyproj
 from simulator.arrays import FloatArray, Mask
 from simulator.files.errors import InputError
 from simulator.files.messages import counted, notes_of
-from simulator.files.tables import FileFormat, Table, identifiers
+from simulator.files.tables import FileFormat, Table
 from simulator.files.times import CALENDAR_FROM_S, NAIVE, Times, moment_of, timed
 from simulator.formats.recorded.owner_rows import (
     owners_of,
@@ -186,7 +186,7 @@ def _start(start: str | float, reading: OwnerOptions, *, numeric: bool, file: st
 
 def _last_of_each(table: Table, rows: pd.DataFrame, keep: Mask) -> Mask:
     """Select the row with the last time of each owner, and the last of rows with equal time; (rows,) bool."""
-    owner = identifiers(table.column("owner"))
+    owner = table.categories("owner")
     table.refuse("owner", owner.isna() & keep, "the name of an owner")
     table.check()
     moves = pd.DataFrame({"owner": owner, "time": rows["arrive_s"].array})[keep]

@@ -12,7 +12,7 @@ import pyproj
 from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
-from simulator.files.tables import FileFormat, Table, identifiers
+from simulator.files.tables import FileFormat, Table
 from simulator.formats.recorded.owner_rows import read_rows
 from simulator.roads.projection import WGS84, coordinates, crs_about, transform, true_plane, utm_about
 from simulator.traffic.recording import Sites
@@ -106,7 +106,7 @@ def place_rows(
         inside = (east >= window[0]) & (east <= window[2]) & (north >= window[1]) & (north <= window[3])
         _left_out(notes, table, chosen & keep & ~inside, "outside the window")
         keep &= inside
-    name = identifiers(table.column("place")) if table.has("place") else None
+    name = table.categories("place") if table.has("place") else None
     if name is not None:
         named = name.notna()
         _left_out(notes, table, chosen & keep & ~named, "without a place")

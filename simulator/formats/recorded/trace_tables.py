@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from simulator.cells.zones import read_features
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.files.tables import Table, TextFormat, column_names, comparable_name, find_columns
@@ -125,6 +126,12 @@ def read_parquet(file: Path, options: TraceOptions) -> Source:
         frame = frame if frame.index.names == [None] else frame.reset_index()
         table = Table.from_frame(frame, title=str(file))
     return _fixes_of_table(table, options)
+
+
+def read_points(file: Path, options: TraceOptions) -> Source:
+    """Read points of a GeoPackage or Shapefile, which are converted to longitude and latitude."""
+    frame = in_degrees(read_features(file, None), str(file))
+    return _fixes_of_table(Table.from_frame(frame, title=str(file)), options)
 
 
 def _fixes_of_table(table: Table, options: TraceOptions) -> Source:

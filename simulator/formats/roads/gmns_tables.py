@@ -6,6 +6,7 @@ import json
 import math
 import re
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,12 +28,15 @@ if TYPE_CHECKING:
     from simulator.files.tables import Table
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet")
+MODES = ("auto", "a", "all", "car", "c")
+"""Uses of links on which cars drive."""
 OWN_PREFIX = "crowdveil_"
 """Prefix of the columns that this project adds, which GMNS allows: JSON values for which GMNS has no column."""
 _DBASE_LENGTH = 10
 LINK_ENDS = ("from_node_id", "to_node_id")
+_PLACE = ("x_coord", "y_coord")
 _COLUMNS = {
-    "node": (("node_id", "x_coord", "y_coord"), ("zone_id",)),
+    "node": (("node_id", *_PLACE), ("zone_id",)),
     "link": (
         LINK_ENDS,
         (
@@ -75,7 +79,13 @@ def find_table(folder: Path, name: str) -> Path | None:
     return found[0] if found else None
 
 
-def open_table(file: Path, *, required: Sequence[str], optional: Sequence[str] = ()) -> Table:
+def open_table(
+    file: Path,
+    *,
+    required: Sequence[str],
+    optional: Sequence[str] = (),
+    others: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> Table:
     """Read a table whose columns have the names of GMNS.
 
     Case does not matter, and a name may be cut to 10 characters, as in shapefiles. CSV is read as text, so that no
@@ -87,11 +97,14 @@ def open_table(file: Path, *, required: Sequence[str], optional: Sequence[str] =
         The table.
     required, optional
         Columns that it must have and may have.
+    others
+        Usual names of further columns that it may have, which are not of GMNS, by our names.
 
     Returns
     -------
     Table
-        At least one row; the columns of `optional` that the file has, and every column that this project adds.
+        At least one row; the columns of `optional` and `others` that the file has, and every column that this project
+        adds.
 
     Raises
     ------
@@ -100,21 +113,24 @@ def open_table(file: Path, *, required: Sequence[str], optional: Sequence[str] =
     """
     names = column_names(file)
     known = {name: (name, name[:_DBASE_LENGTH]) for name in (*required, *optional)}
-    columns = {name: name for name in required} | find_columns(names, known)
+    columns = {name: name for name in required} | find_columns(names, {**known, **others})
     columns |= {name: name for name in names if name.startswith(OWN_PREFIX)}
     return Table.from_file(
         file, columns=columns, text=columns.keys() - {"geometry"}, identifiers=columns.keys() & _IDENTIFIERS
     )
 
 
-def open_required(folder: Path, name: str) -> Table:
-    """Read a table that a network must have, "node" or "link"; as `open_table`."""
+def open_required(
+    folder: Path, name: str, *, placed: bool = True, others: Mapping[str, Sequence[str]] = MappingProxyType({})
+) -> Table:
+    """Read a table of nodes or links, which a network must have, as `open_table`; no places if not `placed`."""
     file = find_table(folder, name)
     if file is None:
         kinds = ", ".join(f"{name}{suffix}" for suffix in SUFFIXES)
         raise InputError([f"{folder}: a GMNS folder must hold a table of {name}s: one of {kinds}"])
     required, optional = _COLUMNS[name]
-    return open_table(file, required=required, optional=optional)
+    required = required if placed else tuple(one for one in required if one not in _PLACE)
+    return open_table(file, required=required, optional=optional, others=others)
 
 
 def own_values(table: Table, reserved: frozenset[str]) -> list[dict[str, Any]]:
@@ -184,7 +200,9 @@ class GmnsConfig:
     keep_all
         Whether the table requests that nodes and links which routes cannot reach are kept.
     remarks
-        Remarks on units for which the config table contradicts the caller, or which neither of them states.
+        Remarks on units for which the config table contradicts the caller.
+    unstated
+        Columns of links whose units neither of them states, with the units that they are taken for, in words.
     """
 
     length_m: float
@@ -193,6 +211,7 @@ class GmnsConfig:
     crs_named: bool
     keep_all: bool
     remarks: tuple[str, ...]
+    unstated: Mapping[str, str]
 
     @classmethod
     def from_folder(cls, folder: Path, *, length_m: float | None, speed_mps: float | None, crs: object) -> GmnsConfig:
@@ -222,7 +241,7 @@ class GmnsConfig:
             if len(table) != 1:
                 raise InputError([f"{file}: a config table must have one row, got {len(table):,}"])
             stated = {name: text for name in _FIELDS if (text := table.texts(name)[0]) is not None}
-        faults, remarks, units = [], [], []
+        faults, remarks, units, unstated = [], [], [], dict[str, str]()
         for name, given, known, default, column, words in (
             ("long_length", length_m, METRES, 1.0, "length", "metres"),
             ("speed", speed_mps, METRES_PER_SECOND, 1000 / 3600, "free_speed", "km/h"),
@@ -231,8 +250,7 @@ class GmnsConfig:
             if given is None and named is None and name in stated:
                 faults.append(f"{file}: row 1: {name} must be one of {', '.join(known)}, got {stated[name]!r}")
             if given is None and name not in stated:
-                rule = f"neither the scenario nor a config table states the unit of {column}"
-                remarks.append(f"{folder}: {rule}: taken as {words}")
+                unstated[column] = words
             if given is not None and named is not None and given != named:
                 remarks.append(f"{file}: {name} is {stated[name]}, but the scenario's unit is used")
             units.append(given if given is not None else named if named is not None else default)
@@ -248,6 +266,7 @@ class GmnsConfig:
             crs_named=system is not None,
             keep_all=stated.get(KEEP) == "all",
             remarks=tuple(remarks),
+            unstated=unstated,
         )
 
 
@@ -260,7 +279,7 @@ def read_nodes(table: Table) -> pd.DataFrame:
     Parameters
     ----------
     table
-        A table with ``node_id``, ``x_coord``, ``y_coord`` and optionally ``zone_id``.
+        A table with ``node_id``, and optionally ``x_coord``, ``y_coord`` and ``zone_id``.
 
     Returns
     -------
@@ -275,7 +294,7 @@ def read_nodes(table: Table) -> pd.DataFrame:
         value.
     """
     identifiers = table.unique_identifiers("node_id")
-    x, y = (table.checked_numbers(name) for name in ("x_coord", "y_coord"))
+    x, y = (table.checked_numbers(name) if table.has(name) else table.numbers(name) for name in _PLACE)
     own = own_values(table, _NODE_RESERVED)
     table.check()
     keys = node_keys(identifiers)
@@ -369,19 +388,25 @@ def read_links(
         "class": column_of(table.texts("facility_type")),
         "attributes": column_of(own),
     }
-    usable, dropped = _usable(table, start == end, modes)
+    usable, dropped = _usable(table, start == end, modes, {"capacity": capacity, "lanes": lanes})
     return pd.DataFrame(links).set_axis(table.number), usable, dropped
 
 
 def _usable(
-    table: Table, loops: NDArray[np.bool_], modes: Sequence[str]
+    table: Table, loops: NDArray[np.bool_], modes: Sequence[str], sizes: Mapping[str, NDArray[np.float64]]
 ) -> tuple[NDArray[np.bool_], tuple[DroppedRows, ...]]:
-    """Leave out links that are not roads for any of the modes, and links from a node to itself."""
+    """Leave out links that are not roads for any of the modes, links from a node to itself, and closed ones.
+
+    A link whose capacity or number of lanes, one of `sizes`, is 0 is closed, but not a footway, which has no lanes; a
+    column without a number above 0 states nothing.
+    """
     wanted = {mode.lower() for mode in modes}
-    forbidden = np.array([forbids(uses, wanted) for uses in table.texts("allowed_uses")])
+    uses = table.texts("allowed_uses")
+    forbidden, undriven = (np.array([forbids(one, modes) for one in uses]) for modes in (wanted, {*MODES}))
     reasons = {
         f"allowed_uses names none of {', '.join(modes)}": forbidden,
         "it leads from a node to itself": loops,
+        **{f"its {name} is 0: closed": (size == 0) & ~undriven & (size > 0).any() for name, size in sizes.items()},
     }
     return usable_rows(reasons, file=table.file, what="link")
 

@@ -32,6 +32,13 @@ _NAMES = tomllib.loads(Path(__file__).with_name("usual_columns.toml").read_text(
 NODE_NAMES: Mapping[str, Sequence[str]] = _NAMES["nodes"]
 LINK_NAMES: Mapping[str, Sequence[str]] = _NAMES["links"]
 """Map from our name of a column to its usual names, the most likely first."""
+NAMES_WITH_UNITS: Mapping[str, Sequence[str]] = {
+    name: [one for one in LINK_NAMES[name] if one not in _NAMES["no_unit"]["names"]]
+    for name in (*METRES_PER_UNIT, *MPS_PER_UNIT)
+}
+"""The same of lengths and speeds, without names that state no unit."""
+FREE_FLOW_TIMES: Sequence[str] = _NAMES["free_flow"]["time"]
+"""Usual names of columns of times without traffic."""
 _NO_UNIT = ("speed", "time", "ffs", "fft")
 """Words in the names of columns whose unit nothing states."""
 _QUANTITY = re.compile(r"(\d+(?:[.,]\d+)?)\s*([a-z]+)")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,7 @@ from simulator.files.messages import Note, counted, warning
 from simulator.files.tntp_text import fields_of, lines_of, read_metadata, row_fault, shown, table_of
 from simulator.formats.roads.tntp_files import TntpNodes
 from simulator.roads.projection import WGS84, crs_about
-from simulator.roads.raw_network import Defaults, RawNetwork, column_of
+from simulator.roads.raw_network import Defaults, RawNetwork, column_of, in_a_square, no_places
 from simulator.roads.read_report import FilledDefault
 
 if TYPE_CHECKING:
@@ -132,8 +131,6 @@ given."""
 
 
 SHOWN_NODES = 10
-_SPACING_M = 200.0
-"""Distance of neighbours where nodes have no coordinates."""
 
 
 def read_tntp(
@@ -193,8 +190,7 @@ def read_tntp(
     if nodes is None:
         links, places, remarks = TntpLinks.from_file(network), None, []
         node = _used(links)
-        at, side = np.arange(len(node)), math.isqrt(len(node) - 1) + 1
-        x, y = at % side * _SPACING_M, at // side * _SPACING_M
+        x, y = in_a_square(len(node)).T
     else:
         links, places = both(lambda: TntpLinks.from_file(network), lambda: TntpNodes.from_file(nodes))
         remarks = _check_nodes(links, places)
@@ -243,6 +239,7 @@ def read_tntp(
         project_to=project_to,
         crs_named=crs is not None,
         placed=places is not None,
+        without_places="roads.nodes left out",
         defaults=Defaults(default_speed_mps, 1, capacity_vph),
         keep="trips",
         unit=rows.unit,
@@ -256,8 +253,7 @@ def _warnings(file: str, total_vph: NDArray[np.float64], *, placed: bool) -> lis
     """Return warnings of nodes without places, and of capacities that are too low for roads."""
     warnings = []
     if not placed:
-        square = "they are in a square in the order of their numbers; maps show no real places"
-        warnings.append(warning("no_places", f"{file}: no file of nodes: {square}"))
+        warnings.append(no_places(file, "no file of nodes"))
     if (median := float(np.median(total_vph))) < LEAST_LIKELY_VPH:
         observation = f"the capacity of a link is, in the median, {median:.3g} vehicles/h, and queues will form"
         checks = "check capacity_hours, and whether these are capacities at all"

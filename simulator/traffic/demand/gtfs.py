@@ -133,6 +133,7 @@ def read_gtfs(
     notes = [f"{path.name}: left out {far:,} of {counted(stops, 'stop')}, more than {_FAR_M:g} m from every link"]
     notes += [f"{path.name}: left out {len(trips) - len(kept):,} of {counted(len(trips), 'trip')}: {_SHORT}"]
     notes = [note for note, number in zip(notes, (far, len(trips) - len(kept)), strict=True) if number]
+    notes += _other_types(feed, path, route_types, set().union(*days.values()))
     if not which:
         rule = f"no trip of the route types departs on {day} within the run; see its calendar"
         raise InputError([f"{path}: {rule}", *notes])
@@ -202,6 +203,18 @@ def _stop_times(feed: Mapping[str, Table], route_types: Collection[int], service
     if len(timed):
         rows["departure_time"] = np.interp(np.arange(len(rows)), timed, rows["departure_time"].iloc[timed])
     return rows.reset_index(drop=True)
+
+
+def _other_types(
+    feed: Mapping[str, Table], path: Path, route_types: Collection[int], services: Collection[str]
+) -> list[str]:
+    """Return a note that counts the trips of some services that are not driven, by the type of their route."""
+    routes, trips = feed["routes.txt"], feed["trips.txt"].frame
+    types = pd.Series(routes.integers("route_type"), index=routes.column("route_id"))
+    counts = trips.loc[trips["service_id"].isin(services), "route_id"].map(types).value_counts().sort_index()
+    others = counts[~counts.index.isin([*route_types])]
+    listed = ", ".join(f"{kind:.0f} ({number:,})" for kind, number in others.items())
+    return [f"{path.name}: left out trips of other route types: {listed}"] if listed else []
 
 
 def _times(table: Table, name: str, *, optional: bool = False) -> FloatArray:

@@ -258,7 +258,7 @@ def _checked(table: Table, ignored: Collection[str] = (), setting: TripPlaces | 
         places = [zones.names[node] for node in used.tolist()]
         origin, destination = codes.astype(np.int32).reshape(2, -1)
     else:
-        ends = pd.api.types.union_categoricals([identifiers(table.column(name)) for name in _ENDS])
+        ends = pd.api.types.union_categoricals([table.categories(name) for name in _ENDS])
         places = ends.categories.tolist()
         origin, destination = ends.codes.astype(np.int32).reshape(2, -1)
         for name, end in zip(_ENDS, (origin, destination), strict=True):
@@ -298,7 +298,7 @@ def _vehicles(table: Table) -> IntArray:
     """Return the number of the vehicle of each row; those of persons may begin anew in each household."""
     if not table.has("departure_s") and not table.has("from_s"):
         table.broken.append(f"{table.file}: departure_s, or from_s and to_s, must be columns where vehicle is one")
-    keys = [identifiers(table.column(name)).codes for name in _VEHICLES if table.has(name)]
+    keys = [table.categories(name).codes for name in _VEHICLES if table.has(name)]
     table.refuse("vehicle", keys[0] < 0, "the identifier of a vehicle or person")
     return pd.MultiIndex.from_arrays(keys).factorize()[0].astype(np.int64)
 
