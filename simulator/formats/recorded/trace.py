@@ -104,7 +104,8 @@ class Trace:
             notes.append(
                 Note(
                     "no_position",
-                    f"{_fixes(nowhere)} at longitude 0, latitude 0, far from all others, left out: no position",
+                    f"{_fixes(nowhere)} at longitude 0, latitude 0, or other equal whole degrees, far from all others, "
+                    "left out: no position",
                 )
             )
             fixes = fixes[~nowhere]
@@ -116,7 +117,13 @@ class Trace:
         if (again & ~elsewhere).any():
             notes.append(Note("repeated", f"{_fixes(again & ~elsewhere)} repeated, left out"))
         if elsewhere.any():
-            there = "of a vehicle that is elsewhere at the same moment, left out: the first in the file is kept"
+            one = fixes[elsewhere].iloc[0]
+            there = (
+                "of a vehicle that is elsewhere at the same moment, left out: the first in the file is kept; the first"
+            )
+            there += (
+                f" is of {names[int(one['vehicle'])]!r} at {in_words(float(one['time_s']), calendar=True in clocks)}"
+            )
             notes.append(Note("elsewhere", f"{_fixes(elsewhere)} {there}"))
         fixes = fixes[~again]
         copy_of = _copies(fixes[fixes["vehicle"].isin(unnamed_vehicles)])
@@ -307,12 +314,12 @@ def _copies(fixes: pd.DataFrame) -> dict[int, int]:
 
 
 def _at_null_island(lon: FloatArray, lat: FloatArray) -> Mask:
-    """Return which places are the 0, 0 that receivers write without a position: there is no city nearby."""
-    zero = (lon == 0.0) & (lat == 0.0)
-    if zero.all() or not zero.any():
+    """Return which places are the 0, 0, or -1, -1, that receivers write without a position: no city is nearby."""
+    code = (lon == lat) & (lon % 1.0 == 0.0)
+    if code.all() or not code.any():
         return np.zeros(len(lon), dtype=bool)
-    far = max(abs(float(np.median(axis[~zero]))) for axis in (lon, lat))
-    return zero if far > _NULL_ISLAND_DEGREES else np.zeros(len(lon), dtype=bool)
+    away = [np.abs(axis - np.median(axis[~code])) for axis in (lon, lat)]
+    return np.asarray(code & (np.maximum(*away) > _NULL_ISLAND_DEGREES))
 
 
 def _fixes(chosen: Mask) -> str:
