@@ -40,8 +40,8 @@ def without_jumps(trace: Trace, *, highest_mps: float, gap_s: float) -> Trace:
     if not len(fast):
         return trace
     # A vehicle without a jump has no wrong fix, unless at a place that the fixes of others tell to be wrong.
-    jumping, kept = np.isin(vehicle, vehicle[fast]), np.ones(len(trace), dtype=np.bool_)
-    while len(wrong := _wrong_fixes(moves, vehicle, np.flatnonzero(kept & jumping))):
+    jumps, kept = np.bincount(vehicle[fast], minlength=trace.vehicles) > 0, np.ones(len(trace), dtype=np.bool_)
+    while len(wrong := _wrong_fixes(moves, vehicle, np.flatnonzero(kept & jumps[vehicle]))):
         kept[wrong] = False
     recurring = _at_wrong_places(trace, moves, kept, gap_s)
     if alone := int((~kept & ~recurring).sum()):
@@ -50,10 +50,11 @@ def without_jumps(trace: Trace, *, highest_mps: float, gap_s: float) -> Trace:
         place = f"longitude {trace.lon[recurring][0]:g}, latitude {trace.lat[recurring][0]:g}"
         done.append(f"left out {counted(int(recurring.sum()), 'fix', 'fixes')} at places that recur, as {place}")
     kept &= ~recurring
-    before, after = np.flatnonzero(kept)[:-1], np.flatnonzero(kept)[1:]
-    cut = (vehicle[after] == vehicle[before]) & moves.too_fast(before, after)
-    torn, lasts_s = trace.piece[after] != trace.piece[before], trace.time_s[after] - trace.time_s[before]
-    if cuts := int((cut & ~torn & (lasts_s <= gap_s)).sum()):
+    at = np.flatnonzero(kept & jumps[vehicle])
+    cut = np.flatnonzero((vehicle[at[1:]] == vehicle[at[:-1]]) & moves.too_fast(at[:-1], at[1:]))
+    before, after = at[cut], at[cut + 1]
+    known = (trace.piece[after] == trace.piece[before]) & (trace.time_s[after] - trace.time_s[before] <= gap_s)
+    if cuts := int(known.sum()):
         done.append(f"cut the recording at {counted(cuts, 'move')}, where the vehicle is absent as in a gap")
     if done:
         speed = moves.metres(fast, fast + 1) / (trace.time_s[fast + 1] - trace.time_s[fast])
@@ -65,8 +66,8 @@ def without_jumps(trace: Trace, *, highest_mps: float, gap_s: float) -> Trace:
         words = f"{counted(len(fast), 'move is', 'moves are')} faster than highest_mps = {highest_mps:g}"
         words = f"{words}: {' and '.join(done)}; the first is {first}, the fastest, {speed.max():,.0f} m/s, {fastest}"
         trace = replace(trace, left_out=(*trace.left_out, warning("jumps", words)))
-    borders = np.zeros(len(trace), dtype=np.int64)
-    borders[after] = cut | torn
+    borders = np.diff(trace.piece, prepend=0) != 0
+    borders[after] = True
     trace = replace(trace, piece=np.cumsum(borders))
     return trace if kept.all() else trace.only(kept)
 
@@ -119,8 +120,14 @@ def _at_wrong_places(trace: Trace, moves: _Moves, kept: Mask, gap_s: float) -> M
     """Return the fixes at places of several fixes that are not `kept`, without places to which a vehicle has driven."""
     spots = trace.lon + 1j * trace.lat
     wrong, fixes = np.unique(spots[~kept], return_counts=True)
-    there = np.isin(spots, wrong[fixes >= _RECURS])
+    there = np.isin(trace.lon, wrong[fixes >= _RECURS].real)
+    there[there] = np.isin(spots[there], wrong[fixes >= _RECURS])
+    if not there.any():
+        return there
     before, after = np.flatnonzero(kept)[:-1], np.flatnonzero(kept)[1:]
-    drives = (there[before] != there[after]) & (trace.vehicle[before] == trace.vehicle[after])
-    drives &= (trace.time_s[after] - trace.time_s[before] <= gap_s) & ~moves.too_fast(before, after)
-    return np.asarray(there & ~np.isin(spots, spots[np.concatenate((before[drives], after[drives]))]))
+    ends = there[before] != there[after]
+    before, after = before[ends], after[ends]
+    drives = (trace.vehicle[before] == trace.vehicle[after]) & (trace.time_s[after] - trace.time_s[before] <= gap_s)
+    drives &= ~moves.too_fast(before, after)
+    there[there] = ~np.isin(spots[there], spots[np.concatenate((before[drives], after[drives]))])
+    return there

@@ -149,12 +149,14 @@ class Trace:
         notes: tuple[Note, ...],
     ) -> "Trace":
         """Return a trace with vehicles numbered by their first fix; `fixes` are sorted by vehicle, then by time."""
-        present, starts, lengths = np.unique(fixes["vehicle"].to_numpy(), return_index=True, return_counts=True)
+        starts = np.flatnonzero(np.diff(fixes["vehicle"].to_numpy(), prepend=-1))
+        present, lengths = fixes["vehicle"].to_numpy()[starts], np.diff(np.append(starts, len(fixes)))
         by_first = np.argsort(fixes["time_s"].to_numpy()[starts], kind="stable")
         lengths = lengths[by_first]
         first = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
-        gather = np.repeat(starts[by_first] - first[:-1], lengths) + np.arange(len(fixes))
-        time, lon, lat, speed, piece = (fixes[name].to_numpy()[gather] for name in (*_COLUMNS, "piece"))
+        if (np.diff(by_first) < 0).any():
+            fixes = fixes.take(np.repeat(starts[by_first] - first[:-1], lengths) + np.arange(len(fixes)))
+        time, lon, lat, speed, piece = (fixes[name].to_numpy() for name in (*_COLUMNS, "piece"))
         return cls([names[v] for v in present[by_first]], first, time, lon, lat, speed, calendar, piece, notes)
 
     @classmethod
@@ -221,8 +223,8 @@ class Trace:
 
     def only(self, kept: Mask) -> "Trace":
         """Return the trace of selected fixes, (fixes,) bool with at least one; vehicles are renumbered."""
-        fixes = self.frame().assign(vehicle=self.vehicle, piece=self.piece)
-        return self._numbered(self.names, fixes[kept], self.calendar, self.left_out)
+        fixes = pd.DataFrame({name: getattr(self, name)[kept] for name in ("vehicle", *_COLUMNS, "piece")})
+        return self._numbered(self.names, fixes, self.calendar, self.left_out)
 
     @property
     def vehicle(self) -> Int32Array:
