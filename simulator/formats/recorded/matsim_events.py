@@ -169,19 +169,16 @@ def _events(
             link.append(link_of.get(given["link"], -1))
             kind.append(event)
             position.append(0.0 if event == _ENTERS else min(max(at or 0.0, 0.0), 1.0))
-    others = {mode for mode in of_mode if mode and modes is not None and mode not in modes}
-    read, left_out = (
-        ", ".join(
-            f"{len(of_mode[mode]):,} of mode {mode!r}" if mode else f"{len(of_mode[mode]):,} of no stated mode"
-            for mode in sorted(names)
-        )
-        for names in (of_mode.keys() - others, others)
+    left_out = {mode for mode in of_mode if mode and modes is not None and mode not in modes}
+    by_mode, without = (
+        ", ".join(f"{len(of_mode[mode]):,} {mode or 'of no stated mode'}" for mode in sorted(names))
+        for names in (of_mode, left_out)
     )
-    if left_out and not read:
-        raise InputError([f"{files[0]}: no vehicle is of a mode of roads.modes, {', '.join(modes or ())}: {left_out}"])
-    notes = [Note("modes", f"events: vehicles by mode: {read}")] if len(of_mode) - len(others) > 1 else []
-    if left_out:
-        notes.append(Note("modes", f"events: vehicles left out, whose mode is not one of roads.modes: {left_out}"))
+    if left_out and left_out == of_mode.keys():
+        raise InputError([f"{files[0]}: no vehicle has a mode of roads.modes; its vehicles by mode: {by_mode}"])
+    words = f"events: vehicles by mode: {by_mode}"
+    words += f"; left out, because roads.modes does not name their mode: {without}" if left_out else ""
+    notes = [Note("modes", words)] if len(of_mode) > 1 else []
     order = np.argsort(np.array(vehicle, dtype=np.int32), kind="stable")
     of, at_s, on, what, where = (np.array(values)[order] for values in (vehicle, time_s, link, kind, position))
     return of, at_s, on, what, where, notes

@@ -52,22 +52,14 @@ def read_recording(
     InputError
         If a file cannot be read, as these functions raise it.
     """
+    run: dict[str, Any] = {"hold_s": hold_s, "highest_mps": highest_mps, "start": start}
     if format == "matsim" or (format == "auto" and all(map(is_matsim_events, paths))):
         if match != "none":
             raise InputError([f'match must be "none": the events of MATSim name their links; got {match!r}'])
-        return read_matsim_events(paths, roads, modes=modes, highest_mps=highest_mps, start=start, hold_s=hold_s)
+        return read_matsim_events(paths, roads, modes=modes, **run)
     matching = None if match == "none" else Matching(match, match_m, match_noise_m)
     trace = read_trace(paths, time_zone=time_zone, format=format, **reading)
-    return recording_of(
-        trace,
-        roads,
-        gap_s=gap_s,
-        hold_s=hold_s,
-        highest_mps=highest_mps,
-        start=start,
-        time_zone=time_zone,
-        matching=matching,
-    )
+    return recording_of(trace, roads, gap_s=gap_s, time_zone=time_zone, matching=matching, **run)
 
 
 def recording_of(

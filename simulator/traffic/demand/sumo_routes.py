@@ -164,6 +164,11 @@ def read_sumo_routes(
         vehicles=vehicles,
         rng=rng,
     )
+    stated = Counter(held.types_of(name)[0][0].vehicle_class for name in ids)
+    if stated.keys() - {vehicle_class or "passenger"}:
+        by_class = ", ".join(f"{number:,} {name}" for name, number in sorted(stated.items()))
+        as_one = f"; all drive as roads.vehicle_class = {vehicle_class!r}" if vehicle_class else ""
+        notes.append(f"{named}: vehicles by class: {by_class}{as_one}")
     kept = [_without_folders(note, listed) for note in notes]
     return SumoRoutes(trips, routes, ids, kept, _classes(held, ids, vehicle_class, rng))
 
