@@ -19,8 +19,7 @@ _BY_SIZE = ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3))
 LATEST_S = 253_402_300_800.0
 """The end of the year 9999: later values are not times."""
 
-MIXED_ZONES = "some times name a time zone (Z, +01, +01:00) and these do not: give all of them one, or none"
-MIXED_UNITS = "of the size of the others: a column has seconds and parts of seconds; write all in one unit"
+MIXED_UNITS = "of the size of the others: seconds and milliseconds, or dates and relative times, must not be mixed"
 DAY_NUMBERS = "no day number of a spreadsheet: write dates and times of day, as 2024-03-05 12:00:00, or seconds"
 NAIVE = "times without a time zone are taken as UTC"
 LOCAL = 'local times at the end of summer time need their zone: traffic.time_zone = "Europe/Berlin"; others, "UTC"'
@@ -96,7 +95,7 @@ class Times:
             return False
         days = np.sort(pd.unique(finite))
         parts_of_day, dated = days[-1] < 1.0, days[0] >= _DAY_NUMBERS_FROM
-        if len(days) < _FEWEST_TIMES or not (parts_of_day or dated) or np.mean(_off(1000.0 * days) > 1e-3) < 0.5:
+        if len(days) < 2 or not (parts_of_day or dated) or np.mean(_off(1000.0 * days) > 1e-3) < 0.5:
             return False
         return bool((_off(_DAY_S * days) < 0.01).all() or (dated and np.median(np.diff(days)) <= _MOST_STEP_DAYS))
 
@@ -228,7 +227,8 @@ def timed(
     table.refuse(name, skipped, f"a time that there is: at the begin of summer time the clocks of {zone} skip an hour")
     unknown = np.isnan(times.seconds)
     table.refuse(name, table.stated(name, unknown) if optional else unknown, TIME_RULE)
-    table.refuse(name, np.abs(local.seconds) >= LATEST_S, "within the years to 9999, in seconds since 1970")
+    late = "within the years to 9999, in seconds since 1970, and in the unit of the others"
+    table.refuse(name, np.abs(local.seconds) >= LATEST_S, late)
     return local, notes
 
 
@@ -237,8 +237,9 @@ def refuse_mixed(table: Table, name: str, times: Times) -> None:
     without = times.without_zone
     if without.any() and times.zoned is not None:
         other = int(np.argmax(times.zoned))
-        example = f"{table.unit} {table.number[other]}'s {str(table.column(name).iloc[other])[:60]!r}"
-        table.refuse(name, without, f"like {example}: {MIXED_ZONES}")
+        zoned = f"as {table.unit} {table.number[other]}'s {str(table.column(name).iloc[other])[:60]!r}"
+        rule = f"some times name a time zone (Z, +01, +01:00), {zoned}, and these do not: give all of them one, or none"
+        table.refuse(name, without, f"like the others: {rule}")
     table.refuse(name, times.in_other_unit, MIXED_UNITS)
     table.refuse(name, np.full(len(table), times.are_day_numbers), DAY_NUMBERS)
 

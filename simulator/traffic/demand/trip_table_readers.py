@@ -221,6 +221,22 @@ def _opened(path: Path, given: Mapping[str, str], text: TextFormat, *, points: b
     return with_ends(table) if "path" in found else table
 
 
+def first_departure(
+    file: Path, *, columns: Mapping[str, str], text: TextFormat, time_zone: str | None
+) -> tuple[float, bool] | None:
+    """Return the first date of the departures of a table, in seconds since 1970, and whether it is in no time zone.
+
+    It is None if the table has no departures, or they are no dates. Parameters are as for `read_od_table`.
+    """
+    table = _opened(file, columns, text, points=True)
+    name = next((name for name in ("departure_s", "from_s") if table.has(name)), None)
+    times = None if name is None else Times.from_column(table.column(name))
+    if times is None or not times.calendar or not np.isfinite(times.seconds).any():
+        return None
+    local, _ = times.in_zone(time_zone, np.arange(len(table)))
+    return float(np.nanmin(local.seconds)), local.naive
+
+
 def table_of_frame(frame: pd.DataFrame, *, title: str) -> TripTable:
     """Return the trips of a data frame, with the columns and checks of `read_od_table`; only our names are known.
 
@@ -461,7 +477,7 @@ def _digit(written: str) -> float:
     return 10.0 ** min(max(exponent, -18), 150)
 
 
-_TABLES = (".csv", ".csv.gz", ".parquet")
+TABLES = (".csv", ".csv.gz", ".parquet")
 _ROUTES = (".xml", ".xml.gz")
 _PLANS = re.compile(rb"<(plans|population)[\s>]")
 _XML = (b"<?xml", b"<!--", b"<!doctype", b"<routes", b"<additional")
@@ -472,7 +488,7 @@ def is_sumo_routes(file: Path) -> bool:
     name = file.name.lower()
     if name.endswith(_ROUTES):
         return not is_matsim_plans(file)
-    return not name.endswith(_TABLES) and _begin(file).startswith(_XML)
+    return not name.endswith(TABLES) and _begin(file).startswith(_XML)
 
 
 def is_matsim_plans(file: Path) -> bool:
@@ -505,7 +521,7 @@ def read_trip_table(
     InputError
         If the file has none of these formats, or cannot be used.
     """
-    if file.name.lower().endswith(_TABLES):
+    if file.name.lower().endswith(TABLES):
         return read_od_table(file, columns=columns, ignored=ignored, text=text, places=places)
     if columns:
         raise InputError([f"{file}: trip_columns apply only to a table in CSV or Parquet"])
