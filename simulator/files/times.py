@@ -82,7 +82,8 @@ class Times:
         if not 0 < last < len(size) - 2:
             return none
         longer = np.median(np.diff(size[last + 1 :])) / np.median(np.diff(size[: last + 1]))
-        return (seconds > size[last]) & (500 <= longer <= 2000) & (size[last + 1] <= 2000 * size[last])
+        goes_on = 500 <= longer <= 2000 and size[last + 1] <= 2000 * size[last]
+        return np.asarray(seconds > size[last]) if goes_on else none
 
     @property
     def are_day_numbers(self) -> bool:

@@ -193,7 +193,7 @@ def of_modes(tmp_path, roads, **options):
 @pytest.mark.parametrize(
     ("modes", "vehicles", "note"),
     [
-        (None, 4, "1 of no stated mode, 1 bike, 1 bus, 1 car"),
+        (None, 4, "1 bike, 1 bus, 1 car, 1 of no stated mode"),
         (["car"], 2, "do.* not name their mode: 1 bike, 1 bus"),
         (["bike", "bus"], 3, "left out.*: 1 car"),
     ],
@@ -213,7 +213,7 @@ def test_events_without_a_vehicle_of_the_modes_are_refused(tmp_path, roads):
         .replace('type="vehicle enters', 'networkMode="bike" type="vehicle enters')
     )
     file.write_bytes(gzip.compress(text.encode()))
-    with pytest.raises(InputError, match=r"no vehicle has a mode of roads\.modes; its vehicles by mode: 1 bike"):
+    with pytest.raises(InputError, match=r"vehicles by mode: 1 bike; none is one of roads\.modes"):
         read_matsim_events([file], roads, modes=["car"])
 
 

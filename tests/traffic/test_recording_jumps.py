@@ -63,7 +63,7 @@ def test_recording_without_jumps_is_kept_without_a_word():
         ([None, None, 0.5, None], [[0, 10], [20, 30]]),
         ([None, None, FAR, None, FAR, None, None], [[0, 10, 30, 50, 60]]),  # one far place that recurs
         ([FAR, FAR, None, None, FAR, None, FAR, None, None, FAR, FAR], [[20, 30, 50, 70, 80]]),  # also at both ends
-        ([None, None, (-1.0, -1.0), (-1.0, -1.0), FAR, None, None], [[0, 10, 50, 60]]),  # receivers without a position
+        ([None, None, (-1.0, -1.0), (-1.0, -1.0), FAR, None, None], [[0, 10, 50, 60]]),  # -1, -1 is no position
     ],
 )
 def test_single_fixes_are_left_out_and_other_jumps_are_gaps(places, parts):
@@ -78,9 +78,9 @@ def test_warning_names_vehicle_time_and_speed():
     near = driven(None, None, None, 0.02, None)  # 1,490 m in 10 s
     _, warned = laid(*near, *driven(None, None, None, None, FAR, None, None, vehicle="b"))
     words = (
-        "trace: 3 moves are faster than highest_mps = 60: left out 1 fix away from the fixes before and after and cut "
-        "the recording at 1 move, where the vehicle is absent as in a gap; the first is of vehicle 'a' to its fix at "
-        "30 s, the fastest, 3,722 m/s, of vehicle 'b' to its fix at 40 s"
+        "trace: 3 moves are faster than highest_mps = 60, the first of vehicle 'a' at 30 s, the fastest of vehicle 'b' "
+        "at 40 s, 3,722 m/s: left out 1 fix away from the fixes before and after and cut the recording at 1 move, "
+        "where the vehicle is absent as in a gap"
     )
     assert warned == [words]
 
@@ -148,7 +148,7 @@ def test_teleport_in_floating_car_data_of_sumo(tmp_path):
     (tmp_path / "fcd.xml").write_text(f"<fcd-export>{steps}</fcd-export>")
     recording = recording_of(read_trace(tmp_path / "fcd.xml"), None, gap_s=300.0)
     assert shown(recording) == [[0, 10], [20, 30]]
-    assert "left out 4 places of persons" in "".join(note.text for note in recording.notes())
+    assert "left out places of others than vehicles: 4 person" in "".join(note.text for note in recording.notes())
 
 
 @settings(max_examples=100, deadline=None)

@@ -45,7 +45,7 @@ from simulator.traffic.demand.trip_sampling import SamplingOptions, draw_table_t
 from simulator.traffic.demand.trip_table import TripTable, TripZones
 from simulator.traffic.demand.trip_table_readers import (
     TABLES,
-    first_departure,
+    departures_of,
     is_matsim_plans,
     is_sumo_routes,
     read_trip_table,
@@ -162,20 +162,21 @@ def clock_of_trips(scenario: Any, zone: tzinfo | None) -> RunClock | None:
 
     Second 0 is `begin_s` after the midnight before the first departure, without a zone if times and scenario name none.
     """
-    files = getattr(scenario.traffic, "trip_files", None) or ()
+    files: tuple[str, ...] = getattr(scenario.traffic, "trip_files", ())
     if len(files) != 1 or not str(files[0]).lower().endswith(TABLES):
         return None
-    columns, text = scenario.traffic.trip_columns.mapping(), text_format(scenario.traffic)
+    section, time_zone = scenario.traffic, None if zone is None else str(zone)
     try:
         file = scenarios.locate(files[0], "file")
-        first = first_departure(file, columns=columns, text=text, time_zone=None if zone is None else str(zone))
+        times = departures_of(file, section.trip_columns.mapping(), text_format(section), time_zone)
     except (InputError, OSError):  # the reader of the trips reports it
         return None
-    if first is None:
+    if times is None or not times.calendar or np.isnan(times.seconds).all():
         return None
-    day = datetime.fromtimestamp(first[0], zone or UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    clock = RunClock(zone=zone).recorded(day.timestamp() + scenario.traffic.begin_s)
-    return RunClock(clock.at(0.0).replace(tzinfo=None), dated=True) if first[1] else clock
+    first = datetime.fromtimestamp(float(np.nanmin(times.seconds)), zone or UTC)
+    midnight_s = first.replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
+    clock = RunClock(zone=zone).recorded(midnight_s + section.begin_s)
+    return RunClock(clock.at(0.0).replace(tzinfo=None), dated=True) if times.naive else clock
 
 
 def own_demand(

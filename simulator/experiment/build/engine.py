@@ -234,7 +234,8 @@ def _owner_keys(section: Any) -> dict[str, Any]:
 
 def _trace_keys(scenario: Scenario, section: Any) -> dict[str, Any]:
     # The default of the key is of links; only modes that are stated are of vehicles too.
-    stated = isinstance(scenario.roads, MatsimRoads) and "modes" in scenario.roads.model_fields_set
+    roads = scenario.roads
+    modes = roads.modes if isinstance(roads, MatsimRoads) and "modes" in roads.model_fields_set else None
     net = section.net or (scenario.roads.path if isinstance(scenario.roads, SumoRoads) else None)
     return {
         "paths": [scenarios.locate(reference, "folder", "file") for reference in section.trace],
@@ -243,7 +244,7 @@ def _trace_keys(scenario: Scenario, section: Any) -> dict[str, Any]:
         "text": text_format(section),
         "match_m": section.match_m or MATCH_M,
         "match_noise_m": section.match_noise_m or NOISE_M,
-        "modes": scenario.roads.modes if stated else None,
+        "modes": modes,
         **same_keys(section, "format", "order", "one_vehicle_a_file", "time_format", "gap_s", "hold_s", "match"),
         **same_keys(section, "highest_mps"),
     }

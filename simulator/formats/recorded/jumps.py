@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from simulator.arrays import FloatArray, IntArray, Mask
+from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
 from simulator.files.messages import counted, warning
 from simulator.files.times import in_words
 from simulator.formats.recorded.trace import Trace
@@ -57,14 +57,15 @@ def without_jumps(trace: Trace, *, highest_mps: float, gap_s: float) -> Trace:
     if cuts := int(known.sum()):
         done.append(f"cut the recording at {counted(cuts, 'move')}, where the vehicle is absent as in a gap")
     if done:
-        speed = moves.metres(fast, fast + 1) / (trace.time_s[fast + 1] - trace.time_s[fast])
-        first, fastest = (
-            f"of vehicle {trace.names[vehicle[at]]!r} to its fix at "
-            f"{in_words(float(trace.time_s[at + 1]), calendar=trace.calendar)}"
-            for at in (fast[np.argmin(trace.time_s[fast])], fast[np.argmax(speed)])
-        )
+        with np.errstate(over="ignore"):  # moments may differ by next to nothing
+            speed = moves.metres(fast, fast + 1) / (trace.time_s[fast + 1] - trace.time_s[fast])
+        first, most = fast[np.argmin(trace.time_s[fast])] + 1, fast[np.argmax(speed)] + 1
+        named = [
+            f"vehicle {trace.names[vehicle[at]]!r} at {in_words(float(trace.time_s[at]), calendar=trace.calendar)}"
+            for at in (first, most)
+        ]
         words = f"{counted(len(fast), 'move is', 'moves are')} faster than highest_mps = {highest_mps:g}"
-        words = f"{words}: {' and '.join(done)}; the first is {first}, the fastest, {speed.max():,.0f} m/s, {fastest}"
+        words += f", the first of {named[0]}, the fastest of {named[1]}, {speed.max():,.0f} m/s: {' and '.join(done)}"
         trace = replace(trace, left_out=(*trace.left_out, warning("jumps", words)))
     borders = np.diff(trace.piece, prepend=0) != 0
     borders[after] = True
@@ -93,7 +94,7 @@ class _Moves:
         return self.metres(start, end) > self._highest_mps * (self._time_s[end] - self._time_s[start])
 
 
-def _wrong_fixes(moves: _Moves, vehicle: IntArray, at: IntArray) -> IntArray:
+def _wrong_fixes(moves: _Moves, vehicle: Int32Array, at: IntArray) -> IntArray:
     """Return the fixes among `at`, ascending, that the fixes before and after them tell to be wrong."""
     places = moves.lon[at] + 1j * moves.lat[at]
     starts = np.flatnonzero(np.append(True, (np.diff(vehicle[at]) != 0) | (np.diff(places) != 0)))

@@ -10,7 +10,7 @@ import pandas as pd
 
 from simulator.arrays import FloatArray, Int32Array, IntArray
 from simulator.files.errors import InputError
-from simulator.files.messages import Note, counted, warning
+from simulator.files.messages import Note, counted, counted_by, warning
 from simulator.files.tntp_text import finite_number
 from simulator.files.xml_elements import elements_of
 from simulator.roads import RoadNetwork
@@ -120,10 +120,9 @@ def read_matsim_events(
         )
     if too_fast.any():
         links = counted(int(too_fast.sum()), "link is", "links are")
-        words = f"events: {links} covered faster than highest_mps = {highest_mps:g}: the vehicle is absent there"
-        notes.append(
-            warning("jumps", f"{words}; the first is at {time_s[too_fast].min() + start_s:.12g} s of the events")
-        )
+        earliest = f"the first at {time_s[too_fast].min() + start_s:.12g} s of the events"
+        words = f"covered faster than highest_mps = {highest_mps:g}, {earliest}: the vehicle is absent there"
+        notes.append(warning("jumps", f"events: {links} {words}"))
     if early := int((known_link & ~within).sum()):
         notes.append(Note("early", f"events: {counted(early, 'event is', 'events are')} before second 0 and left out"))
     rule = "events: a vehicle covers each link evenly between entering and leaving it; between its trips it is absent"
@@ -161,7 +160,7 @@ def _events(
                 drives[number] = given.get("networkMode") or departs.get(given.get("person", ""), "")
             mode = drives.get(number, "")
             of_mode.setdefault(mode, set()).add(number)
-            if modes is not None and mode and mode not in modes:
+            if mode and modes and mode not in modes:
                 continue
             at = finite_number(given.get("relativePosition", "1"))
             vehicle.append(number)
@@ -169,16 +168,13 @@ def _events(
             link.append(link_of.get(given["link"], -1))
             kind.append(event)
             position.append(0.0 if event == _ENTERS else min(max(at or 0.0, 0.0), 1.0))
-    left_out = {mode for mode in of_mode if mode and modes is not None and mode not in modes}
-    by_mode, without = (
-        ", ".join(f"{len(of_mode[mode]):,} {mode or 'of no stated mode'}" for mode in sorted(names))
-        for names in (of_mode, left_out)
-    )
-    if left_out and left_out == of_mode.keys():
-        raise InputError([f"{files[0]}: no vehicle has a mode of roads.modes; its vehicles by mode: {by_mode}"])
-    words = f"events: vehicles by mode: {by_mode}"
-    words += f"; left out, because roads.modes does not name their mode: {without}" if left_out else ""
-    notes = [Note("modes", words)] if len(of_mode) > 1 else []
+    count = {mode or "of no stated mode": len(of) for mode, of in of_mode.items()}
+    left_out = {mode: count[mode] for mode in of_mode if mode and mode not in (modes or of_mode)}
+    words = f"events: vehicles by mode: {counted_by(count)}"
+    if left_out == count and count:
+        raise InputError([f"{files[0]}: {words}; none is one of roads.modes"])
+    words += f"; left out, because roads.modes does not name their mode: {counted_by(left_out)}" if left_out else ""
+    notes = [Note("modes", words)] if len(count) > 1 else []
     order = np.argsort(np.array(vehicle, dtype=np.int32), kind="stable")
     of, at_s, on, what, where = (np.array(values)[order] for values in (vehicle, time_s, link, kind, position))
     return of, at_s, on, what, where, notes

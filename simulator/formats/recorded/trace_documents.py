@@ -9,7 +9,7 @@ import pandas as pd
 
 from simulator.files.compressed_io import JSON_TIMES, opened
 from simulator.files.errors import InputError
-from simulator.files.messages import counted
+from simulator.files.messages import counted_by
 from simulator.files.tables import Table, recognized
 from simulator.files.xml_elements import TEXT, elements_of
 from simulator.formats.recorded.fixes import Source, TraceOptions, checked_fixes, stem_of
@@ -46,8 +46,8 @@ def read_sumo_fcd(file: Path, options: TraceOptions) -> Source:
             parts.append(_columns(rows))
             rows.clear()
     frame = pd.concat([*parts, _columns(rows)] if rows or not parts else parts, ignore_index=True)
-    left_out = " and ".join(f"{counted(number, 'place')} of {name}s" for name, number in sorted(others.items()))
-    notes = (*([f"{file}: left out {left_out}"] if left_out else []), *types_in_words(str(file), kinds))
+    left_out = [f"{file}: left out places of others than vehicles: {counted_by(others)}"] if others else []
+    notes = (*left_out, *types_in_words(str(file), kinds))
     table = Table.from_frame(frame, title=str(file), number=frame["line"].to_numpy(), unit="line")
     return fixes_of_sumo(table, options, notes=notes)
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from simulator.files.errors import InputError
-from simulator.files.messages import counted
+from simulator.files.messages import counted, counted_by
 from simulator.files.tables import Table, TextFormat, column_names, comparable_name, find_columns
 from simulator.formats.recorded.fixes import Source, TraceOptions, checked_fixes, in_degrees, stem_of
 from simulator.roads.projection import WGS84, transform
@@ -267,5 +267,4 @@ def fixes_of_sumo(table: Table, options: TraceOptions, *, notes: tuple[str, ...]
 def types_in_words(file: str, kinds: Mapping[Any, Any]) -> tuple[str, ...]:
     """Return a note with the number of vehicles of each type, from the type by vehicle, if there are several types."""
     by_type = Counter(str(kind) for kind in kinds.values() if not pd.isna(kind))
-    words = ", ".join(f"{number:,} {kind}" for kind, number in sorted(by_type.items()))
-    return (f"{file}: vehicles by type, all taken: {words}",) if len(by_type) > 1 else ()
+    return (f"{file}: vehicles by type, all taken: {counted_by(by_type)}",) if len(by_type) > 1 else ()

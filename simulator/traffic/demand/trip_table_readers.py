@@ -221,20 +221,13 @@ def _opened(path: Path, given: Mapping[str, str], text: TextFormat, *, points: b
     return with_ends(table) if "path" in found else table
 
 
-def first_departure(
-    file: Path, *, columns: Mapping[str, str], text: TextFormat, time_zone: str | None
-) -> tuple[float, bool] | None:
-    """Return the first date of the departures of a table, in seconds since 1970, and whether it is in no time zone.
-
-    It is None if the table has no departures, or they are no dates. Parameters are as for `read_od_table`.
-    """
+def departures_of(file: Path, columns: Mapping[str, str], text: TextFormat, time_zone: str | None) -> Times | None:
+    """Return the times of departure in a table, None if it has none; parameters are as for `read_od_table`."""
     table = _opened(file, columns, text, points=True)
     name = next((name for name in ("departure_s", "from_s") if table.has(name)), None)
-    times = None if name is None else Times.from_column(table.column(name))
-    if times is None or not times.calendar or not np.isfinite(times.seconds).any():
+    if name is None:
         return None
-    local, _ = times.in_zone(time_zone, np.arange(len(table)))
-    return float(np.nanmin(local.seconds)), local.naive
+    return Times.from_column(table.column(name)).in_zone(time_zone, np.arange(len(table)))[0]
 
 
 def table_of_frame(frame: pd.DataFrame, *, title: str) -> TripTable:
