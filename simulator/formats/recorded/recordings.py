@@ -151,7 +151,9 @@ def _start(trace: Trace, start: str | float | None, time_zone: str | None) -> fl
         return float(start)
     moment = moment_of(start, time_zone)
     if moment is None:
-        raise InputError([f"start must be ISO 8601 text or a number as recorded, got {start!r}"])
+        raise InputError(
+            [f"start must be ISO 8601 text, a time that the clocks do not skip, or a number, got {start!r}"]
+        )
     if not trace.calendar:
         raise InputError(
             [f"start must be a number of seconds, as the recorded times are ({trace.span_words}), got {start!r}"]
