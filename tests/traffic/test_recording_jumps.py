@@ -97,6 +97,12 @@ def test_far_place_that_recurs_is_left_out_of_every_vehicle():
     assert "left out 2 fixes away from" in warned[0]
 
 
+def test_two_places_that_are_each_wrong_by_the_other_are_not_both_left_out():
+    here = (LON, LAT)
+    recording, _ = laid(*driven(here, FAR, here, FAR, here), *driven(FAR, here, FAR, here, FAR, vehicle="b"))
+    assert shown(recording) == [[0, 20, 40], [0, 20, 40]]
+
+
 def test_two_vehicles_of_one_name_are_not_joined():
     places = [FAR if number % 2 else None for number in range(9)]
     recording, _ = laid(*[(name, t, lon + STEP * t, lat) for name, t, lon, lat in driven(*places)])

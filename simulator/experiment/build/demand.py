@@ -169,11 +169,11 @@ def clock_of_trips(scenario: Any, zone: tzinfo | None) -> RunClock | None:
     try:
         file = scenarios.locate(files[0], "file")
         times = departures_of(file, section.trip_columns.mapping(), text_format(section), time_zone)
-    except (InputError, OSError):  # the reader of the trips reports it
+        if times is None or not times.calendar or np.isnan(times.seconds).all():
+            return None
+        first = datetime.fromtimestamp(float(np.nanmin(times.seconds)), zone or UTC)
+    except (InputError, OSError, ValueError, OverflowError):  # the reader of the trips reports it
         return None
-    if times is None or not times.calendar or np.isnan(times.seconds).all():
-        return None
-    first = datetime.fromtimestamp(float(np.nanmin(times.seconds)), zone or UTC)
     midnight_s = first.replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
     clock = RunClock(zone=zone).recorded(midnight_s + section.begin_s)
     return RunClock(clock.at(0.0).replace(tzinfo=None), dated=True) if times.naive else clock

@@ -44,6 +44,7 @@ def without_jumps(trace: Trace, *, highest_mps: float, gap_s: float) -> Trace:
     while len(wrong := _wrong_fixes(moves, vehicle, np.flatnonzero(kept & jumps[vehicle]))):
         kept[wrong] = False
     recurring = _at_wrong_places(trace, moves, kept, gap_s)
+    recurring &= (kept & ~recurring).any()  # two places may each be wrong by the other
     if alone := int((~kept & ~recurring).sum()):
         done.append(f"left out {counted(alone, 'fix', 'fixes')} away from the fixes before and after")
     if recurring.any():
