@@ -196,6 +196,6 @@ def _clock(scenario: Scenario, city: City) -> RunClock:
     if not clock.dated and (dated := clock_of_trips(scenario, zone)):
         clock = dated if stated.start is None or stated.text(0.0) == f"{dated.start:%H:%M:%S}" else stated
     if stated.zone and not clock.start:
-        rule = "needs scenario.start, or times of a recording or of trips that are dates"
+        rule = "needs scenario.start, or recorded times or departures that are dates"
         raise ScenarioError(scenario.name, [Fault("scenario.time_zone", rule, stated.zone_name)])
     return clock
