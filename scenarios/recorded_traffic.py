@@ -223,6 +223,9 @@ class TraceTraffic(TextTables, TrafficSection):
     hold_s: NotNegative = 0.0
     """Time for which a vehicle is assumed to stay at a fix that comes before a longer gap, and at its last fix,
     seconds."""
+    highest_mps: Positive = 60.0
+    """Speed that no move may exceed, metres per second. Single fixes that are too far from those before and after them
+    are left out; at other moves that are too fast the recording is cut, as at a gap."""
     match: Literal["none", "nearest", "hmm"] = "none"
     """Map matching: none, each fix to the nearest road, or all fixes of a vehicle together."""
     match_m: Positive | None = None

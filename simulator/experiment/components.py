@@ -17,7 +17,7 @@ from simulator.experiment.build.attacks import build_attacks, check_attacks
 from simulator.experiment.build.campaigns import build_campaigns, unchecked_counts
 from simulator.experiment.build.city import build_city
 from simulator.experiment.build.constructors import check_own_kinds
-from simulator.experiment.build.demand import build_flow_check
+from simulator.experiment.build.demand import build_flow_check, clock_of_trips
 from simulator.experiment.build.detectors import build_counts, build_detectors
 from simulator.experiment.build.mechanisms import build_mechanisms
 from simulator.experiment.build_cache import cached_city
@@ -203,7 +203,7 @@ class RunComponents:
 
 
 def _clock(scenario: Scenario, city: City) -> RunClock:
-    """Return the clock of a run: that of recorded data whose times are dates, else that of the scenario.
+    """Return the clock of a run: that of recorded data or trips whose times are dates, else that of the scenario.
 
     Raises
     ------
@@ -216,7 +216,9 @@ def _clock(scenario: Scenario, city: City) -> RunClock:
     if stated.start and (stated.dated, stated.epoch_s) != (clock.dated, clock.epoch_s):
         rule = f"must be left out, or that of the recorded data, of which second 0 is {clock.text(0.0)}"
         raise ScenarioError(scenario.name, [Fault("scenario.start", rule, scenario.scenario.start)])
+    if not clock.dated and (dated := clock_of_trips(scenario, zone)):
+        clock = dated if stated.start is None or stated.text(0.0) == f"{dated.start:%H:%M:%S}" else stated
     if stated.zone and not clock.start:
-        rule = "needs scenario.start, or recorded times that are dates"
+        rule = "needs scenario.start, or recorded times or departures that are dates"
         raise ScenarioError(scenario.name, [Fault("scenario.time_zone", rule, stated.zone_name)])
     return clock

@@ -77,6 +77,11 @@ def counted(number: float, noun: str, plural: str | None = None) -> str:
     return f"{shown} {noun if shown == '1' else plural or noun + 's'}"
 
 
+def counted_by(values: Mapping[str, int]) -> str:
+    """Return the number of each value as text, sorted by value, as in "1 bicycle, 2,950 car"."""
+    return ", ".join(f"{number:,} {value}" for value, number in sorted(values.items()))
+
+
 QUESTION = ("lower_mps", "upper_mps", "min_vehicles")
 """Parameters of a campaign of speeds that are not part of its release."""
 

@@ -19,17 +19,20 @@ _BY_SIZE = ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3))
 LATEST_S = 253_402_300_800.0
 """The end of the year 9999: later values are not times."""
 
-MIXED_ZONES = "some times name a time zone (Z, +01, +01:00) and these do not: give all of them one, or none"
+MIXED_UNITS = "of the size of the others: seconds and milliseconds, or dates and relative times, must not be mixed"
+DAY_NUMBERS = "no day number of a spreadsheet: write dates and times of day, as 2024-03-05 12:00:00, or seconds"
 NAIVE = "times without a time zone are taken as UTC"
 LOCAL = 'local times at the end of summer time need their zone: traffic.time_zone = "Europe/Berlin"; others, "UTC"'
-TIME_RULE = (
-    "a time: ISO 8601 text (2008-02-03 00:00:32) that there is in its time_zone, a number, or as time_format states"
-)
+TIME_RULE = "a time: ISO 8601 text (2008-02-03 00:00:32), a number, or as time_format states"
 
 DIGITS = "%Y%m%d%H%M%S"
 """Format of numbers of fourteen digits from 1900 on: as milliseconds they would be in the year 2572 or later."""
 
 _DAY_S = 86_400.0
+_DAY_NUMBERS_FROM, _DAY_NUMBERS_TO = 20_000.0, 80_000.0
+"""Numbers that spreadsheets have for the days of 1954 to 2119."""
+_MOST_STEP_DAYS = 0.007
+_FEWEST_TIMES = 4
 _DIGITS_FROM, _DIGITS_TO = 1.9e13, 2.2e13
 _ZONE = r"[T\s]\s*\d.*(?:Z|[+-]\d\d?(?:\d\d|:\d\d?)?)$"
 """Pattern of a time zone after a time of day, so that the last two digits of a date alone are not a zone."""
@@ -64,6 +67,38 @@ class Times:
         """(n,) bool: times without a time zone, if other times name one."""
         none = np.zeros(len(self.seconds), dtype=bool)
         return none if self.zoned is None or not self.zoned.any() else np.isfinite(self.seconds) & ~self.zoned
+
+    @property
+    def in_other_unit(self) -> NDArray[np.bool_]:
+        """(n,) bool: numbers in another unit, as milliseconds after seconds, or that are no dates although most are.
+
+        Relative numbers are so where, in the order of size, they and their steps become about 1,000 times as large.
+        """
+        seconds, none = self.seconds, np.zeros(len(self.seconds), dtype=np.bool_)
+        if self.calendar or not self.numbers:
+            return (np.abs(seconds) < CALENDAR_FROM_S) if self.numbers else none
+        size = np.sort(pd.unique(seconds[seconds > 0.0]))
+        last = int(np.argmax(size[1:] / size[:-1])) if len(size) >= _FEWEST_TIMES else 0
+        if not 0 < last < len(size) - 2:
+            return none
+        longer = np.median(np.diff(size[last + 1 :])) / np.median(np.diff(size[: last + 1]))
+        goes_on = 500 <= longer <= 2000 and size[last + 1] <= 2000 * size[last]
+        return np.asarray(seconds > size[last]) if goes_on else none
+
+    @property
+    def are_day_numbers(self) -> bool:
+        """Whether the numbers are days of a spreadsheet, or parts of a day, with times of day.
+
+        They are whole seconds of a day, or, rounded, minutes apart, and as seconds would have parts of milliseconds.
+        """
+        finite = self.seconds[np.isfinite(self.seconds)]
+        if not self.numbers or not len(finite) or finite.max() >= _DAY_NUMBERS_TO or finite.min() < 0.0:
+            return False
+        days = np.sort(pd.unique(finite))
+        parts_of_day, dated = days[-1] < 1.0, days[0] >= _DAY_NUMBERS_FROM
+        if len(days) < 2 or not (parts_of_day or dated) or np.mean(_off(1000.0 * days) > 1e-3) < 0.5:
+            return False
+        return bool((_off(_DAY_S * days) < 0.01).all() or (dated and np.median(np.diff(days)) <= _MOST_STEP_DAYS))
 
     def in_zone(self, zone: str | None, vehicle: NDArray[np.int64]) -> tuple["Times", list[str]]:
         """Return times that name no time zone as those of the clocks of a zone, with its summer time.
@@ -163,8 +198,9 @@ def timed(
     unit_s: float | None,
     written: str | None = None,
     optional: bool = False,
+    name: str = "time",
 ) -> tuple[Times, list[str]]:
-    """Read the column `time` of a table, and note the rows without a valid time.
+    """Read a column of times of a table, and note the rows without a valid time.
 
     Parameters
     ----------
@@ -176,20 +212,37 @@ def timed(
         As for `Times.from_column`.
     optional
         Whether times may be missing.
+    name
+        Our name of the column.
 
     Returns
     -------
     tuple
         The times, NaN where there is none, and notes.
     """
-    column = table.column("time")
+    column = table.column(name)
     times = Times.from_column(column, unit_s=unit_s, written=written)
-    table.refuse("time", times.without_zone, f"like the others: {MIXED_ZONES}")
+    refuse_mixed(table, name, times)
     local, notes = times.in_zone(zone, vehicle)
-    unknown = ~np.isfinite(local.seconds)
-    table.refuse("time", table.stated("time", unknown) if optional else unknown, TIME_RULE)
-    table.refuse("time", np.abs(local.seconds) >= LATEST_S, "within the years to 9999, in seconds since 1970")
+    skipped = np.isfinite(times.seconds) & np.isnan(local.seconds)
+    table.refuse(name, skipped, f"a time that there is: at the begin of summer time the clocks of {zone} skip an hour")
+    unknown = np.isnan(times.seconds)
+    table.refuse(name, table.stated(name, unknown) if optional else unknown, TIME_RULE)
+    late = "within the years to 9999, in seconds since 1970, and in the unit of the others"
+    table.refuse(name, np.abs(local.seconds) >= LATEST_S, late)
     return local, notes
+
+
+def refuse_mixed(table: Table, name: str, times: Times) -> None:
+    """Note the rows of a column whose times cannot be of one kind: some with a time zone, or in other units or days."""
+    without = times.without_zone
+    if without.any() and times.zoned is not None:
+        other = int(np.argmax(times.zoned))
+        zoned = f"as {table.unit} {table.number[other]}'s {str(table.column(name).iloc[other])[:60]!r}"
+        rule = f"some times name a time zone (Z, +01, +01:00), {zoned}, and these do not: give all of them one, or none"
+        table.refuse(name, without, f"like the others: {rule}")
+    table.refuse(name, times.in_other_unit, MIXED_UNITS)
+    table.refuse(name, np.full(len(table), times.are_day_numbers), DAY_NUMBERS)
 
 
 def moment_of(text: str, zone: str | None = None) -> float | None:
@@ -239,6 +292,11 @@ def _second_passes(frame: pd.DataFrame) -> tuple[NDArray[np.int64], int]:
     inside, told = frame["hour"].notna(), told.eq(True)  # noqa: FBT003
     second = inside & np.where(told, passes > 0, gap_after.fillna(np.inf) < gap_before.fillna(np.inf))
     return frame.index[second].to_numpy(), int((inside & ~told).sum())
+
+
+def _off(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return how far numbers are from whole numbers."""
+    return np.abs(numbers - np.rint(numbers))
 
 
 def _middle(numbers: NDArray[np.float64]) -> float:

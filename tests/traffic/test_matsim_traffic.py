@@ -1,5 +1,7 @@
 """MATSim's plans as trips, and its events as recorded traffic, by hand on a square of streets."""
 
+import gzip
+import re
 from collections import Counter
 
 import numpy as np
@@ -9,6 +11,7 @@ from matsim_by_hand import EVENTS, ONE_DAY, network_xml, plans_xml, write_events
 from read_roads import read_matsim
 
 from simulator.files.errors import InputError
+from simulator.formats.recorded.matsim_events import read_matsim_events
 from simulator.formats.recorded.recordings import read_recording
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.matsim_plans import read_matsim_plans
@@ -163,3 +166,60 @@ def test_events_that_cannot_be_replayed(tmp_path, roads):
         recording(tmp_path, None)
     with pytest.raises(InputError, match=r"line 2: event 'left link' must have a time in seconds"):
         recording(tmp_path, roads, [(21600, "entered link", "ab", "p"), ("noon", "left link", "ab", "p")])
+
+
+MODES = {
+    "car": 'type="vehicle enters traffic" networkMode="car"',
+    "bike": 'type="vehicle enters traffic" networkMode="bike"',
+    "bus": 'type="wait2link"',  # of old files: the mode is that of the departure
+    "": 'type="vehicle enters traffic"',
+}
+
+
+def of_modes(tmp_path, roads, **options):
+    """A vehicle of each mode drives bc in 20 s; the departure of the bus states its mode."""
+    events = ['<event time="0" type="departure" person="bus" link="ab" legMode="bus"/>']
+    for mode, enters in MODES.items():
+        own = f'person="{mode}" vehicle="v{mode}"'
+        events.append(f'<event time="1" {enters} link="ab" {own}/>')
+        for time, kind, link in ((2, "left", "ab"), (2, "entered", "bc"), (22, "left", "bc"), (22, "entered", "cd")):
+            events.append(f'<event time="{time}" type="{kind} link" link="{link}" {own}/>')
+    file = tmp_path / "events.xml"
+    file.write_text(f"<events>{''.join(events)}</events>")
+    keys = {"gap_s": 300.0, "hold_s": 0.0, "time_zone": None, "match": "none", "match_m": 50.0, "match_noise_m": 10.0}
+    return read_recording(paths=[file], roads=roads, start=0.0, **keys, **options)
+
+
+@pytest.mark.parametrize(
+    ("modes", "vehicles", "note"),
+    [
+        (None, 4, "1 bike, 1 bus, 1 car, 1 of no stated mode"),
+        (["car"], 2, "do.* not name their mode: 1 bike, 1 bus"),
+        (["bike", "bus"], 3, "left out.*: 1 car"),
+    ],
+)
+def test_vehicles_of_other_modes_are_left_out_and_counted(tmp_path, roads, modes, vehicles, note):
+    read = of_modes(tmp_path, roads, modes=modes)
+    assert read.tracks.vehicles == vehicles
+    assert re.search(note, "".join(note.text for note in read.notes()))
+
+
+def test_events_without_a_vehicle_of_the_modes_are_refused(tmp_path, roads):
+    events = [(at, kind, link, name) for at, kind, link, name in EVENTS if name == "q"]
+    file = write_events(tmp_path / "e.xml.gz", events)
+    text = (
+        gzip.decompress(file.read_bytes())
+        .decode()
+        .replace('type="vehicle enters', 'networkMode="bike" type="vehicle enters')
+    )
+    file.write_bytes(gzip.compress(text.encode()))
+    with pytest.raises(InputError, match=r"vehicles by mode: 1 bike; none is one of roads\.modes"):
+        read_matsim_events([file], roads, modes=["car"])
+
+
+def test_link_that_is_covered_too_fast_is_a_gap(tmp_path, roads):
+    # 300 m in 20 s.
+    assert of_modes(tmp_path, roads, highest_mps=15.0).tracks.going_mps.max() == 15.0
+    read = of_modes(tmp_path, roads, highest_mps=14.9)
+    assert read.tracks.going_mps.max() == 0.0
+    assert "4 links are covered faster than highest_mps = 14.9" in "".join(note.text for note in read.notes())

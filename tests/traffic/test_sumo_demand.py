@@ -428,3 +428,14 @@ def test_the_usual_type_can_be_redefined_and_flows_have_their_type(tmp_path, net
 def test_a_vehicle_without_length_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"length and minGap must be 0\.5 m or more together, got 0\.1 m"):
         read(tmp_path, '<vType id="dot" length="0.1" minGap="0"/>')
+
+
+@pytest.mark.parametrize("only", [None, "passenger"])
+def test_vehicles_of_several_classes_are_counted(tmp_path, only):
+    one = '<vehicle id="{}" type="{}" depart="1"><route edges="ab bc"/></vehicle>'
+    body = '<vType id="bike" vClass="bicycle"/><vType id="own"/>'
+    body += "".join(one.format(number, kind) for number, kind in enumerate(["bike", "own", "own"]))
+    note = "demand.rou.xml: vehicles by class: 1 bicycle, 2 passenger"
+    note += f"; all drive as roads.vehicle_class = {only!r}" if only else ""
+    assert read(tmp_path, body, vehicle_class=only).notes == [note]
+    assert read(tmp_path, body.replace("bicycle", "passenger")).notes == []

@@ -77,12 +77,10 @@ def test_recording_with_zones_on_some_times_only_is_refused(form, tmp_path):
         InputError, match=f"{name}: {place}time must be like the others: some times name a time zone"
     ) as told:
         read_trace(tmp_path / name, order="any")
-    assert form != "csv" or "and these do not: give all of them one, or none, got '2008-02-03T10:00:00'" in str(
-        told.value
+    rule = (
+        "as line 3's '2008-02-03T10:05:00+01', and these do not: give all of them one, or none, got '2008-02-03T10:00"
     )
-    (tmp_path / name).write_text(text.replace("+01:00", "Z").replace("+01", "Z").replace("Z", ""))
-    trace = read_trace(tmp_path / name, order="any")
-    assert "times without a time zone are taken as UTC" in texts_of(trace.left_out)
+    assert form != "csv" or rule in str(told.value)
 
 
 def owners(folder, moments, **reading):
@@ -179,7 +177,9 @@ def test_times_in_the_repeated_hour_are_of_the_nearer_pass(tmp_path, local, expe
 
 def test_local_times_that_do_not_exist_are_refused(tmp_path):
     (tmp_path / "f.csv").write_text("vehicle,time,lon,lat\na,2024-03-31 01:59,10,50\na,2024-03-31 02:30,10,50\n")
-    with pytest.raises(InputError, match=r"line 3: time must be a time.* that there is in its time_zone.*02:30"):
+    with pytest.raises(
+        InputError, match=r"line 3: time must be a time that there is.* clocks of Europe/Berlin skip.*02:30"
+    ):
         read_trace(tmp_path / "f.csv", time_zone="Europe/Berlin")
 
 
@@ -197,3 +197,49 @@ def test_owner_times_are_those_of_a_time_zone(tmp_path):
     assert read.tracks.time_s.tolist() == [8 * 3600.0, 182 * 86400.0 + 7 * 3600.0]
     with pytest.raises(InputError, match=r"row 1: time .* must be a time"):
         owners(tmp_path, ["2024-03-10T02:30", "2024-01-01T08:00"], time_zone=zone)
+
+
+SECONDS = [*range(0, 600, 10)]
+DAYS = [45356.5 + second / 86400 for second in SECONDS]
+
+
+@pytest.mark.parametrize(
+    ("times", "message"),
+    [
+        (
+            [1.7e9 + t if t < 300 else 1.7e12 + 1000 * t for t in SECONDS],
+            "lines 2, 3.*of the size of the others: seconds and milli",
+        ),
+        ([1.7e9 + t if t < 400 else 1.7e12 + 1000 * t for t in SECONDS], "lines 42, 43.*in the unit of the others"),
+        ([1.7e9 + t if t else 0 for t in SECONDS], "line 2: time must be of the size of the others"),  # a missing time
+        ([t if t < 300 else 1000 * t for t in SECONDS], "lines 32, 33.*of the size of the others"),
+        ([t if t < 590 else 1000 * t for t in SECONDS], ""),  # one late fix is none of another unit
+        ([t if t < 300 else t + 86_400 for t in SECONDS], ""),
+        ([1.7e12 + 1000 * t for t in SECONDS], ""),
+    ],
+)
+def test_numbers_of_several_units_are_refused(times, message, tmp_path):
+    rows = "".join(f"a,{at:.0f},{11.5 + 1e-4 * number},48.1\n" for number, at in enumerate(times))
+    (tmp_path / "t.csv").write_text("vehicle,time,lon,lat\n" + rows)
+    if not message:
+        assert len(read_trace(tmp_path / "t.csv")) == len(times)
+        return
+    with pytest.raises(InputError, match=message):
+        read_trace(tmp_path / "t.csv", order="any")
+
+
+@pytest.mark.parametrize(
+    ("times", "refused"),
+    [
+        (DAYS, True),
+        ([round(day, 5) for day in DAYS], True),
+        ([day % 1 for day in DAYS], True),
+        ([45356.5 + second / 10 for second in SECONDS], False),  # seconds of a day, each tenth
+        ([45356.5 + second / 86400 * 1e4 for second in (0, 1, 2, 5)], True),
+        ([0.001 * number for number in range(60)], False),
+        ([45356.123 + 1.000001 * number for number in range(60)], False),
+        ([*range(45356, 45400)], False),
+    ],
+)
+def test_day_numbers_of_spreadsheets_are_refused(times, refused):
+    assert Times.from_column(pd.Series(times)).are_day_numbers == refused

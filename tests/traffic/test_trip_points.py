@@ -11,6 +11,7 @@ import shapely
 import crowdveil as cv
 from simulator.experiment.build.city import build_city
 from simulator.experiment.build.demand import plan_traffic
+from simulator.experiment.components import RunComponents
 from simulator.files.errors import InputError
 from simulator.roads import build_grid
 from simulator.streams import Streams
@@ -131,6 +132,70 @@ def test_dates_without_a_date_of_the_run_count_from_the_midnight_before_the_firs
     demand = planned(tmp_path, table, begin_s="07:00")
     assert demand.trips.departure_tick.tolist() == [60]
     assert "second 0 of their clock is 2015-01-15 00:00:00 UTC" in "\n".join(demand.notes)
+
+
+@pytest.mark.parametrize(
+    ("times", "zone", "message"),
+    [
+        (
+            ["2026-03-29 01:30", "2026-03-29T01:40Z"],
+            None,
+            "rows 1, 3.*as row 2's '2026-03-29T01:40Z', and these do not",
+        ),
+        (
+            ["2026-03-29 01:30", "2026-03-29 02:30"],
+            "Europe/Berlin",
+            "rows 2, 4.*the clocks of Europe/Berlin skip an hour",
+        ),
+        ([46110.25 + second / 86400 for second in (0, 40)] * 3, None, "no day number of a spreadsheet"),
+        ([t if t < 300 else 1000 * t for t in range(0, 600, 60)], None, "rows 6, 7.*of the size of the others"),
+    ],
+)
+def test_departures_of_several_kinds_are_refused(tmp_path, times, zone, message):
+    times = times if len(times) > 2 else times * 5
+    table = taxi(*[(0, 0, 400, 400)] * len(times), pickup_datetime=times)
+    heading = {} if zone is None else {"start": "2026-03-29T00:00:00", "time_zone": zone}
+    with pytest.raises(InputError, match=message):
+        planned(tmp_path, table, heading=heading)
+
+
+def test_departures_in_the_repeated_hour_are_said(tmp_path):
+    table = taxi((0, 0, 400, 400), (400, 0, 0, 400), pickup_datetime=["2023-10-29 02:30", "2023-10-29 02:40"])
+    heading = {"start": "2023-10-29T02:00:00+02:00", "time_zone": "Europe/Berlin", "duration_s": 7200}
+    notes = planned(tmp_path, table, heading=heading).notes
+    assert any("2 times are in the hour that the end of summer time repeats" in note for note in notes)
+
+
+def test_both_ends_of_an_interval_have_a_time_zone_or_none(tmp_path):
+    table = pd.DataFrame({"origin": ["(0, 0)"], "destination": ["(1, 1)"], "begin": ["2026-03-29T01:30Z"]})
+    with pytest.raises(InputError, match="from_s and to_s must both name a time zone, or neither"):
+        planned(tmp_path, table.assign(end="2026-03-29T01:40"))
+
+
+@pytest.mark.parametrize(
+    ("heading", "time", "start"),
+    [
+        ({}, "2015-01-15 07:01", "2015-01-15T07:00:00"),
+        ({}, "2015-01-15T07:01Z", "2015-01-15T07:00:00+00:00"),
+        ({"time_zone": "Europe/Berlin"}, "2015-07-15 07:01", "2015-07-15T07:00:00+02:00"),
+        ({"start": "07:00"}, "2015-01-15 07:01", "2015-01-15T07:00:00"),
+        ({"start": "2015-01-14T07:00"}, "2015-01-15 07:01", "2015-01-14T07:00:00"),
+        ({}, 60, None),
+    ],
+)
+def test_dates_of_trips_are_those_of_the_run(tmp_path, heading, time, start):
+    ends = {"origin": ["(0, 0)"], "destination": ["(1, 1)"], "departure_time": [time]}
+    pd.DataFrame(ends).to_csv(tmp_path / "t.csv", index=False)
+    scenario = cv.Scenario(
+        scenario={"name": "dated", "duration_s": 600, **heading},
+        roads={"source": "grid", "rows": 3, "columns": 3, "spacing_m": 200},
+        cells={"kind": "roads"},
+        traffic={"demand": "trips", "trips": tmp_path / "t.csv", "begin_s": "07:00"},
+        campaigns=[{"name": "c", "start_s": 0, "deadline_s": 5, "round_gap_s": 10}],
+        mechanisms=[{"kind": "no_privacy"}],
+    )
+    clock = RunComponents.build(scenario).clock
+    assert (clock.start.isoformat() if clock.start else None) == start
 
 
 def test_taxi_zones_are_polygons_in_which_nodes_are_drawn(tmp_path):

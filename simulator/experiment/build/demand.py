@@ -3,6 +3,7 @@
 import math
 import re
 from dataclasses import replace
+from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from scenarios import Fault, Scenario, ScenarioError
 from scenarios.attacks import corrupted_in, parties_of
 from scenarios.kinds import find_kind, import_dotted, is_capable
 from scenarios.roads import MatsimRoads
+from scenarios.run_clock import RunClock
 from scenarios.simulated_traffic import DrivenTraffic
 from simulator.cells.zones import Zones
 from simulator.experiment.build.constructors import (
@@ -41,7 +43,14 @@ from simulator.traffic.demand.tours import TourOptions, repeat_tours
 from simulator.traffic.demand.trip_points import TripPlaces
 from simulator.traffic.demand.trip_sampling import SamplingOptions, draw_table_trips
 from simulator.traffic.demand.trip_table import TripTable, TripZones
-from simulator.traffic.demand.trip_table_readers import is_matsim_plans, is_sumo_routes, read_trip_table, table_of_frame
+from simulator.traffic.demand.trip_table_readers import (
+    TABLES,
+    departures_of,
+    is_matsim_plans,
+    is_sumo_routes,
+    read_trip_table,
+    table_of_frame,
+)
 from simulator.traffic.demand.zone_gravity import ZoneMasses, gravity_table
 from simulator.traffic.paths import ShortestPaths
 
@@ -146,6 +155,28 @@ def _trip_table(file: Path, scenario: Any, roads: RoadNetwork) -> TripTable:
     named = section.trip_columns
     columns, ignored = named.mapping(), named.ignored or ()
     return read_trip_table(file, columns=columns, ignored=ignored, text=text_format(section), places=places)
+
+
+def clock_of_trips(scenario: Any, zone: tzinfo | None) -> RunClock | None:
+    """Return the clock of a run whose table of trips has dates; None if it has none, or cannot be read.
+
+    Second 0 is `begin_s` after the midnight before the first departure, without a zone if times and scenario name none.
+    """
+    files: tuple[str, ...] = getattr(scenario.traffic, "trip_files", ())
+    if len(files) != 1 or not str(files[0]).lower().endswith(TABLES):
+        return None
+    section, time_zone = scenario.traffic, None if zone is None else str(zone)
+    try:
+        file = scenarios.locate(files[0], "file")
+        times = departures_of(file, section.trip_columns.mapping(), text_format(section), time_zone)
+        if times is None or not times.calendar or np.isnan(times.seconds).all():
+            return None
+        first = datetime.fromtimestamp(float(np.nanmin(times.seconds)), zone or UTC)
+    except (InputError, OSError, ValueError, OverflowError):  # the reader of the trips reports it
+        return None
+    midnight_s = first.replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
+    clock = RunClock(zone=zone).recorded(midnight_s + section.begin_s)
+    return RunClock(clock.at(0.0).replace(tzinfo=None), dated=True) if times.naive else clock
 
 
 def own_demand(

@@ -6,7 +6,7 @@ from typing import Any, cast
 import scenarios
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.recorded_traffic import MATCH_M, NOISE_M, StaticTraffic
-from scenarios.roads import SumoRoads
+from scenarios.roads import MatsimRoads, SumoRoads
 from scenarios.simulated_traffic import REROUTE_EVERY_S, REROUTE_SHARE, OwnTraffic, SumoTraffic, TrafficSection
 from scenarios.units import in_seconds
 from simulator.experiment.build.constructors import (
@@ -233,6 +233,9 @@ def _owner_keys(section: Any) -> dict[str, Any]:
 
 
 def _trace_keys(scenario: Scenario, section: Any) -> dict[str, Any]:
+    # The default of the key is of links; only modes that are stated are of vehicles too.
+    roads = scenario.roads
+    modes = roads.modes if isinstance(roads, MatsimRoads) and "modes" in roads.model_fields_set else None
     net = section.net or (scenario.roads.path if isinstance(scenario.roads, SumoRoads) else None)
     return {
         "paths": [scenarios.locate(reference, "folder", "file") for reference in section.trace],
@@ -241,7 +244,9 @@ def _trace_keys(scenario: Scenario, section: Any) -> dict[str, Any]:
         "text": text_format(section),
         "match_m": section.match_m or MATCH_M,
         "match_noise_m": section.match_noise_m or NOISE_M,
+        "modes": modes,
         **same_keys(section, "format", "order", "one_vehicle_a_file", "time_format", "gap_s", "hold_s", "match"),
+        **same_keys(section, "highest_mps"),
     }
 
 

@@ -179,7 +179,7 @@ def _start(start: str | float, reading: OwnerOptions, *, numeric: bool, file: st
             raise InputError([f"{file}: its times are numbers, so start must be one, got {start!r}"]) from None
     moment = moment_of(start, reading.time_zone) if isinstance(start, str) else None
     if moment is None:
-        words = f"its times are dates, so start must be one, as ISO 8601 has them, got {start!r}"
+        words = f"its times are dates, so start must be one, as ISO 8601 has them, that no clock skips, got {start!r}"
         raise InputError([f"{file}: {words}"])
     return moment
 

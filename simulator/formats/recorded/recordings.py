@@ -1,6 +1,7 @@
 """A trace in the coordinates of a city and the time of a run."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from simulator.arrays import FloatArray, Mask
 from simulator.files.errors import InputError
 from simulator.files.messages import Note, counted, notes_of
 from simulator.files.times import in_words, moment_of
+from simulator.formats.recorded.jumps import without_jumps
 from simulator.formats.recorded.map_matching import Matching, match_trace
 from simulator.formats.recorded.matsim_events import read_matsim_events
 from simulator.formats.recorded.reading import is_matsim_events, read_trace
@@ -18,6 +20,9 @@ from simulator.formats.recorded.trace import Trace
 from simulator.roads import RoadNetwork
 from simulator.roads.projection import WGS84, transform, utm_about
 from simulator.traffic.recording import Recording, Tracks
+
+HIGHEST_MPS = 60.0
+"""Speed that no move of a recorded vehicle exceeds, by default: 216 km/h."""
 
 _PADDING = 0.1
 
@@ -28,6 +33,8 @@ def read_recording(
     roads: RoadNetwork | None,
     gap_s: float,
     hold_s: float,
+    highest_mps: float = HIGHEST_MPS,
+    modes: Collection[str] | None = None,
     start: str | float | None,
     time_zone: str | None,
     match: str,
@@ -38,20 +45,21 @@ def read_recording(
 ) -> Recording:
     """Read a trace as a scenario specifies: `reading` is as for `read_trace`, all else as for `recording_of`.
 
-    Events of MATSim, which are on links already, are not matched.
+    Events of MATSim, which are on links already, are not matched; `modes` is as for `read_matsim_events`.
 
     Raises
     ------
     InputError
         If a file cannot be read, as these functions raise it.
     """
+    run: dict[str, Any] = {"hold_s": hold_s, "highest_mps": highest_mps, "start": start}
     if format == "matsim" or (format == "auto" and all(map(is_matsim_events, paths))):
         if match != "none":
             raise InputError([f'match must be "none": the events of MATSim name their links; got {match!r}'])
-        return read_matsim_events(paths, roads, start=start, hold_s=hold_s)
+        return read_matsim_events(paths, roads, modes=modes, **run)
     matching = None if match == "none" else Matching(match, match_m, match_noise_m)
     trace = read_trace(paths, time_zone=time_zone, format=format, **reading)
-    return recording_of(trace, roads, gap_s=gap_s, hold_s=hold_s, start=start, time_zone=time_zone, matching=matching)
+    return recording_of(trace, roads, gap_s=gap_s, time_zone=time_zone, matching=matching, **run)
 
 
 def recording_of(
@@ -60,6 +68,7 @@ def recording_of(
     *,
     gap_s: float,
     hold_s: float = 0.0,
+    highest_mps: float = HIGHEST_MPS,
     start: str | float | None = None,
     time_zone: str | None = None,
     matching: Matching | None = None,
@@ -76,6 +85,8 @@ def recording_of(
         Maximum time between two fixes: between fixes further apart, a vehicle's place is unknown.
     hold_s
         Time after a fix for which a vehicle is assumed to stay there, if the next leg is unknown.
+    highest_mps
+        Speed that no move exceeds, m/s: see `without_jumps`.
     start
         Recorded time of second 0 of the run: ISO 8601 text, or a number as recorded; None for the first fix.
     time_zone
@@ -88,6 +99,7 @@ def recording_of(
     InputError
         If nothing was recorded from `start` on or in the area of the roads, or there are no roads to match to.
     """
+    trace = without_jumps(trace, highest_mps=highest_mps, gap_s=gap_s)
     start_s = _start(trace, start, time_zone)
     time_s = trace.time_s - start_s
     # A fix before second 0 is kept where the vehicle's place at second 0 depends on it.
@@ -112,6 +124,8 @@ def recording_of(
         if roads is None:
             raise InputError(["match needs roads to match to, and there are none"])
         tracks, matched = match_trace(tracks, roads, matching)
+        # On the roads a way may be longer than the straight line on which its speed was checked.
+        tracks = replace(tracks, known=tracks.known & (tracks.going_mps <= highest_mps))
         notes += notes_of("matched", matched)
     after = f" from {hold_s:g} s after the fix on" if hold_s else ""
     rule = (
@@ -137,7 +151,9 @@ def _start(trace: Trace, start: str | float | None, time_zone: str | None) -> fl
         return float(start)
     moment = moment_of(start, time_zone)
     if moment is None:
-        raise InputError([f"start must be ISO 8601 text or a number as recorded, got {start!r}"])
+        raise InputError(
+            [f"start must be ISO 8601 text, a time that the clocks do not skip, or a number, got {start!r}"]
+        )
     if not trace.calendar:
         raise InputError(
             [f"start must be a number of seconds, as the recorded times are ({trace.span_words}), got {start!r}"]

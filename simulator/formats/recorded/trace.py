@@ -104,7 +104,8 @@ class Trace:
             notes.append(
                 Note(
                     "no_position",
-                    f"{_fixes(nowhere)} at longitude 0, latitude 0, far from all others, left out: no position",
+                    f"{_fixes(nowhere)} at longitude 0, latitude 0, or other equal whole degrees, far from all others, "
+                    "left out: no position",
                 )
             )
             fixes = fixes[~nowhere]
@@ -116,7 +117,13 @@ class Trace:
         if (again & ~elsewhere).any():
             notes.append(Note("repeated", f"{_fixes(again & ~elsewhere)} repeated, left out"))
         if elsewhere.any():
-            there = "of a vehicle that is elsewhere at the same moment, left out: the first in the file is kept"
+            one = fixes[elsewhere].iloc[0]
+            there = (
+                "of a vehicle that is elsewhere at the same moment, left out: the first in the file is kept; the first"
+            )
+            there += (
+                f" is of {names[int(one['vehicle'])]!r} at {in_words(float(one['time_s']), calendar=True in clocks)}"
+            )
             notes.append(Note("elsewhere", f"{_fixes(elsewhere)} {there}"))
         fixes = fixes[~again]
         copy_of = _copies(fixes[fixes["vehicle"].isin(unnamed_vehicles)])
@@ -142,12 +149,14 @@ class Trace:
         notes: tuple[Note, ...],
     ) -> "Trace":
         """Return a trace with vehicles numbered by their first fix; `fixes` are sorted by vehicle, then by time."""
-        present, starts, lengths = np.unique(fixes["vehicle"].to_numpy(), return_index=True, return_counts=True)
+        starts = np.flatnonzero(np.diff(fixes["vehicle"].to_numpy(), prepend=-1))
+        present, lengths = fixes["vehicle"].to_numpy()[starts], np.diff(np.append(starts, len(fixes)))
         by_first = np.argsort(fixes["time_s"].to_numpy()[starts], kind="stable")
         lengths = lengths[by_first]
         first = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
-        gather = np.repeat(starts[by_first] - first[:-1], lengths) + np.arange(len(fixes))
-        time, lon, lat, speed, piece = (fixes[name].to_numpy()[gather] for name in (*_COLUMNS, "piece"))
+        if (np.diff(by_first) < 0).any():
+            fixes = fixes.take(np.repeat(starts[by_first] - first[:-1], lengths) + np.arange(len(fixes)))
+        time, lon, lat, speed, piece = (fixes[name].to_numpy() for name in (*_COLUMNS, "piece"))
         return cls([names[v] for v in present[by_first]], first, time, lon, lat, speed, calendar, piece, notes)
 
     @classmethod
@@ -214,8 +223,8 @@ class Trace:
 
     def only(self, kept: Mask) -> "Trace":
         """Return the trace of selected fixes, (fixes,) bool with at least one; vehicles are renumbered."""
-        fixes = self.frame().assign(vehicle=self.vehicle, piece=self.piece)
-        return self._numbered(self.names, fixes[kept], self.calendar, self.left_out)
+        fixes = pd.DataFrame({name: getattr(self, name)[kept] for name in ("vehicle", *_COLUMNS, "piece")})
+        return self._numbered(self.names, fixes, self.calendar, self.left_out)
 
     @property
     def vehicle(self) -> Int32Array:
@@ -307,12 +316,12 @@ def _copies(fixes: pd.DataFrame) -> dict[int, int]:
 
 
 def _at_null_island(lon: FloatArray, lat: FloatArray) -> Mask:
-    """Return which places are the 0, 0 that receivers write without a position: there is no city nearby."""
-    zero = (lon == 0.0) & (lat == 0.0)
-    if zero.all() or not zero.any():
+    """Return which places are the 0, 0, or -1, -1, that receivers write without a position: no city is nearby."""
+    code = (lon == lat) & (lon % 1.0 == 0.0)
+    if code.all() or not code.any():
         return np.zeros(len(lon), dtype=bool)
-    far = max(abs(float(np.median(axis[~zero]))) for axis in (lon, lat))
-    return zero if far > _NULL_ISLAND_DEGREES else np.zeros(len(lon), dtype=bool)
+    away = [np.abs(axis - np.median(axis[~code])) for axis in (lon, lat)]
+    return np.asarray(code & (np.maximum(*away) > _NULL_ISLAND_DEGREES))
 
 
 def _fixes(chosen: Mask) -> str:

@@ -1,6 +1,7 @@
 """Recordings in XML and JSON: SUMO's floating-car data, GPX tracks, and timed paths."""
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +9,11 @@ import pandas as pd
 
 from simulator.files.compressed_io import JSON_TIMES, opened
 from simulator.files.errors import InputError
-from simulator.files.messages import counted
+from simulator.files.messages import counted_by
 from simulator.files.tables import Table, recognized
 from simulator.files.xml_elements import TEXT, elements_of
 from simulator.formats.recorded.fixes import Source, TraceOptions, checked_fixes, stem_of
-from simulator.formats.recorded.trace_tables import fixes_of_sumo
+from simulator.formats.recorded.trace_tables import fixes_of_sumo, types_in_words
 
 _BATCH = 100_000
 _SUMO_COLUMNS = ("line", "vehicle_id", "timestep_time", "vehicle_x", "vehicle_y", "vehicle_speed")
@@ -21,7 +22,7 @@ _SUMO_COLUMNS = ("line", "vehicle_id", "timestep_time", "vehicle_x", "vehicle_y"
 def read_sumo_fcd(file: Path, options: TraceOptions) -> Source:
     """Read SUMO's XML, one element after another; x and y are degrees, or metres of the network in the options.
 
-    Persons and containers are left out.
+    Persons and containers are left out and counted; vehicles of several types are counted by type.
 
     Raises
     ------
@@ -30,20 +31,23 @@ def read_sumo_fcd(file: Path, options: TraceOptions) -> Source:
     """
     parts: list[pd.DataFrame] = []
     rows: list[tuple[Any, ...]] = []
-    time, others = None, 0
+    time, others = None, Counter[str]()
+    kinds: dict[str | None, str | None] = {}
     for element in elements_of(file, root="fcd-export", ends=False):
         name, attributes = element.local_name, element.attributes or {}
         if name == "timestep":
             time = attributes.get("time")
         elif name == "vehicle":
+            kinds[attributes.get("id")] = attributes.get("type")
             rows.append((element.line, attributes.get("id"), time, *map(attributes.get, ("x", "y", "speed"))))
         elif name in {"person", "container"}:
-            others += 1
+            others[name] += 1
         if len(rows) == _BATCH:
             parts.append(_columns(rows))
             rows.clear()
     frame = pd.concat([*parts, _columns(rows)] if rows or not parts else parts, ignore_index=True)
-    notes = (f"{file}: left out {counted(others, 'place')} of persons and containers",) if others else ()
+    left_out = [f"{file}: left out places of others than vehicles: {counted_by(others)}"] if others else []
+    notes = (*left_out, *types_in_words(str(file), kinds))
     table = Table.from_frame(frame, title=str(file), number=frame["line"].to_numpy(), unit="line")
     return fixes_of_sumo(table, options, notes=notes)
 

@@ -1,6 +1,7 @@
 """Recordings in tables: text with or without a header, and Parquet."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ import pyarrow.parquet as pq
 
 from simulator.cells.zones import read_features
 from simulator.files.errors import InputError
-from simulator.files.messages import counted
+from simulator.files.messages import counted, counted_by
 from simulator.files.tables import Table, TextFormat, column_names, comparable_name, find_columns
 from simulator.formats.recorded.fixes import Source, TraceOptions, checked_fixes, in_degrees, stem_of
 from simulator.roads.projection import WGS84, transform
@@ -261,6 +262,16 @@ def fixes_of_sumo(table: Table, options: TraceOptions, *, notes: tuple[str, ...]
     if options.net is not None and (metres or options.net_stated):
         lon, lat = transform(options.net.crs, WGS84, options.net.to_city(np.column_stack((x, y)))).T
         table = replace(table, frame=table.frame.assign(**{columns["x"]: lon, columns["y"]: lat}))
+    if f"{named}type" in table.names:
+        notes += types_in_words(
+            table.file, dict(zip(table.column("vehicle"), table.frame[f"{named}type"], strict=True))
+        )
     columns["lon"], columns["lat"] = columns.pop("x"), columns.pop("y")
     own = TraceOptions(columns, time_unit_s=options.time_unit_s or 1.0)
     return checked_fixes(table.kept(present), own, ascending=True, notes=notes)
+
+
+def types_in_words(file: str, kinds: Mapping[Any, Any]) -> tuple[str, ...]:
+    """Return a note with the number of vehicles of each type, from the type by vehicle, if there are several types."""
+    by_type = Counter(str(kind) for kind in kinds.values() if not pd.isna(kind))
+    return (f"{file}: vehicles by type, all taken: {counted_by(by_type)}",) if len(by_type) > 1 else ()

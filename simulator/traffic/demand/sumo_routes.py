@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from simulator.files.errors import InputError, ProgramError, RejectionError
+from simulator.files.messages import counted_by
 from simulator.roads.network import RoadNetwork
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.courses import CourseVehicles, course_routes, trips_on_courses
@@ -164,6 +165,10 @@ def read_sumo_routes(
         vehicles=vehicles,
         rng=rng,
     )
+    stated = Counter(held.types_of(name)[0][0].vehicle_class for name in ids)
+    if stated.keys() - {vehicle_class or "passenger"}:
+        as_one = f"; all drive as roads.vehicle_class = {vehicle_class!r}" if vehicle_class else ""
+        notes.append(f"{named}: vehicles by class: {counted_by(stated)}{as_one}")
     kept = [_without_folders(note, listed) for note in notes]
     return SumoRoutes(trips, routes, ids, kept, _classes(held, ids, vehicle_class, rng))
 

@@ -23,7 +23,7 @@ from simulator.files.tables import (
     find_columns,
     identifiers,
 )
-from simulator.files.times import CALENDAR_FROM_S, Times, in_words
+from simulator.files.times import CALENDAR_FROM_S, Times, in_words, refuse_mixed, timed
 from simulator.files.tntp_text import finite_number, lines_of, read_metadata, row_fault, shown
 from simulator.traffic.demand.sumo_attributes import seconds
 from simulator.traffic.demand.trip_points import (
@@ -221,6 +221,15 @@ def _opened(path: Path, given: Mapping[str, str], text: TextFormat, *, points: b
     return with_ends(table) if "path" in found else table
 
 
+def departures_of(file: Path, columns: Mapping[str, str], text: TextFormat, time_zone: str | None) -> Times | None:
+    """Return the times of departure in a table, None if it has none; parameters are as for `read_od_table`."""
+    table = _opened(file, columns, text, points=True)
+    name = next((name for name in ("departure_s", "from_s") if table.has(name)), None)
+    if name is None:
+        return None
+    return Times.from_column(table.column(name)).in_zone(time_zone, np.arange(len(table)))[0]
+
+
 def table_of_frame(frame: pd.DataFrame, *, title: str) -> TripTable:
     """Return the trips of a data frame, with the columns and checks of `read_od_table`; only our names are known.
 
@@ -263,7 +272,7 @@ def _checked(table: Table, ignored: Collection[str] = (), setting: TripPlaces | 
         origin, destination = ends.codes.astype(np.int32).reshape(2, -1)
         for name, end in zip(_ENDS, (origin, destination), strict=True):
             table.refuse(name, end < 0, "the identifier of a zone or node")
-    from_s, to_s, zero = _times(table, setting)
+    from_s, to_s, zero = _times(table, setting, notes)
     amount = next((name for name in _AMOUNTS if table.has(name)), None)
     trips = np.ones(len(table))
     if amount is not None:
@@ -303,13 +312,18 @@ def _vehicles(table: Table) -> IntArray:
     return pd.MultiIndex.from_arrays(keys).factorize()[0].astype(np.int64)
 
 
-def _times(table: Table, setting: TripPlaces | None) -> tuple[FloatArray | None, FloatArray | None, str]:
+def _times(
+    table: Table, setting: TripPlaces | None, notes: list[str]
+) -> tuple[FloatArray | None, FloatArray | None, str]:
     """Return the interval in which the trips of each row depart, and the date of second 0 if the times are dates."""
     names = ["departure_s"] if table.has("departure_s") else ["from_s", "to_s"]
     if not all(map(table.has, names)):
         return None, None, ""
-    times, zero = [_seconds(table, name, setting) for name in names], ""
-    if setting is not None and np.isfinite(times[0]).any() and np.nanmedian(times[0]) >= CALENDAR_FROM_S:
+    read, zero = [_seconds(table, name, setting, notes) for name in names], ""
+    if len({one.naive for one in read}) > 1:
+        table.broken.append(f"{table.file}: from_s and to_s must both name a time zone, or neither")
+    times = [np.where(one.seconds >= 0, one.seconds, np.nan) for one in read]
+    if setting is not None and read[0].calendar and np.isfinite(times[0]).any():
         zero_s = setting.midnight(times[0])
         times, zero = [seconds - zero_s for seconds in times], in_words(zero_s, calendar=True)
     if len(times) > 1:
@@ -317,18 +331,20 @@ def _times(table: Table, setting: TripPlaces | None) -> tuple[FloatArray | None,
     return times[0], times[-1], zero
 
 
-def _seconds(table: Table, name: str, setting: TripPlaces | None) -> FloatArray:
+def _seconds(table: Table, name: str, setting: TripPlaces | None, notes: list[str]) -> Times:
     """Read a column of times, of dates since 1970; NaN where there is no time."""
     column, read = table.column(name), table.numbers(name)
     if column.dtype.kind not in "iufM":
         written = identifiers(column)
         read = np.array([*map(_one_time, written.categories), np.nan])[written.codes]
     if setting is not None and (not np.isfinite(read).any() or np.nanmedian(read) >= CALENDAR_FROM_S):
-        dates, _ = Times.from_column(column).in_zone(setting.time_zone, np.arange(len(table)))
-        read = dates.seconds
-    fine = np.isfinite(read) & (read >= 0)
-    table.refuse(name, ~fine, _TIME)
-    return np.where(fine, read, np.nan)
+        times, repeated = timed(table, setting.time_zone, np.arange(len(table)), unit_s=None, name=name)
+        notes += [f"{table.file}: {note}" for note in repeated if times.calendar and not times.numbers]
+        return times
+    times = Times(read, calendar=False, numbers=True)
+    refuse_mixed(table, name, times)
+    table.refuse(name, ~(np.isfinite(read) & (read >= 0)), _TIME)
+    return times
 
 
 def _one_time(text: str) -> float:
@@ -454,7 +470,7 @@ def _digit(written: str) -> float:
     return 10.0 ** min(max(exponent, -18), 150)
 
 
-_TABLES = (".csv", ".csv.gz", ".parquet")
+TABLES = (".csv", ".csv.gz", ".parquet")
 _ROUTES = (".xml", ".xml.gz")
 _PLANS = re.compile(rb"<(plans|population)[\s>]")
 _XML = (b"<?xml", b"<!--", b"<!doctype", b"<routes", b"<additional")
@@ -465,7 +481,7 @@ def is_sumo_routes(file: Path) -> bool:
     name = file.name.lower()
     if name.endswith(_ROUTES):
         return not is_matsim_plans(file)
-    return not name.endswith(_TABLES) and _begin(file).startswith(_XML)
+    return not name.endswith(TABLES) and _begin(file).startswith(_XML)
 
 
 def is_matsim_plans(file: Path) -> bool:
@@ -498,7 +514,7 @@ def read_trip_table(
     InputError
         If the file has none of these formats, or cannot be used.
     """
-    if file.name.lower().endswith(_TABLES):
+    if file.name.lower().endswith(TABLES):
         return read_od_table(file, columns=columns, ignored=ignored, text=text, places=places)
     if columns:
         raise InputError([f"{file}: trip_columns apply only to a table in CSV or Parquet"])
