@@ -187,7 +187,9 @@ def _work(
     **options: Any,
 ) -> Sweep:
     """Return the work of a sweep; parameters as in `sweep`."""
-    limits = {name: options.pop(name) for name in ("keep", "assume_yes", "timeout_s") if name in options}
+    limits: dict[str, Any] = {
+        name: options.pop(name) for name in ("keep", "assume_yes", "timeout_s") if name in options
+    }
     design = design_of(scenario, vary or {}, replicates=replicates, **options)
     given = {at for setting in design.settings for at, _, kind in setting.scenario.own_kinds() if is_given(kind)}
     if given and workers != 0:

@@ -268,12 +268,12 @@ class BlockChoice:
         masses, weights = mass_at(s, self.crowd - 1, self.sampling), np.exp(self.epsilon * s)
         mean = float(masses @ weights)
         if math.isinf(self.maps):
-            return masses * weights / mean
+            return np.asarray(masses * weights / mean)
         total = self.maps * mean
 
         def integrand(u: float, own: float) -> float:
             others = float(masses @ np.exp(-u * weights / total))
-            return math.exp(-u * own / total) * others ** (self.maps - 1.0) / total
+            return math.exp(-u * own / total) * float(others ** (self.maps - 1.0)) / total
 
         shares = [quad(integrand, 0.0, 60.0, args=(own,), epsabs=0.0, epsrel=1e-9, limit=400)[0] for own in weights]
         return np.asarray(self.maps * masses * weights * shares)
