@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from simulator.results.claims import Claim, weakest_claim
+from simulator.results.claims import LINKED, PUBLISHED, Claim, weakest_claim
 from simulator.results.formatting import inner_case, listed, number, percent
 from simulator.results.names import COUNT, Statistic
 from simulator.results.run import RunResult
@@ -67,10 +67,19 @@ def sentences(run: RunResult) -> list[str]:
     Returns
     -------
     sentences
-        The verdict by the size of a coalition, or on lost reports, if the run is about these; the error of the
-        published estimates; what the most revealing observer learns.
+        What the first mechanism reveals in all campaigns, if there are several; the verdict by the size of a coalition,
+        or on lost reports, if the run is about these; the error of the published estimates; what the most revealing
+        observer of a campaign learns.
     """
-    return [*_coalitions(run), *_lost(run), *_errors(run), *_cost(run)][:3]
+    return [*_whole_run(run), *_coalitions(run), *_lost(run), *_errors(run), *_cost(run)][:3]
+
+
+def _whole_run(run: RunResult) -> list[str]:
+    """State what the first mechanism reveals in all campaigns together: of exact reports, what is published."""
+    name = run.first_private or next(iter(run.whole_run), None)
+    view = LINKED if name == run.first_private else PUBLISHED
+    shown = [claim for claim in run.whole_run.get(name or "", []) if claim.view == view]
+    return [f"With {inner_case(run.label(claim.mechanism))}, {inner_case(sentence(claim))}" for claim in shown]
 
 
 def _coalitions(run: RunResult) -> list[str]:
@@ -250,7 +259,8 @@ def _cost(run: RunResult) -> list[str]:
     them over one query only.
     """
     said, scores = [], records(run.scores)
-    asking = [str(row["campaign"]) for row in scores if row["mechanism"] == run.first_private]
+    # What all campaigns reveal together is said before.
+    asking = [str(row["campaign"]) for row in scores if row["mechanism"] == run.first_private and not run.whole_run]
     if text := _of_first(run, sorted(asking, key=lambda name: (name in run.budgeted, -run.queries_of(name)))):
         alone = len(run.mechanisms) == 1
         said.append(text if alone else f"With {inner_case(run.label(str(run.first_private)))}, {inner_case(text)}")

@@ -519,7 +519,20 @@ class RunResult:
 
     @cached_property
     def privacy(self) -> list[Claim]:
-        """What is claimed of each mechanism in each view."""
+        """What is claimed of each mechanism in each view of one campaign."""
+        return [claim for claim in self._all_claims if claim.campaigns is None]
+
+    @cached_property
+    def whole_run(self) -> dict[str, list[Claim]]:
+        """By mechanism, what is claimed of all campaigns together; empty for a run of one campaign."""
+        whole: dict[str, list[Claim]] = {}
+        for claim in self._all_claims:
+            if claim.campaigns is not None:
+                whole.setdefault(claim.mechanism, []).append(claim)
+        return whole
+
+    @cached_property
+    def _all_claims(self) -> list[Claim]:
         return claims_in(self.claims, {name: mechanism.rounds for name, mechanism in self.mechanisms.items()})
 
     @cached_property
