@@ -128,9 +128,7 @@ class _WholeRun:
         first, queries = group[0], self.total(group)
         mechanism, noises = first.mechanisms[self.name], {campaign.deployment.noise for campaign in group}
         if first.speeds is not None:
-            basis = (
-                "A row of speeds shows that enough vehicles are in its cell, and their speeds are those of its roads."
-            )
+            basis = "A row of speeds shows that enough vehicles are in its cell."
             return PrivacyClaim.exact(float("inf"), ConstantDelta(1.0), basis)
         if self.name in first.publications:
             change = possible_adjacency("move", cells=mechanism.cells)
