@@ -100,7 +100,9 @@ class PrivacyClaim:
         if not self.basis:
             raise ParameterError("basis", "must state the reason", self.basis)
         if self.kind == ("exact" if math.isinf(self.epsilon) else "infinite"):
-            rule = f"must be infinite in a claim of kind 'infinite', and may be in a bound, not in one of {self.kind!r}"
+            rule = (
+                f"must be infinite only in a claim of kind 'infinite', or 'bound' if none is known, not {self.kind!r}"
+            )
             raise ParameterError("epsilon", rule, self.epsilon)
         unknown = self.kind == "unknown"
         if (

@@ -14,17 +14,26 @@ from mechanisms.privacy.view import Adjacency, possible_adjacency
 from mechanisms.privacy.view_claims import bounded_by_reports, located_claim
 from simulator.aggregation.server_noise import noisy_claim
 from simulator.experiment.deployment_record import CountedReports, deployment_views
+from simulator.files.errors import InputError
 from simulator.results.claims import LINKED, PUBLISHED
 from simulator.sensing.campaign import Campaign
 from simulator.sensing.query import Query, keeps_randomness
 
 
 def release_claim(release: CountRelease, crowd: int | None, queries: int, adjacency: Adjacency) -> PrivacyClaim:
-    """Return a release's claim; the move of a user's release that knows no adjacency is bounded by its two steps."""
-    if "adjacency" in signature(release.claim).parameters:
-        return release.claim(crowd=crowd, queries=queries, adjacency=adjacency)
-    claim = release.claim(crowd=crowd, queries=queries)
-    return claim.of_move() if adjacency == "move" else claim
+    """Return a release's claim; the move of a user's release that knows no adjacency is bounded by its two steps.
+
+    Raises
+    ------
+    InputError
+        If a user's release returns something else.
+    """
+    knows = "adjacency" in signature(release.claim).parameters
+    claim = release.claim(crowd=crowd, queries=queries, **({"adjacency": adjacency} if knows else {}))
+    if not isinstance(claim, PrivacyClaim):
+        rule = f"must return a mechanisms.privacy.PrivacyClaim, got {type(claim).__name__}"
+        raise InputError([f"{type(release).__name__}.claim {rule}"], "release")
+    return claim if knows or adjacency != "move" else claim.of_move()
 
 
 def whole_run_claims(
