@@ -348,8 +348,8 @@ def together(claims: Sequence[PrivacyClaim], *, attained: bool) -> PrivacyClaim:
     kind: ClaimKind = "infinite" if "infinite" in kinds else "exact" if attained and kinds == {"exact"} else "bound"
     basis = (
         "Views with coins of their own, given where the device is at each query: ε adds up, and δ is composed from "
-        f"pairs that dominate each view in both directions. {' And: '.join(dict.fromkeys(claim.basis for claim in telling))}"
-    )
+        "pairs that dominate each view in both directions. "
+    ) + " And: ".join(dict.fromkeys(claim.basis for claim in telling))
     constants = [claim.curve.value for claim in telling if isinstance(claim.curve, ConstantDelta)]
     if len(constants) == len(telling) and kind == "infinite":
         exactly = attained and all(claim.delta_kind == "exact" for claim in telling)

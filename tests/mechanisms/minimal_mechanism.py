@@ -1,6 +1,7 @@
 """A user's own minimal mechanism: k-ary randomized response, with only what is required."""
 
 import math
+
 import numpy as np
 
 from mechanisms.local import Estimate

@@ -259,10 +259,10 @@ def test_what_is_unknown_stays_unknown():
     class Own:
         cells, rounds = 2, 1
 
-        def enrol(self, n, *, rng):
+        def enrol(self, n, **_):
             return np.arange(n)
 
-        def claim(self, view):
+        def claim(self, _):
             return PrivacyClaim.unknown("Nothing is proved.")
 
     sent, published = claimed([campaign("one", Own(), "a"), campaign("two", Own(), "a")], [[1.0], [2.0]])

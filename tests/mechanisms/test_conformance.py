@@ -1,5 +1,6 @@
 """The conformance kit: it passes correct mechanisms, finds faults, and has at most the stated false alarms."""
 
+import itertools
 import json
 import zlib
 from functools import partial
@@ -233,14 +234,11 @@ class NumberedMemory(PlainResponse):
 
 
 class Rows(list):
-    nbytes = 1
+    nbytes, joined = 1, staticmethod(lambda parts: Rows(itertools.chain(*parts)))
 
     def __getitem__(self, chosen):
-        return (
-            Rows(np.array(self, dtype=np.int64)[chosen])
-            if getattr(chosen, "dtype", None) == bool
-            else list(self)[chosen]
-        )
+        masked = isinstance(chosen, np.ndarray) and chosen.dtype == np.bool_
+        return Rows(itertools.compress(self, chosen)) if masked else super().__getitem__(chosen)
 
 
 class ListedReports(PlainResponse):
