@@ -1,4 +1,4 @@
-"""The first screen of the report: what the run found, in at most three sentences and one table."""
+"""The first screen of the report: what the run found, in at most four sentences and one table."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -33,7 +33,7 @@ def first_screen(run: RunResult) -> dict[str, object]:
     Returns
     -------
     values
-        `sentences`, at most three; `rows`, the table: rows of `RunResult.errors`, each with `guesses`, by the size of
+        `sentences`, at most four; `rows`, the table: rows of `RunResult.errors`, each with `guesses`, by the size of
         the coalitions that attacked the share of cells that the best attack guessed right and whether that is
         significantly more than the baseline guess, and `reveals`, what a device's reports, or what is published,
         reveal in a few words; `sizes`, the numbers of colluding parties that it has columns for; `hidden`, the number
@@ -57,7 +57,7 @@ def first_screen(run: RunResult) -> dict[str, object]:
 
 def sentences(run: RunResult) -> list[str]:
     """
-    Return the finding of a run in at most three sentences.
+    Return the finding of a run in at most four sentences.
 
     Parameters
     ----------
@@ -67,11 +67,11 @@ def sentences(run: RunResult) -> list[str]:
     Returns
     -------
     sentences
-        What the first mechanism reveals in all campaigns, if there are several; the verdict by the size of a coalition,
-        or on lost reports, if the run is about these; the error of the published estimates; what the most revealing
-        observer of a campaign learns.
+        First, if there are several campaigns, what the first mechanism reveals in all of them. Then at most three: the
+        verdict by the size of a coalition, or on lost reports, if the run is about these; the error of the published
+        estimates; what the most revealing observer of a campaign learns.
     """
-    return [*_whole_run(run), *_coalitions(run), *_lost(run), *_errors(run), *_cost(run)][:3]
+    return [*_whole_run(run), *[*_coalitions(run), *_lost(run), *_errors(run), *_cost(run)][:3]]
 
 
 def _whole_run(run: RunResult) -> list[str]:
@@ -259,8 +259,7 @@ def _cost(run: RunResult) -> list[str]:
     them over one query only.
     """
     said, scores = [], records(run.scores)
-    # What all campaigns reveal together is said before.
-    asking = [str(row["campaign"]) for row in scores if row["mechanism"] == run.first_private and not run.whole_run]
+    asking = [str(row["campaign"]) for row in scores if row["mechanism"] == run.first_private]
     if text := _of_first(run, sorted(asking, key=lambda name: (name in run.budgeted, -run.queries_of(name)))):
         alone = len(run.mechanisms) == 1
         said.append(text if alone else f"With {inner_case(run.label(str(run.first_private)))}, {inner_case(text)}")

@@ -7,6 +7,7 @@ from enum import StrEnum
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from simulator.results.formatting import claimed
@@ -229,13 +230,18 @@ def with_rows_at_delta_zero(claims: pd.DataFrame) -> pd.DataFrame:
     """
     Return a table of claims, of a run or a study, with the columns of this version that say what its rows are.
 
-    Earlier versions do not mark the row of a claim at δ = 0. They write it first, and δ of other rows may be 0 too.
+    Earlier versions do not mark the row of a claim at δ = 0. Of its rows of least δ, it is the one with an infinite or
+    unknown ε, or else with the least: δ of other rows may be 0 too.
     """
-    unknown = pd.Series(None, index=claims.index, dtype=object)
-    marked, campaigns = (claims.get(name, unknown) for name in ("at_delta_zero", "campaigns"))
-    keys = [name for name in ("key", *_KEYS, "k") if name in claims]
-    at_delta_zero = marked.where(marked.notna(), ~claims.duplicated(keys)).astype(bool)
-    return claims.assign(campaigns=campaigns, at_delta_zero=at_delta_zero)
+    absent = pd.Series(None, index=claims.index, dtype=object)
+    marked, campaigns = (claims.get(name, absent) for name in ("at_delta_zero", "campaigns"))
+    if marked.isna().any():
+        epsilon = claims["epsilon"].where(np.isfinite(claims["epsilon"]), -1.0)
+        order = np.lexsort((epsilon, claims["delta"].fillna(0.0)))
+        first = np.empty(len(claims), dtype=bool)
+        first[order] = ~claims.iloc[order].duplicated([name for name in ("key", *_KEYS, "k") if name in claims])
+        marked = marked.where(marked.notna(), first)
+    return claims.assign(campaigns=campaigns, at_delta_zero=marked.astype(bool))
 
 
 def weakest_claim(claims: Iterable[Claim]) -> Claim:
