@@ -411,8 +411,8 @@ class SummedLoss:
         one = parts[0].certain
         for part in parts[1:]:
             one += (1.0 - one) * part.certain
+        # The probability that a loss is infinite.
         self.certain = at_least_once(one, queries)
-        """Probability that a loss is infinite."""
         self.laws: dict[int, tuple[Floats, Floats, float]] = {}
         if self.parts:
             self.width = self.parts[0].interval

@@ -349,23 +349,17 @@ def _weakest_rows(
 ) -> Iterator[dict[str, object]]:
     """Yield the rows of one view, each from the weakest of its claims there."""
     unknown = [(seen, claim) for seen, claim in claims if claim.kind == "unknown"]
-    seen, always = unknown[0] if unknown else max(claims, key=lambda pair: pair[1].epsilon)
-    if unknown:
-        nothing = {"epsilon": np.nan, "delta": np.nan, "kind": "unknown"}
-        yield {**seen, "basis": always.basis, **nothing, "at_delta_zero": True}
-        return
-    known = {"epsilon": always.epsilon, "delta": 0.0, "kind": always.kind}
+    seen, always = (
+        unknown[0] if unknown else max(claims, key=lambda pair: (pair[1].epsilon, pair[1].kind == "infinite"))
+    )
+    known = {"epsilon": always.epsilon, "delta": np.nan if unknown else 0.0, "kind": always.kind}
     yield {**seen, "basis": always.basis, **known, "at_delta_zero": True}
+    if unknown:
+        return
     for epsilon in epsilons:
         if epsilon == always.epsilon:
             continue  # the row at δ = 0 is the one of this ε
         # Even if there is no finite ε at δ = 0, δ at a finite ε is a number, with a kind of its own.
         seen, claim = max(claims, key=lambda pair: pair[1].delta(epsilon))
-        yield {
-            **seen,
-            "basis": claim.basis,
-            "epsilon": epsilon,
-            "delta": claim.delta(epsilon),
-            "kind": claim.delta_kind,
-            "at_delta_zero": False,
-        }
+        there = {"epsilon": epsilon, "delta": claim.delta(epsilon), "kind": claim.delta_kind}
+        yield {**seen, "basis": claim.basis, **there, "at_delta_zero": False}

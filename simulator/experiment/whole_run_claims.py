@@ -1,5 +1,6 @@
 """What a device reveals of one mechanism over a whole run: all that it sends, and all that is published, together."""
 
+import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -58,8 +59,8 @@ def whole_run_claims(
         if len(campaigns) < 2 or not asking:
             continue
         whole = _WholeRun(name, asking, queries, asked)
-        seen = {"mechanism": name, "campaigns": ", ".join(campaign.name for campaign in asking), "adjacency": "move"}
-        seen["queries"] = whole.total(asking)
+        names = ", ".join(campaign.name for campaign in asking)
+        seen = {"mechanism": name, "adjacency": "move", "campaigns": names, "queries": whole.total(asking)}
         sent, published = whole.sent(), whole.published()
         if published.curve is None:
             published = replace(sent, kind=sent.kind if sent.curve is None else "bound")
@@ -137,14 +138,13 @@ class _WholeRun:
         first, queries = group[0], self.total(group)
         mechanism, noises = first.mechanisms[self.name], {campaign.deployment.noise for campaign in group}
         if first.speeds is not None:
-            basis = "A row of speeds shows that enough vehicles are in its cell."
-            return PrivacyClaim.exact(float("inf"), ConstantDelta(1.0), basis)
+            return PrivacyClaim.exact(math.inf, ConstantDelta(1.0), "A row of speeds shows who is in its cell.")
         if self.name in first.publications:
             change = possible_adjacency("move", cells=mechanism.cells)
             return release_claim(first.publications[self.name].release, None, queries, change)
         counted = CountedReports.of(self.name, group, self.queries)
         if counted is None or len(noises) > 1:  # kept bits in sums with other noise: at most the reports
-            return PrivacyClaim.bound(float("inf"), ConstantDelta(1.0), "Sums of reports, some with servers' noise.")
+            return PrivacyClaim.bound(math.inf, ConstantDelta(1.0), "Sums of reports, some with servers' noise.")
         view = ReleasedCounts(None, queries, adjacency="move")
         if first.deployment.noise is None or not any(counted.fewest):
             return counted.claim(first.asked[self.name], view)

@@ -525,11 +525,9 @@ class RunResult:
     @cached_property
     def whole_run(self) -> dict[str, list[Claim]]:
         """By mechanism, what is claimed of all campaigns together; empty for a run of one campaign."""
-        whole: dict[str, list[Claim]] = {}
-        for claim in self._all_claims:
-            if claim.campaigns is not None:
-                whole.setdefault(claim.mechanism, []).append(claim)
-        return whole
+        whole = [claim for claim in self._all_claims if claim.campaigns is not None]
+        names = dict.fromkeys(claim.mechanism for claim in whole)
+        return {name: [claim for claim in whole if claim.mechanism == name] for name in names}
 
     @cached_property
     def _all_claims(self) -> list[Claim]:

@@ -175,8 +175,7 @@ def learns(claim: Claim, *, several: bool = False) -> str:
             likely = f"with probability {most}{percent(delta, up=True)}"
             text = f"{verb} {what} {likely}; no ε changes that ({related('δ', '=', delta)} at every ε)"
         case "never":
-            sure = "can sometimes" if claim.kind == "infinite" else "may sometimes"
-            text = f"{sure} learn where you are for certain; {never.replace('ε', 'finite ε')}"
+            text = f"can sometimes learn where you are for certain; {never.replace('ε', 'finite ε')}"
         case "except":
             most = "" if 0 < delta < LEAST_CHANCE else most
             text = f"{_shift(claim, epsilon)} except with probability {most}{chance(delta)}; {never}"

@@ -134,9 +134,8 @@ def leak_of(claims: pd.DataFrame, goal: Goal, crowd: int | None) -> tuple[float,
 
     `crowd` is the number of devices in the cell that a released view relies on; None for any.
     """
-    claims = with_rows_at_delta_zero(claims)
-    of_goal = (claims["queries"] == goal.queries) & (claims["adjacency"] == goal.adjacency)
-    wanted = claims[of_goal & claims["campaigns"].isna()]
+    claims = with_rows_at_delta_zero(claims).loc[lambda table: table["campaigns"].isna()]
+    wanted = claims[(claims["queries"] == goal.queries) & (claims["adjacency"] == goal.adjacency)]
     wanted = wanted[wanted["view"].isin(_view_names(goal.view, set(wanted["view"])))]
     if goal.view.startswith("released"):
         certain = wanted["crowd"].isna() if crowd is None else wanted["crowd"] == crowd

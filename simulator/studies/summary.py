@@ -154,8 +154,7 @@ def leaks_table(study: Study) -> pd.DataFrame:
         which the view sees together; `epsilon` of the row at δ = 0, whose δ is in `at_delta`; `delta` at the ε in
         `at_epsilon`, 1 or else the smallest ε listed. NaN where a claim is unknown.
     """
-    claims = with_rows_at_delta_zero(joined(study, study.claims))
-    claims = claims[claims["campaigns"].isna()]
+    claims = with_rows_at_delta_zero(joined(study, study.claims)).loc[lambda table: table["campaigns"].isna()]
     keys = [*study.factors, *PLACE, "view", "colluding", "servers"]
     columns = [*keys, "queries", "epsilon", "at_delta", "delta", "at_epsilon"]
     if not len(claims):

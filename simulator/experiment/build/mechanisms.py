@@ -94,10 +94,8 @@ class PlugIn(_Forwarding):
         """Raise InputError unless claims and memory are as a run takes them."""
         self.claim(LinkedReports())
         memory = self._mechanism.enrol(2, rng=np.random.default_rng(0))
-        if isinstance(memory, NoMemory):
-            return
         try:
-            memory[np.arange(2)]
+            _ = memory if isinstance(memory, NoMemory) else memory[np.arange(2)]
         except Exception as error:
             rule = "must return NoMemory, or memory that an array of device numbers indexes"
             raise InputError([f"{self.class_name}.enrol {rule}, got {type(memory).__name__}"]) from error
