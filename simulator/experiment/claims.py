@@ -349,9 +349,8 @@ def _weakest_rows(
 ) -> Iterator[dict[str, object]]:
     """Yield the rows of one view, each from the weakest of its claims there."""
     unknown = [(seen, claim) for seen, claim in claims if claim.kind == "unknown"]
-    seen, always = (
-        unknown[0] if unknown else max(claims, key=lambda pair: (pair[1].epsilon, pair[1].kind == "infinite"))
-    )
+    claims = sorted(claims, key=lambda pair: pair[1].kind != "infinite")  # the first of equal ones is taken
+    seen, always = unknown[0] if unknown else max(claims, key=lambda pair: pair[1].epsilon)
     known = {"epsilon": always.epsilon, "delta": np.nan if unknown else 0.0, "kind": always.kind}
     yield {**seen, "basis": always.basis, **known, "at_delta_zero": True}
     if unknown:

@@ -132,10 +132,7 @@ def _privacy(run: RunResult) -> Table:
         words = "\n".join(reveals(run, campaign, mechanism))
         rows.setdefault((run.label(mechanism), words), []).append(campaign)
     every = run.scores["campaign"].nunique()
-    shown = [
-        (label, f"{listed(campaigns)}\n" * (every > len(campaigns)) + words)
-        for (label, words), campaigns in rows.items()
-    ]
+    shown = [(label, f"{listed(names)}\n" * (every > len(names)) + words) for (label, words), names in rows.items()]
     return _privacy_table("What a device that stays through a campaign reveals", shown)
 
 
