@@ -314,11 +314,8 @@ class TogetherDelta:
         telling = [pair for pair in pairs if pair.steps.any()]
         reach = sum(pair.interval * int(pair.steps[-1]) for pair in telling)
         width = max(min((pair.interval for pair in telling), default=1.0), reach / LARGEST_GRID)
-        parts = [
-            _divided(pair.masses, pair.steps * pair.interval, pair.certain, width) if pair.steps.any() else pair
-            for pair in pairs
-        ]
-        return SummedLoss(sorted(parts, key=lambda part: not part.steps.any()), 1)
+        parts = [_divided(pair.masses, np.asarray(pair.steps * pair.interval), pair.certain, width) for pair in telling]
+        return SummedLoss([*parts, *(pair for pair in pairs if not pair.steps.any())], 1)
 
 
 def together(claims: Sequence[PrivacyClaim], *, attained: bool) -> PrivacyClaim:

@@ -30,11 +30,11 @@ def release_claim(release: CountRelease, crowd: int | None, queries: int, adjace
         If a user's release returns something else.
     """
     knows = "adjacency" in signature(release.claim).parameters
-    claim = release.claim(crowd=crowd, queries=queries, **({"adjacency": adjacency} if knows else {}))
+    claim: Any = release.claim(crowd=crowd, queries=queries, **({"adjacency": adjacency} if knows else {}))
     if not isinstance(claim, PrivacyClaim):
         rule = f"must return a mechanisms.privacy.PrivacyClaim, got {type(claim).__name__}"
         raise InputError([f"{type(release).__name__}.claim {rule}"], "release")
-    return claim if knows or adjacency != "move" else claim.of_move()
+    return claim.of_move() if adjacency == "move" and not knows else claim
 
 
 def whole_run_claims(
