@@ -339,7 +339,7 @@ class SmoothMedian(NoisyStatistic):
         if queries > 1:
             basis += COMPOSED
         curve = SmoothMedianDelta(self.epsilon, self.delta, fractions)
-        return PrivacyClaim.bound(math.inf, composed(curve, queries), f"{basis}.")
+        return PrivacyClaim.infinite(composed(curve, queries), f"{basis}.")
 
     def _grid(self, calibration: Calibration) -> Grid:
         """Return the grid of the published values."""

@@ -10,7 +10,7 @@ import numpy as np
 from mechanisms.conformance.bounds import SAME_LAW_COMPARISONS, pairs_apart, row_keys, same_law
 from mechanisms.conformance.findings import Findings
 from mechanisms.conformance.harness import MOST_CELLS, Harness, place_of
-from mechanisms.local.mechanism import LocalMechanism
+from mechanisms.local.mechanism import Estimate, LocalMechanism, NoMemory
 
 VALUES = ("cells", "rounds", "truth_round", "tally_shape")
 METHODS = ("enrol", "toss", "answer", "encode", "tally", "estimate", "sample_counts", "claim")
@@ -65,6 +65,8 @@ def check_reports(trial: Harness, findings: Findings) -> None:
             if not findings.expect(len(reports) == devices, f"answer gives {len(reports)} reports {where}"):
                 continue
             findings.expect(hasattr(reports, "nbytes"), f"reports have no nbytes {where}")
+            joins = isinstance(reports, np.ndarray) or hasattr(type(reports), "joined")
+            findings.expect(joins, "reports that are no array need a class method joined, which takes a list of them")
             vectors = mechanism.encode(reports)
             if not _expect_array(findings, f"encode {where}", vectors, (devices, *trial.shape), np.int64):
                 continue
@@ -73,8 +75,26 @@ def check_reports(trial: Harness, findings: Findings) -> None:
                 if _expect_array(findings, f"tally{name} {where}", tally, trial.shape, np.int64):
                     total = chosen.sum(axis=0)
                     findings.expect_equal(tally, total, f"tally{name} is not the sum of the encodings {where}")
-            some = mechanism.encode(reports[mask])
-            findings.expect_equal(some, vectors[mask], f"reports[mask] are not those devices' {where}")
+            for name, chosen in {"mask": mask, "indices": np.flatnonzero(mask), "slice": slice(devices // 2)}.items():
+                some = indexed(reports, chosen, f"reports[{name}]", findings)
+                if some is not None:
+                    fault = f"reports[{name}] are not those devices' {where}"
+                    findings.expect_equal(mechanism.encode(some), vectors[chosen], fault)
+        memory = mechanism.enrol(devices, rng=rng)
+        if not isinstance(memory, NoMemory):
+            chosen = indexed(memory, np.arange(devices), "memory[device numbers], unless it is NoMemory,", findings)
+            if chosen is not None:
+                fault = f"memory[device numbers] does not toss coins for {devices} devices"
+                findings.expect(len(mechanism.answer(1, truth, mechanism.toss(chosen, rng=rng))) == devices, fault)
+
+
+def indexed(held: Any, chosen: Any, name: str, findings: Findings) -> Any:
+    """Return a part of what holds a row for each device; None with a fault if it cannot be indexed, as a run does."""
+    try:
+        return held[chosen]
+    except Exception as error:  # noqa: BLE001 - a user's object may raise anything
+        findings.fault(f"{name} must be that of some devices, but raises {type(error).__name__}: {error}")
+        return None
 
 
 def check_estimates(trial: Harness, findings: Findings) -> None:
@@ -98,6 +118,8 @@ def _check_estimate(trial: Harness, findings: Findings, counts: Any, received: i
     """Expect four arrays that are consistent with each other, from one query's counts."""
     where = f"with {received} of {devices} devices received"
     estimate = trial.mechanism.estimate(counts, counted=(received,) * trial.rounds, asked=(devices,) * trial.rounds)
+    rule = f"estimate must return a mechanisms.local.Estimate, got {type(estimate).__name__}"
+    findings.expect(isinstance(estimate, Estimate), rule)
     for name in ESTIMATE:
         _expect_floats(findings, f"estimate.{name} {where}", getattr(estimate, name, None), trial.cells)
     if findings.faults:

@@ -5,8 +5,9 @@ The table lists, in order, the fault that each check finds, or what it checks:
 
 ===================== ==============================================================================================
 attributes            a method or attribute missing or of the wrong kind
-reports               shapes and dtypes of reports, encodings and tallies; a batch of one, an empty batch
-estimates             shapes and dtypes of estimates, standard errors and sampled counts
+reports               shapes and dtypes of reports, encodings and tallies; a batch of one, an empty batch; reports or
+                      memory from which a run cannot take some devices
+estimates             shapes and dtypes of estimates, standard errors and sampled counts; a result that is no `Estimate`
 answer_draws_nothing  an answer that draws random numbers: all coins must be drawn before the truth is known
 others_stay           a report that depends on another device's truth
 early_rounds          a `truth_round` that is not the first whose reports depend on the truth
@@ -20,7 +21,7 @@ intervals             intervals with too low a coverage
 sampled_estimates     sample_counts with another mean or variance, in small and in very large crowds
 sample_law            sample_counts and reports that differ in the stated distribution, joint or of each cell; if
                       thorough also in the spread of counts of millions of devices
-claims_sound          a claim that is inconsistent, or smaller than the claim about a view that contains less
+claims_sound          a claim that is no `PrivacyClaim`, is inconsistent, or smaller than that of a view that has less
 claims_hold           an ε or δ claimed for reports, or for all their shares, below what samples prove, also of what a
                       report holds beside its encoding
 infinite_claims       an ε claimed infinite although no event distinguishes two truths with certainty

@@ -69,15 +69,17 @@ class TwoStepDelta:
 class PrivacyClaim:
     """What is proved about a view: the least ε at δ = 0, and the least δ at any other ε.
 
-    A claim is made by `exact`, `bound` or `unknown`. "infinite" (it is proved that no finite ε holds) and
-    "unknown" (nothing is proved) are different values. No value is ever guessed.
+    A claim is made by `exact`, `infinite`, `bound` or `unknown`. "infinite" (it is proved that no finite ε holds),
+    "bound" with an infinite ε (no finite ε is known) and "unknown" (nothing is proved) are different values. No value
+    is ever guessed.
 
     Parameters
     ----------
     kind : {"exact", "bound", "infinite", "unknown"}
         Meaning of `epsilon`: the least ε at δ = 0, an upper bound of it, proved not to be finite, or not known.
     epsilon : float
-        ε at δ = 0; infinite where `kind` is "infinite", NaN where it is "unknown".
+        ε at δ = 0; infinite where `kind` is "infinite", and where it is "bound" and no finite ε is known; NaN where it
+        is "unknown".
     delta_kind : {"exact", "bound", "unknown"}
         Meaning of the value of `delta`: the least δ, an upper bound of it, or NaN. A view without a finite ε still
         has a δ.
@@ -97,10 +99,11 @@ class PrivacyClaim:
         """Check that the kind, ε and the curve are consistent."""
         if not self.basis:
             raise ParameterError("basis", "must state the reason", self.basis)
-        if (self.kind == "infinite") != math.isinf(self.epsilon):
-            raise ParameterError(
-                "epsilon", f"must be infinite only in a claim of kind 'infinite', not {self.kind!r}", self.epsilon
+        if self.kind == ("exact" if math.isinf(self.epsilon) else "infinite"):
+            rule = (
+                f"must be infinite only in a claim of kind 'infinite', or 'bound' if none is known, not {self.kind!r}"
             )
+            raise ParameterError("epsilon", rule, self.epsilon)
         unknown = self.kind == "unknown"
         if (
             unknown != math.isnan(self.epsilon)
@@ -118,8 +121,13 @@ class PrivacyClaim:
 
     @classmethod
     def bound(cls, epsilon: float, curve: Callable[[float], float], basis: str) -> "PrivacyClaim":
-        """Claim an upper bound of δ and of ε at δ = 0; an infinite ε claims that no finite ε is possible."""
-        return cls("infinite" if math.isinf(epsilon) else "bound", epsilon, "bound", basis, curve)
+        """Claim an upper bound of δ and of ε at δ = 0; with an infinite ε, that no finite ε is known."""
+        return cls("bound", epsilon, "bound", basis, curve)
+
+    @classmethod
+    def infinite(cls, curve: Callable[[float], float], basis: str) -> "PrivacyClaim":
+        """Claim that no finite ε holds at δ = 0, which is proved, and an upper bound of δ."""
+        return cls("infinite", math.inf, "bound", basis, curve)
 
     @classmethod
     def unknown(cls, basis: str) -> "PrivacyClaim":
@@ -131,7 +139,9 @@ class PrivacyClaim:
         if self.curve is None:
             return self
         basis = f"A move is leaving one cell and entering another: at most (2ε, δ(1 + e^ε)). {self.basis}"
-        return PrivacyClaim.bound(2.0 * self.epsilon, TwoStepDelta(self.delta), basis)
+        # A move may also be to outside, so that it has no finite ε where one step has none.
+        kind: ClaimKind = "infinite" if self.kind == "infinite" else "bound"
+        return PrivacyClaim(kind, 2.0 * self.epsilon, "bound", basis, TwoStepDelta(self.delta))
 
     def epsilon_at(self, delta: float, *, precision: float = 1e-4) -> float:
         """Return an ε that is proved at this δ, at most `precision` above the least one that is; infinite if none is.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mechanisms.parameter import check_epsilon, check_integer
-from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON
+from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON, ClaimKind, ConstantDelta, PrivacyClaim
 from mechanisms.privacy.hockey_stick import Pair, check_distribution
 
 Curve: TypeAlias = Callable[[float], float]
@@ -289,6 +289,74 @@ def grid_pair(curve: Curve, limit: float = math.inf, fineness: int = FINENESS) -
     return _connect(width, points, np.minimum(1.0, heights * (1.0 + ROUNDING)).tolist())
 
 
+@dataclass(frozen=True)
+class TogetherDelta:
+    """A bound of δ(ε) of several views of one device that are independent given its cells, each with its own curve.
+
+    Each curve is read off as that of `ComposedCurve` is, and the losses of the pairs are divided between the multiples
+    of one interval, which bounds each pair from above. Their sum is computed as that of several queries.
+
+    Parameters
+    ----------
+    claims : tuple of PrivacyClaim
+        At least one; none is unknown. Each curve is for both directions of every pair of truths.
+    """
+
+    claims: tuple[PrivacyClaim, ...]
+
+    def __call__(self, epsilon: float) -> float:
+        """Return the bound of δ at this ε."""
+        return min(1.0, self._sums.delta(check_epsilon(epsilon)))
+
+    @cached_property
+    def _sums(self) -> "SummedLoss":
+        pairs = [grid_pair(claim.delta, claim.epsilon) for claim in self.claims]
+        telling = [pair for pair in pairs if pair.steps.any()]
+        reach = sum(pair.interval * int(pair.steps[-1]) for pair in telling)
+        width = max(min((pair.interval for pair in telling), default=1.0), reach / LARGEST_GRID)
+        parts = [_divided(pair.masses, np.asarray(pair.steps * pair.interval), pair.certain, width) for pair in telling]
+        return SummedLoss([*parts, *(pair for pair in pairs if not pair.steps.any())], 1)
+
+
+def together(claims: Sequence[PrivacyClaim], *, attained: bool) -> PrivacyClaim:
+    """Return the claim of several views of one device together, whose coins are independent given the device's cells.
+
+    Parameters
+    ----------
+    claims : sequence of PrivacyClaim
+        At least one, all for the same change of the device.
+    attained : bool
+        Whether the worst cases of all views may happen together, so that the sum of exact ε is exact.
+
+    Returns
+    -------
+    PrivacyClaim
+        Unknown if a claim is. ε is the sum, infinite where it is proved to be in one view; δ is a bound, but exact
+        where every view reveals the truth with its δ and nothing otherwise.
+    """
+    # A view that reveals nothing adds nothing.
+    telling = [claim for claim in claims if claim.epsilon != 0.0] or [claims[0]]
+    if unknown := [claim for claim in telling if claim.curve is None]:
+        return unknown[0]
+    certain = [claim for claim in telling if claim.delta_kind == "exact" and claim.curve == ConstantDelta(1.0)]
+    if certain or len(telling) == 1:
+        return (certain or telling)[0]
+    epsilon, kinds = math.fsum(claim.epsilon for claim in telling), {claim.kind for claim in telling}
+    kind: ClaimKind = "infinite" if "infinite" in kinds else "exact" if attained and kinds == {"exact"} else "bound"
+    basis = (
+        "Views with coins of their own, given where the device is at each query: ε adds up, and δ is composed from "
+        "pairs that dominate each view in both directions. "
+    ) + " And: ".join(dict.fromkeys(claim.basis for claim in telling))
+    constants = [claim.curve.value for claim in telling if isinstance(claim.curve, ConstantDelta)]
+    if len(constants) == len(telling) and kind == "infinite":
+        exactly = attained and all(claim.delta_kind == "exact" for claim in telling)
+        curve = ConstantDelta(
+            -math.expm1(math.fsum(math.log1p(-value) if value < 1.0 else -math.inf for value in constants))
+        )
+        return PrivacyClaim(kind, epsilon, "exact" if exactly else "bound", basis, curve)
+    return PrivacyClaim(kind, epsilon, "bound", basis, TogetherDelta(tuple(telling)))
+
+
 def _each(curve: Any, epsilons: Floats) -> Floats:
     """Return δ at each ε, together where the curve can."""
     if isinstance(curve, HasEach):
@@ -340,8 +408,8 @@ class SummedLoss:
         one = parts[0].certain
         for part in parts[1:]:
             one += (1.0 - one) * part.certain
+        # The probability that a loss is infinite.
         self.certain = at_least_once(one, queries)
-        """Probability that a loss is infinite."""
         self.laws: dict[int, tuple[Floats, Floats, float]] = {}
         if self.parts:
             self.width = self.parts[0].interval

@@ -515,8 +515,7 @@ def released_counts_claim(view: ReleasedCounts, *, sampling: float, seen: float,
         curve = MovedCountsDelta(view.crowd or 1, sampling, leaving)
         basis += "; between two cells K of both, since the blanks depend on their sum only"
     more = "" if times == 1 else COMPOSED
-    return PrivacyClaim.bound(
-        math.inf,
+    return PrivacyClaim.infinite(
         composed(curve, times),
         f"{basis}; exact where no other device was queried; every other queried device only lowers δ{more}.",
     )
@@ -626,9 +625,10 @@ def released_differences_claim(view: ReleasedDifferences, sampling: float) -> Pr
     suppressed_move = view.k is not None and view.adjacency == "move"
     curve = ReleasedDelta(replace(view, queries=1), sampling, searched=view.queries == 1)
     if view.queries == 1:
-        kind = PrivacyClaim.bound if suppressed_move else PrivacyClaim.exact
-        return kind(math.inf, curve, f"{basis}.")
-    return PrivacyClaim.bound(math.inf, composed(curve, view.queries), f"{basis}{COMPOSED}.")
+        if suppressed_move:
+            return PrivacyClaim.infinite(curve, f"{basis}.")
+        return PrivacyClaim.exact(math.inf, curve, f"{basis}.")
+    return PrivacyClaim.infinite(composed(curve, view.queries), f"{basis}{COMPOSED}.")
 
 
 def _basis(view: ReleasedDifferences) -> str:

@@ -221,11 +221,13 @@ class WorstPairDelta:
         arrays = [(np.array(p), np.array(q)) for p, q in self.pairs]
         # The worst pair, or its direction, may differ from query to query.
         p, q = arrays[0] if mirrored else dominating_pair([*arrays, *((q, p) for p, q in arrays)])
-        return PrivacyClaim.bound(
+        return PrivacyClaim(
+            "infinite" if math.isinf(self.epsilon) else "bound",
             queries * self.epsilon,
-            ComposedDelta.from_pair(p, q, queries=queries),
+            "bound",
             f"{basis}; over T queries T·ε at δ = 0, "
             "and δ by composing the privacy loss distribution of the worst pair.",
+            ComposedDelta.from_pair(p, q, queries=queries),
         )
 
 

@@ -217,11 +217,13 @@ def refreshed_release_claim(
     certain = (
         "; a step that no pair of blanks makes is revealed where all of the crowd are sampled" if up == 0.0 else ""
     )
-    return PrivacyClaim.bound(
+    return PrivacyClaim(
+        "infinite" if math.isinf(curve.epsilon) else "bound",
         queries * curve.epsilon,
-        composed(curve, queries, limit=curve.epsilon),
+        "bound",
         f"One device's {hidden} among those of its crowd, in no order, between the rarest cell and outside, all "
         f"others known (from SP eqs 12-16 with refresh ρ = {refresh:g}){certain}{more}.",
+        composed(curve, queries, limit=curve.epsilon),
     )
 
 

@@ -258,10 +258,10 @@ def strongly_safe_claim(view: ReleasedDifferences, sampling: float) -> PrivacyCl
         "LQS theorem 5, β = π_s, for the worst crowd size; if all k of a crowd of k are sampled, the device was present"
     )
     if sampling == 1.0:
-        return PrivacyClaim.bound(math.inf, ConstantDelta(1.0), f"{basis}; with π_s = 1 every device is sampled.")
+        return PrivacyClaim.infinite(ConstantDelta(1.0), f"{basis}; with π_s = 1 every device is sampled.")
     more = "" if view.queries == 1 else COMPOSED
     curve = composed(SafeDelta(view.k, sampling, 0.0, "paper"), view.queries)
-    return PrivacyClaim.bound(math.inf, curve, f"{basis}{more}.")
+    return PrivacyClaim.infinite(curve, f"{basis}{more}.")
 
 
 def safe_claim(curve: SafeDelta, queries: int = 1) -> PrivacyClaim:
@@ -271,6 +271,6 @@ def safe_claim(curve: SafeDelta, queries: int = 1) -> PrivacyClaim:
         "chosen on the sample": "Level chosen on the sample: 2ε₁ and one δ per level, since LQS theorem 6 fails there",
     }[curve.form]
     if curve.sampling == 1.0:
-        return PrivacyClaim.bound(math.inf, ConstantDelta(1.0), f"{basis}; with β = 1 every device is sampled.")
+        return PrivacyClaim.infinite(ConstantDelta(1.0), f"{basis}; with β = 1 every device is sampled.")
     more = "" if queries == 1 else COMPOSED
-    return PrivacyClaim.bound(math.inf, composed(curve, queries), f"{basis}{more}.")
+    return PrivacyClaim.infinite(composed(curve, queries), f"{basis}{more}.")

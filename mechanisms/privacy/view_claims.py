@@ -51,11 +51,11 @@ class ViewClaims:
                 claim = shares_claim(view, linked=self.own_reports(view))
             case Shuffled():
                 report = self.claim_report(Report(view.round, view.queries, adjacency=view.adjacency))
-                claim = _at_most(report, self.claim_shuffled(view))
+                claim = bounded_by_reports(report, self.claim_shuffled(view))
             case ReleasedCounts():
-                claim = _at_most(self.own_reports(view), self.claim_counts(view))
+                claim = bounded_by_reports(self.own_reports(view), self.claim_counts(view))
             case ReleasedDifferences():
-                claim = _at_most(self.own_reports(view), self.claim_differences(view))
+                claim = bounded_by_reports(self.own_reports(view), self.claim_differences(view))
             case _:
                 assert_never(view)
         return claim
@@ -87,7 +87,7 @@ class ViewClaims:
         return _no_rule(view)
 
 
-def _at_most(reports: PrivacyClaim, claim: PrivacyClaim) -> PrivacyClaim:
+def bounded_by_reports(reports: PrivacyClaim, claim: PrivacyClaim) -> PrivacyClaim:
     """Return a bound of what is made of all reports, lowered to the claim of the device's own where that is less.
 
     The reports of the others are independent of the device's.

@@ -3,13 +3,11 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from inspect import signature
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from mechanisms.central import CountRelease
 from mechanisms.local import LocalMechanism
 from mechanisms.privacy import (
     LinkedReports,
@@ -23,15 +21,16 @@ from mechanisms.privacy import (
     View,
 )
 from mechanisms.privacy.rounding import NEGLIGIBLE, rounded_up
-from mechanisms.privacy.view import ADJACENCIES, Adjacency, possible_adjacency
+from mechanisms.privacy.view import ADJACENCIES, possible_adjacency
 from scenarios.field_types import number
 from scenarios.general import Claims
 from simulator.aggregation.server_noise import noisy_claim
 from simulator.experiment.deployment_record import CountedReports, deployment_views
+from simulator.experiment.whole_run_claims import release_claim, whole_run_claims
 from simulator.files.messages import Note, warning
 from simulator.results.schema import TABLES
 from simulator.sensing.campaign import Campaign, WindowBudget
-from simulator.sensing.query import Query, answers_of_devices
+from simulator.sensing.query import Query, answers_of_devices, keeps_randomness
 
 RELEASED_VALUES = "released_values"
 """The view of a published statistic of values. Neighbours differ in one device's value (bounded, HDK 2.1). It does not
@@ -77,22 +76,14 @@ def released_claims(
     for adjacency in ADJACENCIES:
         for crowd in (None, *crowds):
             change = possible_adjacency(adjacency, cells=mechanism.cells)
-            claim = _release_claim(campaign.publications[name].release, crowd, queries, change)
+            claim = release_claim(campaign.publications[name].release, crowd, queries, change)
             basis = f"{origin}{claim.basis}"
             yield {**seen, "adjacency": adjacency, "crowd": crowd}, replace(claim, basis=basis)
 
 
-def _release_claim(release: CountRelease, crowd: int | None, queries: int, adjacency: Adjacency) -> PrivacyClaim:
-    """Return a release's claim; the move of a user's release that knows no adjacency is bounded by its two steps."""
-    if "adjacency" in signature(release.claim).parameters:
-        return release.claim(crowd=crowd, queries=queries, adjacency=adjacency)
-    claim = release.claim(crowd=crowd, queries=queries)
-    return claim.of_move() if adjacency == "move" else claim
-
-
 PARAMETERS = ("queries", "crowd", "k", "colluding", "servers")
 """Parameters that a view may have."""
-KEY = ("campaign", "mechanism", "view", "release", "adjacency", *PARAMETERS, "epsilon")
+KEY = ("campaign", "campaigns", "mechanism", "view", "release", "adjacency", *PARAMETERS, "epsilon")
 """Columns whose values differ between any two rows of the table."""
 
 
@@ -135,12 +126,14 @@ def tabulate_claims(section: Claims, campaigns: Sequence[Campaign], queries: Seq
     Returns
     -------
     pandas.DataFrame
-        The columns of `claims.parquet`: per view one row at δ = 0 (ε = inf and kind "infinite" if no ε is
-        finite) and one for each other of `epsilons` with its δ. Parameters that a view lacks, and unknown values, are
+        The columns of `claims.parquet`: per view one row at δ = 0, which `at_delta_zero` marks (ε = inf and kind
+        "infinite" if no ε is finite, and kind "bound" if none is known to be), and one for each other of `epsilons`
+        with its δ. Parameters that a view lacks, and unknown values, are
         null. `adjacency` is the change of one device that the claim hides (`mechanisms.privacy.view`); published
         values have rows for both. `campaign` is the campaign with a budget, whose schedule the basis states, or the
         one that publishes through a release or with servers' noise; null for claims that hold in all campaigns
-        without a budget, whatever their partition. `release` is the release in words, null for views of none. `reason`
+        without a budget, whatever their partition, and for claims of the whole run, of which `campaigns` names all
+        campaigns together (`whole_run_claims`). `release` is the release in words, null for views of none. `reason`
         is the code of a `Reason` why there is no better claim, null where there is none. No two rows have the same
         `KEY`.
     """
@@ -154,6 +147,8 @@ def tabulate_claims(section: Claims, campaigns: Sequence[Campaign], queries: Seq
             row = {"campaign": _only(alike), **seen}
             view = tuple(row.get(column) for column in KEY if column != "epsilon")
             made.setdefault(view, []).append((row, replace(claim, basis=f"{schedule}{claim.basis}")))
+    for seen, claim in whole_run_claims(campaigns, queries):
+        made[tuple(seen.get(column) for column in KEY if column != "epsilon")] = [(seen, claim)]
     return TABLES["claims"].frame(row for claims in made.values() for row in _weakest_rows(claims, section.epsilons))
 
 
@@ -194,8 +189,10 @@ def _group_claims(
         counted, claiming = CountedReports.of(name, alike, queries), alike[0].asked[name]
         most = max(section.crowds) if counted is None else min(counted.fewest)
         crowds = [crowd for crowd in section.crowds if crowd <= most] or [most][: min(most, 1)]
+        # What devices keep is shared by campaigns, so that their queries together are one view.
+        together = (sum(lengths.values()),) if lengths and keeps_randomness(mechanism) else ()
         stated = set()  # a device that cannot be followed is seen in one query, whatever the number of queries
-        for repeats in dict.fromkeys((*asked, *lengths.values())):
+        for repeats in dict.fromkeys((*asked, *lengths.values(), *together)):
             views = [(view, counted) for view in _views(mechanism, repeats, crowds, released=as_it_is)]
             made = deployment_views(name, alike, queries, repeats)
             of_servers = (pair for pair in made if isinstance(pair[0], Shares | Shuffled | LocatedReports))
@@ -352,20 +349,16 @@ def _weakest_rows(
 ) -> Iterator[dict[str, object]]:
     """Yield the rows of one view, each from the weakest of its claims there."""
     unknown = [(seen, claim) for seen, claim in claims if claim.kind == "unknown"]
+    claims = sorted(claims, key=lambda pair: pair[1].kind != "infinite")  # the first of equal ones is taken
     seen, always = unknown[0] if unknown else max(claims, key=lambda pair: pair[1].epsilon)
+    known = {"epsilon": always.epsilon, "delta": np.nan if unknown else 0.0, "kind": always.kind}
+    yield {**seen, "basis": always.basis, **known, "at_delta_zero": True}
     if unknown:
-        yield {**seen, "basis": always.basis, "epsilon": np.nan, "delta": np.nan, "kind": "unknown"}
         return
-    yield {**seen, "basis": always.basis, "epsilon": always.epsilon, "delta": 0.0, "kind": always.kind}
     for epsilon in epsilons:
         if epsilon == always.epsilon:
             continue  # the row at δ = 0 is the one of this ε
         # Even if there is no finite ε at δ = 0, δ at a finite ε is a number, with a kind of its own.
         seen, claim = max(claims, key=lambda pair: pair[1].delta(epsilon))
-        yield {
-            **seen,
-            "basis": claim.basis,
-            "epsilon": epsilon,
-            "delta": claim.delta(epsilon),
-            "kind": claim.delta_kind,
-        }
+        there = {"epsilon": epsilon, "delta": claim.delta(epsilon), "kind": claim.delta_kind}
+        yield {**seen, "basis": claim.basis, **there, "at_delta_zero": False}

@@ -21,7 +21,8 @@ def claims_section(run: RunResult) -> PageSection:
         The section.
     """
     tables = []
-    for name, claims in run.claims_by_mechanism.items():
+    for name, of_campaign in run.claims_by_mechanism.items():
+        claims = [*run.whole_run.get(name, []), *of_campaign]
         epsilons = sorted({epsilon for claim in claims for epsilon, _ in claim.curve})
         rows = [
             (row_words(alike), alike, [[dict(claim.curve).get(at) for claim in alike] for at in epsilons])

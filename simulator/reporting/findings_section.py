@@ -1,4 +1,4 @@
-"""The first screen of the report: what the run found, in at most three sentences and one table."""
+"""The first screen of the report: what the run found, in at most four sentences and one table."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from simulator.results.claims import Claim, weakest_claim
+from simulator.results.claims import LINKED, PUBLISHED, Claim, weakest_claim
 from simulator.results.formatting import inner_case, listed, number, percent
 from simulator.results.names import COUNT, Statistic
 from simulator.results.run import RunResult
@@ -33,7 +33,7 @@ def first_screen(run: RunResult) -> dict[str, object]:
     Returns
     -------
     values
-        `sentences`, at most three; `rows`, the table: rows of `RunResult.errors`, each with `guesses`, by the size of
+        `sentences`, at most four; `rows`, the table: rows of `RunResult.errors`, each with `guesses`, by the size of
         the coalitions that attacked the share of cells that the best attack guessed right and whether that is
         significantly more than the baseline guess, and `reveals`, what a device's reports, or what is published,
         reveal in a few words; `sizes`, the numbers of colluding parties that it has columns for; `hidden`, the number
@@ -57,7 +57,7 @@ def first_screen(run: RunResult) -> dict[str, object]:
 
 def sentences(run: RunResult) -> list[str]:
     """
-    Return the finding of a run in at most three sentences.
+    Return the finding of a run in at most four sentences.
 
     Parameters
     ----------
@@ -67,10 +67,19 @@ def sentences(run: RunResult) -> list[str]:
     Returns
     -------
     sentences
-        The verdict by the size of a coalition, or on lost reports, if the run is about these; the error of the
-        published estimates; what the most revealing observer learns.
+        First, if there are several campaigns, what the first mechanism reveals in all of them. Then at most three: the
+        verdict by the size of a coalition, or on lost reports, if the run is about these; the error of the published
+        estimates; what the most revealing observer of a campaign learns.
     """
-    return [*_coalitions(run), *_lost(run), *_errors(run), *_cost(run)][:3]
+    return [*_whole_run(run), *[*_coalitions(run), *_lost(run), *_errors(run), *_cost(run)][:3]]
+
+
+def _whole_run(run: RunResult) -> list[str]:
+    """State what the first mechanism reveals in all campaigns together: of exact reports, what is published."""
+    name = run.first_private or next(iter(run.whole_run), None)
+    view = LINKED if name == run.first_private else PUBLISHED
+    shown = [claim for claim in run.whole_run.get(name or "", []) if claim.view == view]
+    return [f"With {inner_case(run.label(claim.mechanism))}, {inner_case(sentence(claim))}" for claim in shown]
 
 
 def _coalitions(run: RunResult) -> list[str]:

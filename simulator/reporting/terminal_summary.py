@@ -3,6 +3,7 @@
 import os
 import sys
 import time
+from collections.abc import Sequence
 from io import StringIO
 from types import TracebackType
 from typing import Self
@@ -23,7 +24,7 @@ from simulator.reporting.findings_section import participation_lines, reveals
 from simulator.reporting.report import FILE_NAME, page_faults
 from simulator.results.formatting import LEAST_WIDTH, counted, duration, listed, number, percent, whole, wide_console
 from simulator.results.run import RunResult, opened
-from simulator.results.statements import say
+from simulator.results.statements import say, whole_run_lines
 from simulator.results.tables import records
 
 
@@ -65,6 +66,9 @@ def print_run(run: RunResult, console: Console) -> None:
         console.print(_scores(run, scores, unit))
     for sentence in (*participation_lines(run), *count_lines(run)):
         console.print(Text(sentence))
+    if run.whole_run:
+        rows = [(run.label(name), "\n".join(whole_run_lines(claims))) for name, claims in run.whole_run.items()]
+        console.print(_privacy_table("What a device that stays through all campaigns reveals", rows))
     console.print(_privacy(run))
     if len(run.attacks):
         console.print(Text("Results of the attacks", style="bold"))
@@ -122,22 +126,22 @@ def _scores(run: RunResult, scores: pd.DataFrame, unit: str) -> Table:
 
 
 def _privacy(run: RunResult) -> Table:
-    table = Table(
-        title="What a device that stays through a campaign reveals",
-        title_justify="left",
-        title_style="bold",
-        show_header=False,
-        caption="That a device takes part is hidden by no claim.",
-        caption_justify="left",
-    )
     rows: dict[tuple[str, str], list[str]] = {}
     for row in records(run.scores[~run.scores["mechanism"].isin(list(run.refined))]):
         campaign, mechanism = row["campaign"], row["mechanism"]
         words = "\n".join(reveals(run, campaign, mechanism))
         rows.setdefault((run.label(mechanism), words), []).append(campaign)
-    for (label, words), campaigns in rows.items():
-        several = run.scores["campaign"].nunique() > len(campaigns)
-        table.add_row(Text(label), Text(f"{listed(campaigns)}\n" * several + words))
+    every = run.scores["campaign"].nunique()
+    shown = [(label, f"{listed(names)}\n" * (every > len(names)) + words) for (label, words), names in rows.items()]
+    table = _privacy_table("What a device that stays through a campaign reveals", shown)
+    table.caption, table.caption_justify = "That a device takes part is hidden by no claim.", "left"
+    return table
+
+
+def _privacy_table(title: str, rows: Sequence[tuple[str, str]]) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", show_header=False)
+    for row in rows:
+        table.add_row(*map(Text, row))
     return table
 
 

@@ -7,6 +7,7 @@ from enum import StrEnum
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from simulator.results.formatting import claimed
@@ -14,8 +15,10 @@ from simulator.results.tables import records
 
 VALUES = "released_values"
 """The only view that concerns a device's speed and not its location."""
+LINKED, PUBLISHED = "linked_reports", "published"
+"""The views of a whole run: all that a device sends, and all that is published."""
 _NUMBERS = ("crowd", "suppressed_below", "colluding", "servers")
-_KEYS = ("campaign", "mechanism", "view", "release", "adjacency", "queries", *_NUMBERS)
+_KEYS = ("campaign", "campaigns", "mechanism", "view", "release", "adjacency", "queries", *_NUMBERS)
 _WEAKEST_FIRST = ("unknown", "infinite", "bound")
 _NEARLY_ONE = 1 - 1e-12
 
@@ -36,7 +39,7 @@ class Limit(NamedTuple):
     code
         ``unknown``: nothing is proved. ``unlimited``: nothing better than δ = 1 is proved. ``everything``: δ = 1 is
         reached. ``constant``: δ is the same at every ε. ``except``: ε holds except with probability δ. ``never``: no
-        finite ε holds, and no δ is known. ``always``: ε holds at δ = 0.
+        finite ε holds (none is known, of a claim of kind ``bound``), and no δ is known. ``always``: ε holds at δ = 0.
     epsilon, delta
         The limit; NaN where the code states it.
     """
@@ -78,6 +81,8 @@ class Claim:
     campaign
         The campaign that has a budget, or publishes what the claim is about; None for claims of all campaigns without
         a budget.
+    campaigns
+        All campaigns of the mechanism, of which the claim is together; None for claims that hold in one campaign.
     release
         The release that the claim is about; None if it is about none.
     rounds
@@ -103,6 +108,7 @@ class Claim:
     basis: str
     reason: Reason | None = None
     campaign: str | None = None
+    campaigns: str | None = None
     release: str | None = None
     rounds: int = 2
     seen: bool = True
@@ -135,8 +141,8 @@ class Claim:
 
     @property
     def has_finite_epsilon(self) -> bool:
-        """Whether a finite ε holds at δ = 0."""
-        return self.kind != "infinite" and self.epsilon is not None and math.isfinite(self.epsilon)
+        """Whether a finite ε holds at δ = 0. If none is, a claim of kind ``bound`` leaves open whether one holds."""
+        return self.epsilon is not None and math.isfinite(self.epsilon)
 
     @property
     def nearest_one(self) -> tuple[float, float | None] | None:
@@ -147,7 +153,7 @@ class Claim:
     def constant_delta(self) -> float | None:
         """The δ that is the same at every listed ε where no finite ε holds; None otherwise."""
         values = [delta for _, delta in self.curve if delta is not None]
-        if self.kind != "infinite" or not values or len(values) < len(self.curve):
+        if self.has_finite_epsilon or not values or len(values) < len(self.curve):
             return None
         return values[0] if max(values) - min(values) <= 1e-9 * max(values) else None
 
@@ -194,15 +200,15 @@ def claims_in(table: pd.DataFrame, rounds: Mapping[str, int] | None = None) -> l
     claims
         In the frame's order.
     """
-    table = table.rename(columns={"k": "suppressed_below"})
+    table = with_rows_at_delta_zero(table).rename(columns={"k": "suppressed_below"})
     groups: dict[tuple[object, ...], list[dict[str, Any]]] = {}
-    for row in records(table.reindex(columns=[*_KEYS, "epsilon", "delta", "kind", "basis", "reason"])):
+    for row in records(table.reindex(columns=[*_KEYS, "at_delta_zero", "epsilon", "delta", "kind", "basis", "reason"])):
         groups.setdefault(tuple(row[name] for name in _KEYS), []).append(row)
     return [_gather(rows, (rounds or {}).get(rows[0]["mechanism"], 2)) for rows in groups.values()]
 
 
 def _gather(rows: list[dict[str, Any]], rounds: int) -> Claim:
-    always = min((row for row in rows if row["delta"] == 0), key=_always_first, default=rows[0])
+    always = next((row for row in rows if row["at_delta_zero"]), rows[0])
     rest = [row for row in rows if row is not always]
     pairs = [(row["epsilon"], row["delta"]) for row in rest if row["epsilon"] is not None]
     kind, kinds = always["kind"], {row["kind"] for row in rest}
@@ -210,7 +216,7 @@ def _gather(rows: list[dict[str, Any]], rounds: int) -> Claim:
     given |= {name: int(always[name]) for name in _NUMBERS if always[name] is not None}
     return Claim(
         **{**given, "adjacency": always["adjacency"] or "move", "queries": int(always["queries"] or 1)},
-        epsilon=math.inf if kind == "infinite" else None if kind == "unknown" else always["epsilon"],
+        epsilon=None if kind == "unknown" else math.inf if kind == "infinite" else always["epsilon"],
         kind=kind,
         curve=tuple(sorted(pairs, key=itemgetter(0))),
         delta_kind=next((name for name in _WEAKEST_FIRST if name in kinds), "exact") if rest else kind,
@@ -220,13 +226,22 @@ def _gather(rows: list[dict[str, Any]], rounds: int) -> Claim:
     )
 
 
-def _always_first(row: dict[str, Any]) -> float:
+def with_rows_at_delta_zero(claims: pd.DataFrame) -> pd.DataFrame:
     """
-    Return a sort key for rows with δ = 0: an infinite or unknown ε first, then ε in ascending order.
+    Return a table of claims, of a run or a study, with the columns of this version that say what its rows are.
 
-    The first row is the claim at δ = 0; further rows with δ = 0 are listed values of ε above that of the claim.
+    Earlier versions do not mark the row of a claim at δ = 0. Of its rows of least δ, it is the one with an infinite or
+    unknown ε, or else with the least: δ of other rows may be 0 too.
     """
-    return -1.0 if row["epsilon"] is None or math.isinf(row["epsilon"]) else row["epsilon"]
+    absent = pd.Series(None, index=claims.index, dtype=object)
+    marked, campaigns = (claims.get(name, absent) for name in ("at_delta_zero", "campaigns"))
+    if marked.isna().any():
+        epsilon = claims["epsilon"].where(np.isfinite(claims["epsilon"]), -1.0)
+        order = np.lexsort((epsilon, claims["delta"].fillna(0.0)))
+        first = np.empty(len(claims), dtype=bool)
+        first[order] = ~claims.iloc[order].duplicated([name for name in ("key", *_KEYS, "k") if name in claims])
+        marked = marked.where(marked.notna(), first)
+    return claims.assign(campaigns=campaigns, at_delta_zero=marked.astype(bool))
 
 
 def weakest_claim(claims: Iterable[Claim]) -> Claim:

@@ -519,7 +519,18 @@ class RunResult:
 
     @cached_property
     def privacy(self) -> list[Claim]:
-        """What is claimed of each mechanism in each view."""
+        """What is claimed of each mechanism in each view of one campaign."""
+        return [claim for claim in self._all_claims if claim.campaigns is None]
+
+    @cached_property
+    def whole_run(self) -> dict[str, list[Claim]]:
+        """By mechanism, what is claimed of all campaigns together; empty for a run of one campaign."""
+        whole = [claim for claim in self._all_claims if claim.campaigns is not None]
+        names = dict.fromkeys(claim.mechanism for claim in whole)
+        return {name: [claim for claim in whole if claim.mechanism == name] for name in names}
+
+    @cached_property
+    def _all_claims(self) -> list[Claim]:
         return claims_in(self.claims, {name: mechanism.rounds for name, mechanism in self.mechanisms.items()})
 
     @cached_property

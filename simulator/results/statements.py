@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from simulator.files.messages import Note
-from simulator.results.claims import VALUES, Claim, Reason, weakest_claim
+from simulator.results.claims import LINKED, PUBLISHED, VALUES, Claim, Reason, weakest_claim
 from simulator.results.formatting import (
     LEAST_CHANCE,
     chance,
@@ -53,6 +53,8 @@ _OBSERVERS = {
     "linked_reports": "{Answers} servers that link your {answers} answers",
     "linked_by_one": "A server that receives your {answers} answers",
     "located_reports": "A server chosen by where you are",
+    "linked_campaigns": "An observer that links all that you send in {campaigns}",
+    "published": "Any reader of all that is published in {campaigns}",
     "released_counts": "Any reader of the published {what}",
     "released_differences": "Any reader of the published {what}",
     "released_values": "Any reader of the published speeds",
@@ -83,6 +85,7 @@ def subject_of(claim: Claim) -> Subject:
         colluding=claim.colluding,
         servers=claim.servers,
         holders=sentence_case(share_holders(claim.colluding or 0, claim.servers or 0)),
+        campaigns=campaigns_of(claim),
     )
     parts = [name if claim.seen else f"{name} (none in this run)"]
     if code in {"released_counts", "released_differences", "reading_servers"}:
@@ -98,6 +101,8 @@ def subject_of(claim: Claim) -> Subject:
 def _observer_code(claim: Claim) -> str:
     code = claim.family
     match code:
+        case "linked_reports" if claim.campaigns:
+            code = "linked_campaigns"
         case "report" if claim.round:
             code = "report_of_round"
         case "linked_reports" if claim.one_server:
@@ -122,6 +127,12 @@ def _crowd(claim: Claim) -> list[str]:
         least = "at least " if claim.view == "released_counts" and claim.suppressed_below is None else ""
         return [f"if {least}{claim.crowd:,} devices, including yours, are in your cell", *clauses]
     return clauses
+
+
+def campaigns_of(claim: Claim) -> str:
+    """Name the campaigns that a claim is about together, by their number."""
+    several = (claim.campaigns or "").count(",") + 1
+    return {1: "its only campaign", 2: "both campaigns"}.get(several, f"all {several} campaigns")
 
 
 def share_holders(colluding: int, servers: int) -> str:
@@ -154,6 +165,7 @@ def learns(claim: Claim, *, several: bool = False) -> str:
     code, epsilon, delta = claim.limit
     verb, most = "learn" if several else "learns", "at most " if claim.delta_kind == "bound" else ""
     text = "may learn anything: no limit is proved, so treat it as no protection"
+    never = "no ε holds always" if claim.kind == "infinite" else "no ε is known to hold always"
     match code:
         case "everything":
             text = f"{verb} {_unprotected(claim)}, for certain. There is no protection here"
@@ -163,10 +175,10 @@ def learns(claim: Claim, *, several: bool = False) -> str:
             likely = f"with probability {most}{percent(delta, up=True)}"
             text = f"{verb} {what} {likely}; no ε changes that ({related('δ', '=', delta)} at every ε)"
         case "never":
-            text = "can sometimes learn where you are for certain; no finite ε holds always"
+            text = f"can sometimes learn where you are for certain; {never.replace('ε', 'finite ε')}"
         case "except":
             most = "" if 0 < delta < LEAST_CHANCE else most
-            text = f"{_shift(claim, epsilon)} except with probability {most}{chance(delta)}; no ε holds always"
+            text = f"{_shift(claim, epsilon)} except with probability {most}{chance(delta)}; {never}"
         case "always" if epsilon < 1e-12:
             text = f"{verb} nothing about where you are: the observation is equally likely wherever you are"
         case "always":
@@ -197,8 +209,8 @@ _SHORT = {
     "unlimited": "no limit is proved",
     "everything": "everything (δ = 1)",
     "constant": "{delta} at every ε",
-    "except": "{delta} at ε = {epsilon}, no finite ε",
-    "never": "no finite ε",
+    "except": "{delta} at ε = {epsilon}, {never}",
+    "never": "{never}",
     "always": "ε {sign} {epsilon} ({kind})",
 }
 """A limit in a few words, by its code."""
@@ -208,7 +220,9 @@ def short_limit(claim: Claim) -> str:
     """State the limit of a claim in a few words, such as ``δ = 0.45 at every ε``."""
     code, epsilon, delta = claim.limit
     sign = "≤" if (claim.kind if code == "always" else claim.delta_kind) == "bound" else "="
-    return _SHORT[code].format(sign=sign, epsilon=claimed(epsilon), delta=related("δ", sign, delta), kind=claim.kind)
+    never = "no finite ε" if claim.kind == "infinite" else "no finite ε known"
+    values = {"epsilon": claimed(epsilon), "delta": related("δ", sign, delta), "kind": claim.kind, "never": never}
+    return _SHORT[code].format(sign=sign, **values)
 
 
 def sentence(claim: Claim, *, over: str | None = None, subject: Subject | None = None, end: str = "") -> str:
@@ -303,6 +317,28 @@ def campaign_lines(claims: Sequence[Claim], *, queries: int, windows: Collection
             over = f"over {seen:,} queries: " if seen > 1 else "in one query: " if queries > 1 else ""
             lines.append(f"{over}{one_line(claims, queries=seen)}")
     return lines or [one_line([])]
+
+
+def whole_run_lines(claims: Sequence[Claim]) -> list[str]:
+    """
+    State what one mechanism reveals in all campaigns together, in at most two lines.
+
+    Parameters
+    ----------
+    claims
+        The mechanism's claims about all campaigns together.
+
+    Returns
+    -------
+    lines
+        For all that a device sends, and for all that is published unless its limit is the same.
+    """
+    by_view = {claim.view: claim for claim in claims}
+    sent, published = by_view[LINKED], by_view[PUBLISHED]
+    lines = [f"all that it sends in {campaigns_of(sent)}, {sent.queries:,} queries: {short_limit(sent)}"]
+    if published.limit != sent.limit:
+        lines.append(f"all that is published: {short_limit(published)}")
+    return lines
 
 
 def row_words(alike: Sequence[Claim]) -> str:

@@ -19,7 +19,7 @@ from scenarios import Scenario
 from simulator.files.atomic_write import publish, publish_numbered, remove_leftovers, staging_directory
 from simulator.files.errors import UserError
 from simulator.results import schema
-from simulator.results.claims import Reason
+from simulator.results.claims import Reason, with_rows_at_delta_zero
 from simulator.results.record import RUN_FORMAT, RunRecord
 from simulator.results.statements import say
 from simulator.results.tables import with_times
@@ -289,4 +289,4 @@ def _claims(claims: pd.DataFrame) -> pd.DataFrame:
     if "adjacency" not in claims:
         released = claims["view"].str.startswith("released")
         claims = claims.assign(adjacency=np.where(released, "enter_leave", "move"))
-    return claims
+    return with_rows_at_delta_zero(claims)

@@ -10,6 +10,7 @@ import pandas as pd
 
 from mechanisms.planning.target import RELEASED, Target
 from scenarios.field_types import number as exact
+from simulator.results.claims import with_rows_at_delta_zero
 from simulator.results.formatting import number, percent, related
 from simulator.studies.summary import HALF, HIGH, LOW, means
 
@@ -132,6 +133,7 @@ def leak_of(claims: pd.DataFrame, goal: Goal, crowd: int | None) -> tuple[float,
 
     `crowd` is the number of devices in the cell that a released view relies on; None for any.
     """
+    claims = with_rows_at_delta_zero(claims).loc[lambda table: table["campaigns"].isna()]
     wanted = claims[(claims["queries"] == goal.queries) & (claims["adjacency"] == goal.adjacency)]
     wanted = wanted[wanted["view"].isin(_view_names(goal.view, set(wanted["view"])))]
     if goal.view.startswith("released"):
@@ -139,10 +141,8 @@ def leak_of(claims: pd.DataFrame, goal: Goal, crowd: int | None) -> tuple[float,
         wanted = wanted[certain] if certain.any() else wanted
     if not len(wanted) or (wanted["kind"] == "unknown").any():
         return math.nan, math.nan
-    pure, at = wanted[wanted["delta"] == 0.0], wanted[wanted["epsilon"] == (goal.epsilon or 1.0)]
-    # δ at the goal's ε may be 0 too, so of each claim the row of least ε is the one at δ = 0.
-    least = pure.groupby(["key", "view", "crowd", "k", "colluding", "servers"], dropna=False)["epsilon"].min()
-    return float(least.max()), float(at["delta"].max())
+    pure, at = wanted[wanted["at_delta_zero"]], wanted[wanted["epsilon"] == (goal.epsilon or 1.0)]
+    return float(pure["epsilon"].max()), float(at["delta"].max())
 
 
 def _view_names(view: str, claimed: set[str]) -> set[str]:

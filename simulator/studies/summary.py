@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from simulator.mean_intervals import error_interval, share_interval, t_quantile
+from simulator.results.claims import with_rows_at_delta_zero
 from simulator.results.formatting import claimed
 from simulator.results.tables import is_partial, of_all_vehicles
 from simulator.studies.store import Study
@@ -155,10 +156,10 @@ def leaks_table(study: Study) -> pd.DataFrame:
     -------
     pandas.DataFrame
         `campaign` (null for all campaigns without a budget), `mechanism`, `view`, `colluding`, `servers`; `queries`,
-        which the view sees together; `epsilon` at δ = 0, or at the smallest δ listed, in `at_delta`, where no claim is
-        for δ = 0; `delta` at the ε in `at_epsilon`, 1 or else the smallest ε listed. NaN where a claim is unknown.
+        which the view sees together; `epsilon` of the row at δ = 0, whose δ is in `at_delta`; `delta` at the ε in
+        `at_epsilon`, 1 or else the smallest ε listed. NaN where a claim is unknown.
     """
-    claims = joined(study, study.claims)
+    claims = with_rows_at_delta_zero(joined(study, study.claims)).loc[lambda table: table["campaigns"].isna()]
     keys = [*study.factors, *PLACE, "view", "colluding", "servers"]
     columns = [*keys, "queries", "epsilon", "at_delta", "delta", "at_epsilon"]
     if not len(claims):
@@ -168,14 +169,13 @@ def leaks_table(study: Study) -> pd.DataFrame:
         of_view = group[group["queries"] == group["queries"].min()]
         moves = of_view["adjacency"] == "move"
         of_view = of_view[moves] if moves.any() else of_view
-        at_delta = float(of_view["delta"].min())
+        at_delta = float(of_view.loc[of_view["at_delta_zero"], "delta"].max())
         listed = of_view.loc[of_view["delta"].notna() & np.isfinite(of_view["epsilon"]), "epsilon"]
         listed = listed[listed.map(listed.value_counts()) >= of_view["key"].nunique()]  # not one mechanism's own ε
         at_epsilon = 1.0 if (listed == 1.0).any() else float(listed[listed > 0].min())
         for key, rows_of in of_view.groupby(keys, sort=False, dropna=False, observed=True):
             unknown = bool((rows_of["kind"] == "unknown").any())
-            claim = rows_of[rows_of["delta"] == at_delta].groupby(["key", "crowd", "k", "adjacency"], dropna=False)
-            epsilon = claim["epsilon"].min().max()
+            epsilon = rows_of.loc[rows_of["at_delta_zero"], "epsilon"].max()
             delta = rows_of.loc[rows_of["epsilon"] == at_epsilon, "delta"].max()
             values = (np.nan, np.nan) if unknown else (epsilon, delta)
             rows.append([*key, of_view["queries"].iloc[0], values[0], at_delta, values[1], at_epsilon])

@@ -1,5 +1,7 @@
 """Users' own latencies, releases, demand and readers of roads, as classes and objects in Python and by name."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,9 +10,10 @@ import crowdveil as cv
 import scenarios
 from crowdveil import RawNetwork, ScenarioError
 from mechanisms.central import SampleThenSuppress
-from mechanisms.local import Estimate
+from mechanisms.local import Estimate, KRandomizedResponse
 from mechanisms.privacy import PrivacyClaim
 from simulator.experiment.build.city import build_roads
+from simulator.files.errors import InputError
 
 
 class TwoSpeeds:
@@ -44,6 +47,29 @@ class Rounded:
         return PrivacyClaim.unknown("Rounding is no protection that is known here.")
 
 
+class PlainClaims(KRandomizedResponse):
+    def claim(self, view):
+        made = super().claim(view)
+        return SimpleNamespace(epsilon=made.epsilon, kind=made.kind, delta=made.delta)
+
+
+class PlainEstimates(KRandomizedResponse):
+    def estimate(self, counts, *, counted, asked):
+        return SimpleNamespace(count=super().estimate(counts, counted=counted, asked=asked).count)
+
+
+class NumberedMemory(KRandomizedResponse):
+    def enrol(self, n, *, rng):
+        return super().enrol(n, rng=rng).devices
+
+
+REFUSED = {
+    PlainClaims: "own: PlainClaims.claim must return a mechanisms.privacy.PrivacyClaim, got SimpleNamespace",
+    PlainEstimates: "PlainEstimates.estimate must return a mechanisms.local.Estimate, got SimpleNamespace",
+    NumberedMemory: "mechanisms.own: NumberedMemory.enrol must return NoMemory, or memory that an array of",
+}
+
+
 def tiny(**changes):
     return cv.scenarios.load("tiny").with_({"traffic.vehicles": 900, **changes})
 
@@ -72,6 +98,23 @@ def test_own_release_of_counts(release):
     np.testing.assert_array_equal(found["estimate"] % 10, 0)
     assert (abs(found["estimate"] - found["truth"]) <= 5).all()
     assert "Rounding is no protection" in result.claims["basis"].str.cat()
+
+
+@pytest.mark.parametrize("own", REFUSED, ids=lambda own: own.__name__)
+def test_a_mechanism_that_the_kit_fails_is_refused_in_one_message(own):
+    with pytest.raises((ScenarioError, InputError)) as refused:
+        cv.run(tiny(mechanisms=[{"name": "own", "kind": own, "epsilon": 2.0}]))
+    assert REFUSED[own] in " ".join(str(refused.value).split())
+
+
+class Claims(Rounded):
+    def claim(self, *, crowd, queries=1):
+        return {"crowd": crowd, "queries": queries}
+
+
+def test_a_release_whose_claim_is_none_is_refused():
+    with pytest.raises(InputError, match=r"Claims\.claim must return a mechanisms\.privacy\.PrivacyClaim, got dict"):
+        cv.run(tiny(release={"kind": Claims}))
 
 
 def test_own_release_needs_all_reports():

@@ -29,7 +29,8 @@ COLUMNS = {
     "rounds": "campaign query mechanism round asked answered counted late lost rejected unpaired duplicates bytes_up",
     "servers": "campaign query mechanism round server sent arrived late lost used",
     "claims": (
-        "campaign mechanism view release adjacency queries crowd k colluding servers epsilon delta kind basis reason"
+        "campaign mechanism view release adjacency queries crowd k colluding servers epsilon delta kind basis reason "
+        "campaigns at_delta_zero"
     ),
     "attacks": "name attack coalition colluding servers mechanism campaign trials prior success gain gain_low "
     "gain_high theory epsilon_lower metric value unit",

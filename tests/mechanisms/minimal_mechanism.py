@@ -1,9 +1,11 @@
 """A user's own minimal mechanism: k-ary randomized response, with only what is required."""
 
 import math
-from types import SimpleNamespace
 
 import numpy as np
+
+from mechanisms.local import Estimate
+from mechanisms.privacy import PrivacyClaim
 
 
 class NamedError(ValueError):
@@ -11,19 +13,8 @@ class NamedError(ValueError):
         super().__init__(f"{field} must be {rule}, got {value}")
 
 
-class PlainClaim:
-    def __init__(self, epsilon, p=0.0, q=0.0, queries=1):
-        self.epsilon, self.kind = epsilon, "unknown" if math.isnan(epsilon) else "bound"
-        self._p, self._q, self._queries = p, q, queries
-
-    def delta(self, epsilon):
-        each = epsilon / self._queries  # basic composition
-        once = max(0.0, self._p - math.exp(min(each, 99.0)) * self._q)
-        return 0.0 if epsilon >= self.epsilon else min(1.0, self._queries * once)
-
-
 class PlainResponse:
-    """Without std_error, sample_law, batch and warnings; masks by position; estimates without an interval kind."""
+    """Without std_error, sample_law, batch and warnings; masks by position."""
 
     rounds, truth_round = 1, 1
 
@@ -35,10 +26,10 @@ class PlainResponse:
     def enrol(self, n, *, rng):  # noqa: ARG002
         if n < 0:
             raise NamedError("n", "at least 0", n)
-        return n
+        return np.zeros(n)
 
     def toss(self, memory, *, rng):
-        return rng.random(memory) < self._p - self._q, rng.integers(0, self.cells + 1, memory)
+        return rng.random(len(memory)) < self._p - self._q, rng.integers(0, self.cells + 1, len(memory))
 
     def answer(self, round, truth, coins):  # noqa: A002
         honest, other = coins
@@ -71,11 +62,11 @@ class PlainResponse:
         count = devices * (counts[0, 1:] / received - self._q) / (self._p - self._q)
         error = np.full(self.cells, math.sqrt(received / 4) * devices / received / (self._p - self._q))
         ends = (np.clip(count + sign * 2 * error, 0, devices) for sign in (-1, 1))
-        return SimpleNamespace(count=count, std_error=error, **dict(zip(("lower", "upper"), ends, strict=True)))
+        return Estimate(count, error, *ends, "normal")
 
     def _know_nothing(self, devices):
         zero = np.zeros(self.cells)
-        return SimpleNamespace(count=zero, std_error=zero + np.inf, lower=zero, upper=zero + devices)
+        return Estimate(zero, zero + np.inf, zero, zero + devices, "normal")
 
     def sample_counts(self, true_counts, *, rng):
         bad = true_counts.shape != (self.cells + 1,) or true_counts.dtype != np.int64 or true_counts.min() < 0
@@ -86,6 +77,11 @@ class PlainResponse:
         return (honest + rest)[np.newaxis].astype(np.int64)
 
     def claim(self, view):
-        if view.name in ("report_round_1", "linked_reports"):
-            return PlainClaim(view.queries * self._epsilon, self._p, self._q, view.queries)
-        return PlainClaim(math.nan)
+        if view.name not in ("report_round_1", "linked_reports"):
+            return PrivacyClaim.unknown("Not computed.")
+
+        def basic_composition(epsilon):
+            once = max(0.0, self._p - math.exp(min(epsilon / view.queries, 99.0)) * self._q)
+            return min(1.0, view.queries * once)
+
+        return PrivacyClaim.bound(view.queries * self._epsilon, basic_composition, "k-ary response, composed.")

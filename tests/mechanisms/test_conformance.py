@@ -1,8 +1,10 @@
 """The conformance kit: it passes correct mechanisms, finds faults, and has at most the stated false alarms."""
 
+import itertools
 import json
 import zlib
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -204,6 +206,66 @@ def test_minimal_user_mechanism_passes_with_skipped_checks_named():
     assert "std_error" in report["attributes"].detail
     assert report["standard_error"].status == "skipped"
     assert "cell by cell" in report["sample_law"].detail
+
+
+class OnlyCurve:
+    """A claim of ε, kind and δ only."""
+
+    def __init__(self, claim):
+        self.epsilon, self.kind, self.delta = claim.epsilon, claim.kind, claim.delta
+
+
+class PlainClaims(PlainResponse):
+    def claim(self, view):
+        return OnlyCurve(super().claim(view))
+
+
+class PlainEstimates(PlainResponse):
+    def estimate(self, counts, **received):
+        return SimpleNamespace(**vars(super().estimate(counts, **received)))
+
+
+class NumberedMemory(PlainResponse):
+    def enrol(self, n, *, rng):
+        return len(super().enrol(n, rng=rng))
+
+    def toss(self, memory, *, rng):
+        return super().toss(np.zeros(memory), rng=rng)
+
+
+class Rows(list):
+    nbytes, joined = 1, staticmethod(lambda parts: Rows(itertools.chain(*parts)))
+
+    def __getitem__(self, chosen):
+        masked = isinstance(chosen, np.ndarray) and chosen.dtype == np.bool_
+        return Rows(itertools.compress(self, chosen)) if masked else super().__getitem__(chosen)
+
+
+class ListedReports(PlainResponse):
+    def answer(self, round, truth, coins):  # noqa: A002
+        return Rows(super().answer(round, truth, coins).tolist())
+
+    def encode(self, reports):
+        return super().encode(np.array(reports, dtype=np.int64))
+
+    def tally(self, reports, where=None):
+        return super().tally(np.array(reports, dtype=np.int64), where)
+
+
+REFUSED = {
+    PlainClaims: ("claims_sound", "PrivacyClaim, got OnlyCurve"),
+    PlainEstimates: ("estimates", "Estimate, got SimpleNamespace"),
+    NumberedMemory: ("reports", "memory[device numbers]"),
+    ListedReports: ("reports", "reports[indices]"),
+}
+
+
+@pytest.mark.parametrize("own", REFUSED, ids=lambda own: own.__name__)
+def test_what_a_run_refuses_fails_the_check(own):
+    check, words = REFUSED[own]
+    result = examine(own, quick=True)[check]
+    assert result.status == "failed"
+    assert words in result.detail
 
 
 @pytest.mark.parametrize("name", ["cells", "toss", "encode", "claim", "sample_counts"])

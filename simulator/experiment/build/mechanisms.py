@@ -2,7 +2,7 @@
 
 import warnings
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -10,14 +10,17 @@ from mechanisms.declared import Declared
 from mechanisms.local import (
     AdaptiveBudget,
     BinarySamplingPrivacy,
+    Counts,
+    Estimate,
     LocalMechanism,
+    NoMemory,
     ParameterError,
     ParameterWarning,
     SamplingPrivacy,
     uniform_budget,
 )
 from mechanisms.local.budget_schedules import Division
-from mechanisms.privacy import PrivacyClaim, View
+from mechanisms.privacy import LinkedReports, PrivacyClaim, View
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.campaigns import Budget
 from scenarios.field_types import number
@@ -30,6 +33,7 @@ from simulator.sensing.campaign import WindowBudget
 from simulator.sensing.query import keeps_randomness
 
 BATCH = 1 << 16
+_Made = TypeVar("_Made")
 
 
 class _Forwarding:
@@ -77,6 +81,30 @@ class PlugIn(_Forwarding):
         """Add up the reports of some devices."""
         chosen = reports if where is None else reports[where]
         return np.asarray(self._mechanism.tally(chosen), dtype=np.int64)
+
+    def estimate(self, counts: Counts, **received: Any) -> Estimate:
+        """Return the mechanism's own estimate."""
+        return self._made("estimate", Estimate, self._mechanism.estimate(counts, **received))
+
+    def claim(self, view: View) -> PrivacyClaim:
+        """Return the mechanism's own claim."""
+        return self._made("claim", PrivacyClaim, self._mechanism.claim(view))
+
+    def check(self) -> None:
+        """Raise InputError unless claims and memory are as a run takes them."""
+        self.claim(LinkedReports())
+        memory = self._mechanism.enrol(2, rng=np.random.default_rng(0))
+        try:
+            _ = memory if isinstance(memory, NoMemory) else memory[np.arange(2)]
+        except Exception as error:
+            rule = "must return NoMemory, or memory that an array of device numbers indexes"
+            raise InputError([f"{self.class_name}.enrol {rule}, got {type(memory).__name__}"]) from error
+
+    def _made(self, name: str, class_: type[_Made], made: Any) -> _Made:
+        if not isinstance(made, class_):
+            rule = f"must return a {class_.__module__.rpartition('.')[0]}.{class_.__name__}"
+            raise InputError([f"{self.class_name}.{name} {rule}, got {type(made).__name__}"], "mechanisms")
+        return made
 
     def std_error(self, true_counts: IntArray, **received: Any) -> FloatArray:
         """Return the mechanism's own theoretical standard error, NaN if it has none."""
@@ -184,7 +212,9 @@ def _build(section: NamedByKind, cells: int) -> LocalMechanism:
         made = build_own_kind("mechanism", section.kind, section.parameters, cells=cells)
         if isinstance(declared := getattr(made, "declared", None), Declared):
             declared.check(made)
-        mechanism: LocalMechanism = PlugIn(made, cells=cells)
+        wrapped = PlugIn(made, cells=cells)
+        wrapped.check()
+        mechanism: LocalMechanism = wrapped
     else:
         mechanism = constructor_of("mechanism", section.kind)(cells=cells, **section.parameters)
     return mechanism

@@ -1,0 +1,123 @@
+"""Rows of a run about all its campaigns together, the marked row at δ = 0, and the readers of both."""
+
+import math
+
+import numpy as np
+import pytest
+
+import crowdveil as cv
+from mechanisms.privacy import PrivacyClaim
+from simulator.experiment.claims import KEY
+from simulator.reporting.findings_section import first_screen
+from simulator.results.claims import claims_in, with_rows_at_delta_zero
+from simulator.studies.evaluation_tables import Goal, leak_of
+
+KEPT = {"name": "kept", "kind": "longitudinal_unary", "epsilon_permanent": 2.0, "epsilon_first": 1.999}
+EXACT = {"name": "exact", "kind": "no_privacy"}
+SAMPLING = {"name": "sampling", "kind": "sampling_privacy", "sampling": 0.3}
+CITY = {"partition": "city", "kind": "square", "size_m": 200}
+WEST = {"partition": "west", "kind": "square", "size_m": 400, "bounds": [0, 0, 400, 400]}
+LAPLACE = {"kind": "laplace", "epsilon": 1.0}
+
+
+def run(*campaigns, mechanisms, **sections):
+    tables = {
+        "scenario": {"name": "whole", "seed": 2, "duration_s": 200},
+        "roads": {"source": "grid", "rows": 3, "columns": 3, "spacing_m": 200},
+        "cells": {"kind": "square", "size_m": 200},
+        "traffic": {"vehicles": 60},
+        "campaigns": [{"queries": 1, "round_gap_s": 10, **one} for one in campaigns],
+        "mechanisms": mechanisms,
+    }
+    return cv.run(cv.Scenario(**(tables | sections)))
+
+
+@pytest.fixture(scope="module")
+def kept():
+    return run({"name": "one", "start_s": 60}, {"name": "two", "start_s": 100}, mechanisms=[KEPT])
+
+
+def test_campaigns_that_share_kept_bits_have_a_row_over_all_their_queries(kept):
+    claims = kept.claims
+    whole = claims[claims["campaigns"].notna() & claims["at_delta_zero"]].set_index("view")
+    assert set(whole["campaigns"]) == {"one, two"}
+    assert whole["campaign"].isna().all()
+    assert (whole["adjacency"] == "move").all()
+    assert whole.loc["linked_reports", ["queries", "kind"]].tolist() == [2, "exact"]
+    assert 16.80 <= whole.loc["linked_reports", "epsilon"] < 17.0
+    # Other views over both queries have rows too, without a section of claims.
+    of_both = claims[claims["campaigns"].isna() & (claims["queries"] == 2)]
+    assert {"report_round_1", "linked_reports", "released_counts"} <= set(of_both["view"])
+
+
+def test_each_claim_has_one_row_at_delta_zero(kept):
+    claims = kept.claims
+    rows = claims.groupby([name for name in KEY if name != "epsilon"], dropna=False)["at_delta_zero"].sum()
+    assert (rows == 1).all()
+    assert claims.loc[claims["at_delta_zero"], "delta"].fillna(0.0).eq(0.0).all()
+
+
+def test_the_summary_and_the_first_screen_begin_with_all_campaigns(kept):
+    text = kept.summary()
+    assert text.index("all that it sends in both campaigns, 2 queries: ε = 17.0 (exact)") < text.index(
+        "its answer: ε ="
+    )
+    first = first_screen(kept)["sentences"][0]
+    assert "links all that you send in both campaigns, over 2 queries" in first
+    assert "ε = 17.0" in first
+
+
+def test_a_run_of_one_campaign_has_no_such_rows():
+    alone = run({"name": "one", "start_s": 60}, mechanisms=[KEPT])
+    assert alone.claims["campaigns"].isna().all()
+    assert "all campaigns" not in alone.summary()
+
+
+def test_releases_of_two_partitions_at_one_moment_reveal_a_move_in_one_and_an_entry_into_the_other():
+    campaigns = ({"name": "whole", "start_s": 60}, {"name": "half", "start_s": 60, "cells": "west"})
+    found = run(*campaigns, mechanisms=[EXACT], cells=[CITY, WEST], release=LAPLACE)
+    assert len(found.cells_of("half")) == 1
+    published = found.claims[(found.claims["view"] == "published") & found.claims["at_delta_zero"]].iloc[0]
+    assert (published["epsilon"], published["kind"]) == (3.0, "bound")
+    assert "all that is published: ε ≤ 3 (bound)" in found.summary()
+    # At two moments the sum is attained; published speeds protect no place.
+    apart = run({"name": "whole", "start_s": 60}, {**campaigns[1], "start_s": 90}, mechanisms=[EXACT],
+                cells=[CITY, WEST], release=LAPLACE)  # fmt: skip
+    published = apart.claims[(apart.claims["view"] == "published") & apart.claims["at_delta_zero"]].iloc[0]
+    assert (published["epsilon"], published["kind"]) == (3.0, "exact")
+    speeds = {"name": "speeds", "start_s": 90, "statistic": "mean_speed"}
+    fast = run(campaigns[0], speeds, mechanisms=[EXACT], cells=[CITY, WEST], release=LAPLACE).claims
+    assert fast.loc[fast["view"] == "published", "kind"].tolist()[0] == "infinite"
+    assert (fast.loc[(fast["view"] == "published") & ~fast["at_delta_zero"], "delta"] == 1.0).all()
+
+
+def test_an_infinite_claim_stays_infinite_where_delta_is_no_longer_a_number():
+    sections = {"claims": {"epsilons": [1.0, 4.0, 50.0], "crowds": [5000]}, "population": {"outside": 6000}}
+    table = run({"name": "one", "start_s": 60}, mechanisms=[SAMPLING], **sections).claims
+    differences = table[(table["view"] == "released_differences") & (table["adjacency"] == "enter_leave")].assign(
+        key="k"
+    )
+    assert (differences.loc[differences["epsilon"] == 1.0, "delta"] == 0.0).all()
+    for shown in (differences, differences.drop(columns=["at_delta_zero", "campaigns"])):  # of an earlier version
+        assert leak_of(shown, Goal("released", 1.0, adjacency="enter_leave"), 5000) == (math.inf, 0.0)
+    (claim,) = claims_in(differences)
+    assert (claim.epsilon, claim.kind) == (math.inf, "infinite")
+
+
+def test_tables_of_earlier_versions_get_the_row_that_they_wrote_first():
+    claims = run({"name": "one", "start_s": 60}, mechanisms=[KEPT, SAMPLING]).claims
+    before = claims.drop(columns=["at_delta_zero", "campaigns"])
+    assert with_rows_at_delta_zero(before)["at_delta_zero"].tolist() == claims["at_delta_zero"].tolist()
+
+
+def test_a_bound_without_a_finite_epsilon_is_not_said_to_be_proved():
+    lossy = run({"name": "one", "start_s": 60}, mechanisms=[SAMPLING], channel={"loss": 0.2}, traffic={"vehicles": 400})
+    rows = lossy.claims[(lossy.claims["view"] == "released_counts") & lossy.claims["at_delta_zero"]]
+    assert set(rows["reason"]) == {"rounds_differ"}
+    assert np.isinf(rows["epsilon"]).all()
+    assert set(rows["kind"]) == {"bound"}
+    linked = lossy.claims[(lossy.claims["view"] == "linked_reports") & lossy.claims["at_delta_zero"]]
+    assert set(linked["kind"]) == {"infinite"}
+    open_claim = PrivacyClaim.bound(math.inf, lambda _: 0.1, "A bound.")
+    assert (open_claim.kind, PrivacyClaim.infinite(lambda _: 0.1, "Proved.").kind) == ("bound", "infinite")
+    assert (open_claim.of_move().kind, open_claim.of_move().epsilon) == ("bound", math.inf)
