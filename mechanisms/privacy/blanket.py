@@ -82,8 +82,16 @@ class BlanketDelta:
         """Return the hockey-stick divergence of the truth with `blank` against the truth with `other_blank`."""
         rise, fall = self.sampling / blank, np.exp(epsilons) * self.sampling / other_blank
         parts, level = (blank, other_blank, self.other_blanks), self.unsampled * np.expm1(epsilons)
-        numbers = {"rise": rise, "fall": fall, "level": level}
-        return positive_means(self.devices, self.unsampled, parts, **numbers, pairs=self.pairs, rough=self.rough)
+        return positive_means(
+            self.devices,
+            self.unsampled,
+            parts,
+            rise=rise,
+            fall=fall,
+            level=level,
+            pairs=self.pairs,
+            rough=self.rough,
+        )
 
 
 @dataclass(frozen=True)
@@ -160,9 +168,15 @@ class VariationRatioDelta:
         fall = total * (1.0 - 1.0 / self.ratio)
         rise, level = fall * np.exp(epsilons[inside]), total * np.expm1(epsilons[inside])
         parts = (up / total, down / total, self.rest / total)
-        numbers = {"rise": rise, "fall": fall, "level": level}
         deltas[inside] += positive_means(
-            self.devices, total / self.cover, parts, **numbers, pairs=self.pairs, rough=self.rough
+            self.devices,
+            total / self.cover,
+            parts,
+            rise=rise,
+            fall=fall,
+            level=level,
+            pairs=self.pairs,
+            rough=self.rough,
         )
         return deltas
 
