@@ -102,7 +102,7 @@ def _budget(campaign: ValidFields) -> Iterator[RuleViolation]:
     servers = campaign.section("aggregation") or scenario.section("aggregation")
     rules = []
     if kind != "uniform" and servers.get("noise") is not None:
-        rules.append("does not support aggregation.noise: the decision to publish does not know of it; uniform does")
+        rules.append("does not support aggregation.noise; uniform does")
     divides = f"divides the parameter epsilon of mechanisms of one round ({', '.join(divisible)})"
     mechanisms = [mechanism for mechanism in scenario.sections("mechanisms") if mechanism.has("kind", "name")]
     others = [mechanism for mechanism in mechanisms if mechanism["kind"] not in divisible]

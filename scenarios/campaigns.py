@@ -24,11 +24,13 @@ class Budget(Section):
     The budget is the `epsilon` of each mechanism. The kinds are those of LDP-IDS (Ren et al., SIGMOD 2022).
     """
 
-    kind: Literal["uniform", "absorption", "population_absorption"]
-    """``uniform`` (LBU): each query uses ε/`window`. ``absorption`` (LBA): at each query, half of its share is used to
-    estimate how much the counts have changed; the other half is saved until a new estimate is worth it, and the last
-    estimate is published again until then. ``population_absorption`` (LPA): like it, but the devices are divided
-    instead of ε: each device answers at most once in any `window` consecutive queries, with the whole ε."""
+    kind: Literal["uniform", "population_uniform", "absorption", "population_absorption"]
+    """``uniform`` (LBU): each query uses ε/`window`. ``population_uniform`` (LPU): each query asks one of `window`
+    groups of devices, in turn, so each device answers once in any `window` consecutive queries, with the whole ε.
+    ``absorption`` (LBA): at each query, half of its share is used to estimate how much the counts have changed; the
+    other half is saved until a new estimate is worth it, and the last estimate is published again until then.
+    ``population_absorption`` (LPA): like ``absorption``, but the devices are divided instead of ε: each device answers
+    at most once in any `window` consecutive queries, with the whole ε."""
     window: Count
     """Number of consecutive queries that the budget covers."""
 

@@ -1,7 +1,13 @@
 """Local mechanisms: the reports of a device and the estimates from them, one mechanism per file."""
 
 from mechanisms.local.binary_sampling_privacy import BinarySamplingPrivacy
-from mechanisms.local.budget_schedules import AdaptiveBudget, PublicationUnits, estimate_dissimilarity, uniform_budget
+from mechanisms.local.budget_schedules import (
+    AdaptiveBudget,
+    PublicationUnits,
+    UniformPopulation,
+    estimate_dissimilarity,
+    uniform_budget,
+)
 from mechanisms.local.common.intervals import QuadraticVariance, invert_binomial, score_interval
 from mechanisms.local.common.packed_bits import AnswerReports, BitReports
 from mechanisms.local.distributed_laplace import DistributedLaplace

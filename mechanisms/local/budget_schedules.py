@@ -1,10 +1,11 @@
 """Budget schedules: a budget ε that covers any w consecutive queries of a campaign, as in LDP-IDS.
 
 Source: Ren, Shi, Yu, Yang, Zhao and Xu, *LDP-IDS: Local Differential Privacy for Infinite Data Streams*, SIGMOD 2022.
-LBU (uniform) asks each query with ε/w; `uniform_budget` is all that it needs. LBA (budget absorption) and LPA
-(population absorption) ask up to two questions at a query. The reports to the first one, the dissimilarity question,
-show how far the counts have moved from the last release. Only if they have moved further than a new estimate would err
-is the second one asked, the publication question; else the last release is published again.
+LBU (uniform) asks each query with ε/w; `uniform_budget` is all that it needs. LPU (population uniform) asks 1/w of the
+devices at each query, with the whole ε. LBA (budget absorption) and LPA (population absorption) ask up to two questions
+at a query. The reports to the first one, the dissimilarity question, show how far the counts have moved from the last
+release. Only if they have moved further than a new estimate would err is the second one asked, the publication
+question; else the last release is published again.
 
 Half of the budget is for each question, in units of ε/(2w), or of 1/(2w) of the devices. A dissimilarity question uses
 one unit; a publication question uses its own unit and the units of the queries since the last publication, at most w.
@@ -14,9 +15,9 @@ dissimilarity question either, because its answer would have no effect.
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,7 @@ from mechanisms.privacy.view import LinkedReports, ReleasedCounts, Report, Shuff
 from mechanisms.privacy.view_claims import ViewClaims
 
 Division = Literal["budget", "population"]
+Answered = TypeVar("Answered", Report, Shuffled, ReleasedCounts)
 
 
 def uniform_budget(epsilon: float, window: int) -> float:
@@ -166,6 +168,11 @@ class AdaptiveBudget(ViewClaims):
         check_integer("window", self.window, at_least=1)
         object.__setattr__(self, "cells", self.mechanism(1).cells)
 
+    @property
+    def parts(self) -> int:
+        """The number of groups into which LPA divides the devices, 2w."""
+        return 2 * self.window
+
     @cached_property
     def _made(self) -> Callable[[float], BudgetedProtocol]:
         return lru_cache(maxsize=None)(self.make)
@@ -233,11 +240,7 @@ class AdaptiveBudget(ViewClaims):
         w = self.window
         if self.divides == "population":
             answers = -(-queries // w)
-            claim = self.mechanism(1).claim(LinkedReports(queries=answers))
-            if claim.curve is None:
-                return claim
-            basis = f"At most {answers} of {queries} queries are answered, each with the whole ε. {claim.basis}"
-            return PrivacyClaim.bound(claim.epsilon, claim.curve, basis)
+            return _bound_of_answers(self.mechanism(1).claim(LinkedReports(queries=answers)), answers, queries)
         epsilon = self.epsilon * (queries + most_units(queries, w)) / (2 * w)
         basis = (
             f"The budgets of {queries} consecutive queries sum to at most ε(T + max(T, w))/(2w) = "
@@ -245,3 +248,73 @@ class AdaptiveBudget(ViewClaims):
             "and Viswanath 2015)."
         )
         return PrivacyClaim.bound(epsilon, MirrorDelta(float(expit(epsilon)), epsilon), basis)
+
+
+@dataclass(frozen=True, eq=False)
+class UniformPopulation(ViewClaims):
+    """LPU for one mechanism: each device belongs to one of w groups, and the groups answer one query each, in turn.
+
+    A device answers exactly one of any w consecutive queries, with the whole ε.
+
+    Parameters
+    ----------
+    mechanism : BudgetedProtocol
+        The mechanism with the whole ε. It keeps no randomness from query to query.
+    window : int
+        w, at least 1.
+
+    Raises
+    ------
+    ParameterError
+        If the window is below 1.
+    """
+
+    mechanism: BudgetedProtocol
+    window: int
+    rounds: ClassVar[int] = 1
+    truth_round: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        check_integer("window", self.window, at_least=1)
+        object.__setattr__(self, "cells", self.mechanism.cells)
+
+    @property
+    def parts(self) -> int:
+        """The number of groups into which the devices are divided, w."""
+        return self.window
+
+    def groups(self, query: int) -> tuple[int, ...]:
+        """Return the group that answers a query, in 0…w − 1; queries are numbered from 1."""
+        return ((query - 1) % self.window,)
+
+    def claim_report(self, view: Report) -> PrivacyClaim:
+        """Return the claim of the reports of a device to T consecutive queries, of which it answers at most ⌈T/w⌉.
+
+        Who sees the reports sees the device's group. If w divides T, all groups answer T/w queries, and the claim is as
+        exact as the mechanism's; else it is a bound, as some groups answer one query less.
+        """
+        claim = self.mechanism.claim_report(self._answered(view))
+        return claim if view.queries % self.window == 0 else self._bound(claim, view)
+
+    def claim_shuffled(self, view: Shuffled) -> PrivacyClaim:
+        """Return a bound for the shuffled reports of the group that answers each query: it holds for every group."""
+        return self._bound(self.mechanism.claim_shuffled(self._answered(view)), view)
+
+    def claim_counts(self, view: ReleasedCounts) -> PrivacyClaim:
+        """Return a bound for the published counts of the group that answers each query: it holds for every group."""
+        return self._bound(self.mechanism.claim_counts(self._answered(view)), view)
+
+    def _answered(self, view: Answered) -> Answered:
+        """Return the view of the queries that a device answers, for the group that answers most of them."""
+        return replace(view, queries=-(-view.queries // self.window))
+
+    def _bound(self, claim: PrivacyClaim, view: Answered) -> PrivacyClaim:
+        return _bound_of_answers(claim, self._answered(view).queries, view.queries)
+
+
+def _bound_of_answers(claim: PrivacyClaim, answers: int, queries: int) -> PrivacyClaim:
+    """Return the bound for a device that answers at most some of the queries, from the claim of these answers."""
+    if claim.curve is None:
+        return claim
+    basis = f"At most {answers} of {queries} queries are answered, each with the whole ε. {claim.basis}"
+    return PrivacyClaim.bound(claim.epsilon, claim.curve, basis)

@@ -274,7 +274,7 @@ FAMILIES: tuple[Family, ...] = (
     *SAMPLING,
     *BINARY_RANDOMIZERS,
     *FREQUENCY_ORACLES,
-    DIVIDED,
+    *DIVIDED,
     *MULTI_ROUND_ALP,
     *RELEASES,
 )
@@ -287,6 +287,7 @@ TITLES: Mapping[str, str] = {
     "sampling_privacy_suppressed": "Sampling Privacy, small differences suppressed",
     "sampling_privacy_binary_suppressed": "Sampling Privacy by yes/no, small differences suppressed",
     "sampling_privacy_binary": "Sampling Privacy, yes/no for each cell",
+    "population_uniform": "Subset selection, each device answers one of the queries",
     "population_absorption": "Subset selection, each device answers at most one of the queries",
     "sample_then_suppress": "Counts of a sample, small ones suppressed",
     "server_noise": "Noise that each server adds",

@@ -105,6 +105,9 @@ class Plan(PlanRecord):
         Why no parameters meet the target; or, if some do, a remark on them.
     std_error : float
         Root mean square error of a cell of the target's occupancy, in vehicles; NaN if no parameters meet the target.
+    better_than_zero : bool, optional
+        Whether that error is less than the error of an estimate of 0 everywhere, the occupancy (or 1 for an empty
+        cell); None if no parameters meet the target.
     error_interval : (lower, upper) of float
         The interval that holds the error of a simulation of `target.simulated` cells with probability 95 %.
     excess_kurtosis : float
@@ -140,6 +143,7 @@ class Plan(PlanRecord):
     meets: bool = False
     reason: str | None = None
     std_error: float = math.nan
+    better_than_zero: bool | None = None
     error_interval: tuple[float, float] = (math.nan, math.nan)
     excess_kurtosis: float = math.nan
     epsilon: float = math.nan
@@ -199,12 +203,22 @@ class Planning:
 
     @property
     def best(self) -> Plan | None:
-        """The plan of least error, or of least ε for an error target; None if no mechanism meets the target."""
-        return self._least([plan for plan in self.plans if plan.meets])
+        """The plan of least error, or of least ε for an error target; None if it errs no less than an estimate of 0."""
+        return _of_use(self.least)
 
     @property
     def best_without_crowd(self) -> Plan | None:
         """The best plan among those whose claim relies on no crowd that the target does not guarantee."""
+        return _of_use(self.least_without_crowd)
+
+    @property
+    def least(self) -> Plan | None:
+        """The plan of least error, or of least ε for an error target, of use or not; None if none meets the target."""
+        return self._least([plan for plan in self.plans if plan.meets])
+
+    @property
+    def least_without_crowd(self) -> Plan | None:
+        """The same among those whose claim relies on no crowd that the target does not guarantee."""
         return self._least([plan for plan in self.plans if plan.meets and plan.crowd in {None, self.target.crowd}])
 
     def _least(self, meeting: Sequence[Plan]) -> Plan | None:
@@ -213,14 +227,20 @@ class Planning:
         return min(meeting, key=lambda plan: (plan.epsilon, plan.std_error), default=None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        best, alone = self.best, self.best_without_crowd
+        """Return the JSON form; `better_than_zero` is null if no mechanism meets the target."""
+        best, alone, least = self.best, self.best_without_crowd, self.least
         return {
             "target": asdict(self.target),
             "plans": [plan.to_dict() for plan in self.plans],
             "best": None if best is None else best.name,
             "best_without_crowd": None if alone is None else alone.name,
+            "better_than_zero": None if least is None else least.better_than_zero,
         }
+
+
+def _of_use(made: Plan | None) -> Plan | None:
+    """Return a plan that errs less than an estimate of 0 everywhere; else None."""
+    return made if made is not None and made.better_than_zero else None
 
 
 # A report's ε that is this many times the target's is far from it.
@@ -271,7 +291,7 @@ def plan(
         warnings.simplefilter("ignore", ParameterWarning)
         # Those without a search come first, so that their error limits the searches.
         for family in sorted(families, key=lambda family: best_only and family.is_searched):
-            alone = Planning(target, plans).best_without_crowd if best_only and target.error is None else None
+            alone = Planning(target, plans).least_without_crowd if best_only and target.error is None else None
             limit = math.inf if alone is None else NEAR * alone.std_error
             plans.append(_plan(family, target, claims=claims, limit=limit))
             progress(1 / len(families))
@@ -305,6 +325,7 @@ def _plan(family: Family, target: Target, *, claims: bool, limit: float = math.i
         aggregation=best.aggregation,
         budget=best.budget,
         std_error=best.std_error,
+        better_than_zero=best.std_error < max(target.expected, 1),
         error_interval=error_interval(best.std_error, cells=shown.simulated, excess=kurtosis),
         excess_kurtosis=kurtosis,
         epsilon=best.epsilon if claims or target.error is not None else math.nan,

@@ -135,6 +135,8 @@ def set_dial(
     # The side of the root on which the target is met: below it for privacy, above it for an error.
     met = -1.0 if target.error is None else 1.0
     start = dial.place(dial.low if least is None else least)
+    if least is not None and _fails(at(dial.value(start))):
+        return None
     low, high = sorted((-met * start, -met * dial.place(dial.high)))
     near = dial.near if near is None else near
     root = last_met(
@@ -242,6 +244,14 @@ def _excess(candidate: Candidate | None) -> float:
         return 60.0 if candidate is None else max(min(candidate.excess, 60.0), -60.0)
     except ParameterError:
         return 60.0
+
+
+def _fails(candidate: Candidate | None) -> bool:
+    """Return whether a candidate is known not to meet a privacy target, by its approximate bounds."""
+    try:
+        return candidate is None or replace(candidate, rough=True).fails()
+    except ParameterError:
+        return True
 
 
 @lru_cache(maxsize=256)

@@ -71,17 +71,20 @@ class TrustCost(PlanRecord):
     ----------
     trust : str
     view : str, optional
-        View of the best plan; None if no mechanism meets the target.
+        View of the least plan; None if no mechanism meets the target.
     best : Plan, optional
-        The plan of least error, or of least ε for an error target.
+        The plan of least error, or of least ε for an error target; None if it errs no less than an estimate of 0.
     without_crowd : Plan, optional
         The best plan whose claim relies on no crowd beyond the target's.
+    least : Plan, optional
+        The plan of least error, or of least ε for an error target, of use or not.
     """
 
     trust: str
     view: str | None
     best: Plan | None
     without_crowd: Plan | None
+    least: Plan | None
 
 
 def compare_trusts(target: Target, *, progress: Callable[[float], object] = lambda _: None) -> list[TrustCost]:
@@ -109,13 +112,14 @@ def compare_trusts(target: Target, *, progress: Callable[[float], object] = lamb
                 best_only=True,
                 progress=lambda share, part=part: progress(part * share),  # type: ignore[misc]  # bound now
             )
-            if made.best is not None:
-                plans[view] = made.best
+            if made.least is not None:
+                plans[view] = made.least
             if made.best_without_crowd is not None:
                 without[view] = made.best_without_crowd
-        best = min(plans, key=lambda view: _cost(plans[view], target), default=None)
+        seen = min(plans, key=lambda view: _cost(plans[view], target), default=None)
+        least = None if seen is None else plans[seen]
         alone = min(without.values(), key=lambda each: _cost(each, target), default=None)
-        costs.append(TrustCost(trust.name, best, None if best is None else plans[best], alone))
+        costs.append(TrustCost(trust.name, seen, least if least and least.better_than_zero else None, alone, least))
     return costs
 
 

@@ -20,6 +20,8 @@ LARGEST_PAIR_SUM = 2**21
 LEAST_RUNS = 16
 # The same for a curve that is composed over queries, and so is evaluated a hundred times.
 COMPOSED_PAIR_SUM = 2**17
+# Share of m by which the numbers of one run may differ in an approximation, and its fewest runs.
+ROUGH_SHARE, LEAST_ROUGH_RUNS = 5e-3, 6
 # Tails of a below this are left out; they are far below what the windows leave out.
 LEAST_TAIL = 1e-60
 
@@ -54,6 +56,8 @@ class BlanketDelta:
         b_t and b_t', above 0, and the sum of the others; all of them sum to 1.
     pairs : int
         Pairs (m, b) that are summed one by one (`positive_means`).
+    rough : bool
+        Whether an approximation from above suffices, as in a search.
     """
 
     devices: int
@@ -63,6 +67,7 @@ class BlanketDelta:
     other_blank: float
     other_blanks: float
     pairs: int = LARGEST_PAIR_SUM
+    rough: bool = False
 
     def __call__(self, epsilon: float) -> float:
         """Return the bound of δ, the larger of both directions."""
@@ -77,7 +82,16 @@ class BlanketDelta:
         """Return the hockey-stick divergence of the truth with `blank` against the truth with `other_blank`."""
         rise, fall = self.sampling / blank, np.exp(epsilons) * self.sampling / other_blank
         parts, level = (blank, other_blank, self.other_blanks), self.unsampled * np.expm1(epsilons)
-        return positive_means(self.devices, self.unsampled, parts, rise=rise, fall=fall, level=level, pairs=self.pairs)
+        return positive_means(
+            self.devices,
+            self.unsampled,
+            parts,
+            rise=rise,
+            fall=fall,
+            level=level,
+            pairs=self.pairs,
+            rough=self.rough,
+        )
 
 
 @dataclass(frozen=True)
@@ -115,6 +129,8 @@ class VariationRatioDelta:
         Mass of P, and of Q, on outputs that only this one of them gives.
     pairs : int
         Pairs (m, b) that are summed one by one (`positive_means`).
+    rough : bool
+        Whether an approximation from above suffices, as in a search.
     """
 
     devices: int
@@ -126,6 +142,7 @@ class VariationRatioDelta:
     apart: float = 0.0
     other_apart: float = 0.0
     pairs: int = LARGEST_PAIR_SUM
+    rough: bool = False
 
     @property
     def distance(self) -> float:
@@ -152,7 +169,14 @@ class VariationRatioDelta:
         rise, level = fall * np.exp(epsilons[inside]), total * np.expm1(epsilons[inside])
         parts = (up / total, down / total, self.rest / total)
         deltas[inside] += positive_means(
-            self.devices, total / self.cover, parts, rise=rise, fall=fall, level=level, pairs=self.pairs
+            self.devices,
+            total / self.cover,
+            parts,
+            rise=rise,
+            fall=fall,
+            level=level,
+            pairs=self.pairs,
+            rough=self.rough,
         )
         return deltas
 
@@ -211,6 +235,7 @@ def positive_means(
     fall: ArrayLike,
     level: Floats,
     pairs: int,
+    rough: bool = False,
 ) -> Floats:
     """Return bounds of E[(rise·a − fall·b − level·m)₊/m], over the draws of n devices from three parts.
 
@@ -234,6 +259,8 @@ def positive_means(
         Above 0, at least 0 and at least 0; `rise` and `fall` may be one number for all.
     pairs : int
         Pairs (m, b) that are summed one by one for each mean. For more, neighbouring m are merged into runs.
+    rough : bool
+        Whether runs may be longer, as long as the numbers of one differ by about half a percent.
 
     Returns
     -------
@@ -248,6 +275,8 @@ def positive_means(
     high, last_masses = window(first + len(masses), down)
     width = high + len(last_masses) - low
     runs = max(pairs // width, LEAST_RUNS)
+    if rough:
+        runs = min(runs, max(math.ceil(len(masses) / (ROUGH_SHARE * (first + 1))), LEAST_ROUGH_RUNS))
     starts = run_starts(masses, runs)
     # One row for each mean and each m.
     draws = np.tile(first + 1.0 + starts, len(level))

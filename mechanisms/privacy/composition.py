@@ -17,8 +17,8 @@ Curve: TypeAlias = Callable[[float], float]
 Floats: TypeAlias = NDArray[np.float64]
 # The curve of one query is taken as flat from where it is at most this, or this share above its last value.
 LEAST_DELTA, LEAST_FALL = 1e-22, 1e-3
-# How often ε is halved together, and at most, to find the scale of a curve.
-HALVINGS, MOST_HALVINGS = 20, 60
+# How often ε is halved together, in an approximation, and at most, to find the scale of a curve.
+HALVINGS, ROUGH_HALVINGS, MOST_HALVINGS = 20, 8, 60
 # Points of a curve up to the root mean square loss; above it, times the fineness, those a unit of ln ε. These are about
 # a hundred, which make an ε too large by a few tenths of a percent.
 FINENESS, PROPORTION = 12, 4
@@ -252,12 +252,13 @@ def grid_pair(curve: Curve, limit: float = math.inf, fineness: int = FINENESS) -
     """Return a pair whose curve connects points of the curve of one query, and is nowhere below it."""
     # The curve at ε halved again and again, from its end on; more of them where it falls far before its end.
     high = min(limit, LARGEST_CROWD_EPSILON)
+    halvings = HALVINGS if fineness >= FINENESS else ROUGH_HALVINGS
     epsilons, deltas = np.zeros(0), np.zeros(0)
     distance = min(curve(0.0), 1.0)
     while not len(epsilons) or (
         len(epsilons) < MOST_HALVINGS and deltas[-1] - deltas[0] < (distance - deltas[0]) / 2.0
     ):
-        more = np.asarray(high * 0.5 ** np.arange(len(epsilons), len(epsilons) + HALVINGS), dtype=np.float64)
+        more = np.asarray(high * 0.5 ** np.arange(len(epsilons), len(epsilons) + halvings), dtype=np.float64)
         epsilons, deltas = np.append(epsilons, more), np.append(deltas, _each(curve, more))
         if high == limit:
             deltas[0] = 0.0

@@ -103,11 +103,11 @@ def print_planning(planning: Planning) -> None:
     """Print the plans of one target on standard output, the best first."""
     console = wide_console()
     console.print(Text(verdict(planning), "bold"))
-    if planning.best is not None and planning.best.scenario is not None:
-        console.print(Text(f"\n{planning.best.scenario}"), soft_wrap=True)
+    if planning.least is not None and planning.least.scenario is not None:
+        console.print(Text(f"\n{planning.least.scenario}"), soft_wrap=True)
     console.print(describe_target(planning.target), highlight=False)
-    if planning.best is not None:
-        console.print(describe_error(planning.target, planning.best), highlight=False)
+    if planning.least is not None:
+        console.print(describe_error(planning.target, planning.least), highlight=False)
     key = (lambda plan: plan.std_error) if planning.target.error is None else (lambda plan: plan.epsilon)
     meeting = sorted((plan for plan in planning.plans if plan.meets), key=key)
     if meeting:
@@ -127,8 +127,7 @@ def print_trusts(target: Target, costs: Sequence[TrustCost]) -> None:
     The first line states whether an estimate of 0 has no more error under any trust.
     """
     console = wide_console()
-    best_plans = [cost.best for cost in costs if cost.best is not None]
-    if best_plans and all(_is_useless(best, target) for best in best_plans):
+    if any(cost.least for cost in costs) and not any(cost.best for cost in costs):
         console.print(Text(USELESS, "bold"))
     for cost in (costs[0], costs[-1]):
         trusted = cost.trust.partition(",")[0].partition(":")[0]
@@ -138,7 +137,7 @@ def print_trusts(target: Target, costs: Sequence[TrustCost]) -> None:
     table.add_column("error,\nvehicles" if target.error is None else "ε", justify="right")
     table.add_column("holds for")
     for cost in costs:
-        best, alone = cost.best, cost.without_crowd
+        best, alone = cost.least, cost.without_crowd
         if best is None:
             table.add_row(cost.trust, "none")
             continue
@@ -151,15 +150,14 @@ def print_trusts(target: Target, costs: Sequence[TrustCost]) -> None:
 
 
 def _best_of(cost: TrustCost, target: Target) -> str:
-    if cost.best is None:
+    least = cost.least
+    if least is None:
         return "none"
-    figure = (
-        f"an error of {number(cost.best.std_error)} vehicles"
-        if target.error is None
-        else f"ε = {_cost(cost.best, target)}"
-    )
-    useless = ", no less than that of an estimate of 0" if _is_useless(cost.best, target) else ""
-    return f"{_with_parameters(cost.best)}, with {figure}{useless}"
+    error = f"an error of {number(least.std_error)} vehicles"
+    useless = "" if least.better_than_zero else f", {error}, no less than that of an estimate of 0"
+    if target.error is None:
+        return f"{_with_parameters(least)}, with {useless.removeprefix(', ') or error}"
+    return f"{_with_parameters(least)}, with ε = {_cost(least, target)}{useless}"
 
 
 def _cost(plan: Plan, target: Target) -> str:
@@ -232,27 +230,22 @@ def verdict(planning: Planning) -> str:
 
     A sentence before it states that an estimate of 0 has no more error, where that is so.
     """
-    best, target = planning.best, planning.target
+    best, target = planning.least, planning.target
     if best is None:
         return "No mechanism meets this target."
     linked = _left_open(best, target)
     equals = [plan.name for plan in planning.plans if plan.meets and plan is not best and _as_good(plan, best, target)]
     others = f"; no worse: {listed(equals)}" if equals else ""
+    first = "Best" if best.better_than_zero else f"{USELESS}\nLeast of them"
     if target.error is not None:
         least = related("ε", "=", best.epsilon) if math.isfinite(best.epsilon) else "no finite ε"
         loss = f"the least privacy loss in {target.view}: {least} at δ = {exact(target.delta)}"
-        return f"Best: {_with_parameters(best)}, with {loss}{_reliance(planning)}{linked}{others}."
-    useless = f"{USELESS}\n" if _is_useless(best, target) else ""
-    text = f"{useless}Best: {_with_parameters(best)}, with an error of {number(best.std_error)} vehicles in a cell of "
+        return f"{first}: {_with_parameters(best)}, with {loss}{_reliance(planning)}{linked}{others}."
+    text = f"{first}: {_with_parameters(best)}, with an error of {number(best.std_error)} vehicles in a cell of "
     return f"{text}{whole(target.expected)}{_reliance(planning)}{linked}{others}."
 
 
 USELESS = "No planned mechanism errs less than an estimate of 0 everywhere."
-
-
-def _is_useless(best: Plan, target: Target) -> bool:
-    """Return whether the least error of a privacy target is no less than that of an estimate of 0."""
-    return target.error is None and best.std_error >= max(target.expected, 1)
 
 
 def _left_open(best: Plan, target: Target) -> str:
@@ -270,7 +263,7 @@ def _left_open(best: Plan, target: Target) -> str:
 
 def _reliance(planning: Planning) -> str:
     """Return the words for the crowd that the best plan relies on, and the best plan that relies on none."""
-    best, alone = planning.best, planning.best_without_crowd
+    best, alone = planning.least, planning.least_without_crowd
     if best is None or best is alone:
         return ""
     text = f", if at least {whole(best.crowd or 1)} devices are certain to be in the cell"

@@ -154,6 +154,10 @@ def tabulate_claims(section: Claims, campaigns: Sequence[Campaign], queries: Seq
 
 _BUDGET_WORDS = {
     "uniform": "Uniform budget (LBU): ε = {epsilon} for any {w} consecutive queries, ε/{w} at each. ",
+    "population_uniform": (
+        "Uniform population (LPU): each device answers exactly once, with ε = {epsilon}, in any {w} consecutive "
+        "queries. "
+    ),
     "absorption": "Budget absorption (LBA): ε = {epsilon} for any {w} consecutive queries. ",
     "population_absorption": (
         "Population absorption (LPA): each device answers at most once, with ε = {epsilon}, in any {w} consecutive "
@@ -231,10 +235,10 @@ def weakened_claims(section: Claims, campaigns: Sequence[Campaign], queries: Seq
     section
         Values of ε at which δ is compared, and numbers of devices counted in the cell for views of released counts.
     campaigns, queries
-        The campaigns of the run, and its closed queries. Claims about budgets that depend on the estimates are left
-        out: they do not depend on how many reports were counted.
+        The campaigns of the run, and its closed queries. Budgets that ask only some devices at a query are left out:
+        that not all of them are counted is as planned.
     """
-    groups = _gathered([campaign for campaign in campaigns if not campaign.adaptive], queries)
+    groups = _gathered([campaign for campaign in campaigns if not campaign.schedules], queries)
     return [note for alike, closed in groups for note in _weakened_claims(section, alike, closed)]
 
 

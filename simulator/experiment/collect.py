@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 import scenarios
+from mechanisms.local import AdaptiveBudget
 from scenarios import Scenario, plug_ins
 from scenarios.recorded_traffic import VEHICLES
 from simulator.experiment.build.constructors import source_sha256
@@ -286,7 +287,7 @@ def _republished(campaigns: Sequence[Campaign], queries: Sequence[Query]) -> lis
     warnings = []
     for campaign in campaigns:
         asked = [query for query in queries if query.campaign == campaign.name]
-        for name in campaign.adaptive:
+        for name in (name for name, asked in campaign.asked.items() if isinstance(asked, AdaptiveBudget)):
             answers = [answer for query in asked for answer in query.answers if answer.mechanism == name]
             new = sum(answer.rounds[1].counted > 0 for answer in answers)
             if new < len(answers):

@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 
 from mechanisms.central import CountRelease, LaplaceCounts
-from mechanisms.local import AdaptiveBudget, LocalMechanism
+from mechanisms.local import LocalMechanism
 from mechanisms.privacy import (
     ConstantDelta,
     LinkedReports,
@@ -36,6 +36,7 @@ from simulator.results.record import (
     ViewRecord,
 )
 from simulator.results.statements import say
+from simulator.sensing.adaptive_survey import BudgetSchedule
 from simulator.sensing.campaign import Campaign
 from simulator.sensing.query import Query, answers_of_devices, keeps_randomness
 
@@ -109,7 +110,7 @@ class CountedReports:
             return None
         return Reason.ROUNDS_DIFFER if self.summed else Reason.SERVERS_COMBINE
 
-    def claim(self, mechanism: LocalMechanism | AdaptiveBudget, view: View) -> PrivacyClaim:
+    def claim(self, mechanism: LocalMechanism | BudgetSchedule, view: View) -> PrivacyClaim:
         """Return a mechanism's claim for a view, in which released and shuffled reports are the counted ones.
 
         If rounds counted different devices, the counts of both rounds are published and their noise does not cancel.

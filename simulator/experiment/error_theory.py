@@ -113,8 +113,8 @@ def describe_loss(channel: ChannelSection, campaigns: Sequence[Campaign], querie
     channel
         Section ``[channel]`` of the scenario.
     campaigns
-        The campaigns of the run. Those whose budget depends on estimates are left out: devices that are not asked are
-        no loss.
+        The campaigns of the run. Those whose budget asks only some devices at a query are left out: devices that are
+        not asked are no loss.
     queries
         Closed queries.
 
@@ -124,7 +124,7 @@ def describe_loss(channel: ChannelSection, campaigns: Sequence[Campaign], querie
         For campaigns that count and lost some reports but not all.
     """
     described = []
-    named = {campaign.name: campaign for campaign in campaigns if not campaign.adaptive}
+    named = {campaign.name: campaign for campaign in campaigns if not campaign.schedules}
     asked = [query for query in queries if query.campaign in named]
     for (campaign, name), answered in answers_of_devices(asked).items():
         mechanism, answers = named[campaign].mechanisms[name], [answer for _, answer in answered]

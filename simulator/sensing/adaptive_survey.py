@@ -1,4 +1,4 @@
-"""Adaptive survey: one query of a mechanism whose budget is divided over a window of queries (LBA, LPA of LDP-IDS)."""
+"""What is kept from query to query of a budget that divides devices or ε over a window; a query of LBA or LPA."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -6,12 +6,20 @@ from typing import Self, cast
 
 import numpy as np
 
-from mechanisms.local import AdaptiveBudget, Estimate, LocalMechanism, PublicationUnits, estimate_dissimilarity
+from mechanisms.local import (
+    AdaptiveBudget,
+    Estimate,
+    LocalMechanism,
+    PublicationUnits,
+    UniformPopulation,
+    estimate_dissimilarity,
+)
 from simulator.aggregation.rounds import RoundAccount
 from simulator.arrays import Cells, FloatArray, IntArray
 from simulator.sensing.query import Respondents
 from simulator.sensing.survey import DividedSurvey, Survey
 
+BudgetSchedule = AdaptiveBudget | UniformPopulation
 NOT_ASKED = RoundAccount(asked=0, answered=0, counted=0)
 MakeSurvey = Callable[[LocalMechanism, str], Survey | DividedSurvey]
 
@@ -44,21 +52,21 @@ class BudgetHistory:
     budget
         The division of the budget.
     groups
-        (fleet,) int64: each vehicle's group, 0…2w − 1. Each device draws its group uniformly, once for the campaign and
-        before any truth is known; it keeps the group while it is not on the road. (In the paper the server draws the
-        devices of each question from those that have not answered in the window. Vehicles that have just departed would
-        then be drawn more often than others, which would bias the estimates.)
+        (fleet,) int64: each vehicle's group, below `budget.parts`. Each device draws its group uniformly, once for the
+        campaign and before any truth is known; it keeps the group while it is not on the road. (In the paper the server
+        draws the devices of each question from those that have not answered in the window. Vehicles that have just
+        departed would then be drawn more often than others, which would bias the estimates.)
     outside
-        (2w,) int64: the number of devices outside every cell in each group.
+        (parts,) int64: the number of devices outside every cell in each group.
     units
-        The units of the publication budget.
+        The units of the publication budget of an adaptive one.
     queries
         The number of queries asked so far.
     release
         The last release; None before the first query is closed.
     """
 
-    budget: AdaptiveBudget
+    budget: BudgetSchedule
     groups: IntArray
     outside: IntArray
     units: PublicationUnits
@@ -66,12 +74,40 @@ class BudgetHistory:
     release: Release | None = None
 
     @classmethod
-    def begin(cls, budget: AdaptiveBudget, *, fleet: int, outside: int, rng: np.random.Generator) -> Self:
+    def begin(cls, budget: BudgetSchedule, *, fleet: int, outside: int, rng: np.random.Generator) -> Self:
         """Return the history before the first query, of a number of vehicles and of devices outside every cell."""
-        number = 2 * budget.window
-        groups = rng.integers(number, size=fleet)
-        counts = rng.multinomial(outside, np.full(number, 1.0 / number))
+        groups = rng.integers(budget.parts, size=fleet)
+        counts = rng.multinomial(outside, np.full(budget.parts, 1.0 / budget.parts))
         return cls(budget, groups, counts, PublicationUnits(budget.window))
+
+    def members(
+        self,
+        present: Respondents,
+        groups: tuple[int, ...],
+        *,
+        vehicles: IntArray,
+        asked: Respondents,
+        rng: np.random.Generator,
+    ) -> Respondents:
+        """Return the devices of some groups that are present.
+
+        Parameters
+        ----------
+        present
+            All devices that are present.
+        groups
+            The numbers of the groups.
+        vehicles
+            (vehicles,) int64 numbers of the vehicles asked.
+        asked
+            The devices asked.
+        rng
+            Generator of the devices outside every cell that remain in the groups when some have left.
+        """
+        of_outside = int(self.outside[list(groups)].sum())
+        if present.outside < asked.outside:
+            of_outside = int(rng.hypergeometric(of_outside, asked.outside - of_outside, present.outside))
+        return Respondents(present.vehicles & np.isin(self.groups[vehicles], groups), of_outside)
 
 
 @dataclass(eq=False)
@@ -117,7 +153,7 @@ class AdaptiveSurvey:
     @property
     def mechanism(self) -> AdaptiveBudget:
         """The division of the budget, which states the rounds."""
-        return self.history.budget
+        return cast("AdaptiveBudget", self.history.budget)
 
     def ask(self, round_: int, *, moment: int, at_s: float, truth: Cells, present: Respondents) -> None:
         """Ask the question of a round, unless it is not needed; parameters as of `Survey.ask`."""
@@ -156,11 +192,7 @@ class AdaptiveSurvey:
         """Return the devices present that answer: all of them, or those of some groups."""
         if self.mechanism.divides == "budget":
             return present
-        vehicles = present.vehicles & np.isin(self.history.groups[self.vehicles], groups)
-        members = int(self.history.outside[list(groups)].sum())
-        if present.outside < self.asked.outside:
-            members = int(self.rng.hypergeometric(members, self.asked.outside - members, present.outside))
-        return Respondents(vehicles, members)
+        return self.history.members(present, groups, vehicles=self.vehicles, asked=self.asked, rng=self.rng)
 
     def close(self) -> tuple[Estimate, list[RoundAccount]]:
         """Return the estimate that is published, new or again, and the accounts of both questions."""

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import simpy
 
-from mechanisms.local import AdaptiveBudget, LocalMechanism
+from mechanisms.local import AdaptiveBudget, LocalMechanism, UniformPopulation
 from simulator.aggregation.combining import Combining
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.publication import Publication
 from simulator.aggregation.rounds import report_nbytes
 from simulator.arrays import Cells, IntArray, Mask
 from simulator.files.messages import Note, release_parameters
-from simulator.sensing.adaptive_survey import AdaptiveSurvey, BudgetHistory
+from simulator.sensing.adaptive_survey import AdaptiveSurvey, BudgetHistory, BudgetSchedule
 from simulator.sensing.channel import Channel, Transmission
 from simulator.sensing.query import (
     Answer,
@@ -38,7 +38,7 @@ TRUTH_MOMENT = 2
 """The moment whose occupancy is estimated, the moment of truth: that of round two."""
 
 
-def moments_of(mechanisms: Iterable[LocalMechanism | AdaptiveBudget]) -> range:
+def moments_of(mechanisms: Iterable[LocalMechanism | BudgetSchedule]) -> range:
     """Return the moments at which a query asks, one round gap apart: 1, 2, and any others that a mechanism needs."""
     asked = [1, TRUTH_MOMENT, *(TRUTH_MOMENT + round_ - m.truth_round for m in mechanisms for round_ in (1, m.rounds))]
     return range(min(asked), max(asked) + 1)
@@ -95,19 +95,20 @@ class WindowBudget:
     Attributes
     ----------
     kind
-        ``uniform`` (LBU), ``absorption`` (LBA) or ``population_absorption`` (LPA).
+        ``uniform`` (LBU), ``population_uniform`` (LPU), ``absorption`` (LBA) or ``population_absorption`` (LPA).
     window
         Number of consecutive queries that the budget covers.
     epsilon
         ε of the window, by mechanism.
-    adaptive
-        The division of the budget by mechanism, if it depends on earlier estimates; empty for uniform budgets.
+    schedules
+        How each mechanism divides the budget among devices or queries; empty for the kind ``uniform``, whose mechanisms
+        are asked as they are.
     """
 
     kind: str
     window: int
     epsilon: Mapping[str, float]
-    adaptive: Mapping[str, AdaptiveBudget] = field(default_factory=dict)
+    schedules: Mapping[str, BudgetSchedule] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,14 +171,14 @@ class Campaign:
         return f"{self.release['kind']} ({parameters})" if parameters else str(self.release["kind"])
 
     @property
-    def adaptive(self) -> Mapping[str, AdaptiveBudget]:
-        """By name, the mechanisms whose budget is divided as their estimates require."""
-        return {} if self.budget is None else self.budget.adaptive
+    def schedules(self) -> Mapping[str, BudgetSchedule]:
+        """By name, how a mechanism divides its budget, where it does not ask every device at every query."""
+        return {} if self.budget is None else self.budget.schedules
 
     @property
-    def asked(self) -> Mapping[str, LocalMechanism | AdaptiveBudget]:
+    def asked(self) -> Mapping[str, LocalMechanism | BudgetSchedule]:
         """By name, what asks the rounds of a query and makes claims: each mechanism, or the division of its budget."""
-        return {**self.mechanisms, **self.adaptive}
+        return {**self.mechanisms, **self.schedules}
 
     @property
     def moments(self) -> range:
@@ -249,11 +250,12 @@ class CampaignProcess:
                     now = places.within(context.population.answering)
                     occupancy = Occupancy.of(of_all, now=now, before=eligible, minlength=minlength)
             with context.stopwatch.phase("protocol"):
-                for survey in surveys.values():
+                for name, survey in surveys.items():
                     round_ = moment - TRUTH_MOMENT + survey.mechanism.truth_round
                     if 1 <= round_ <= survey.mechanism.rounds:
                         at_s = context.clock.seconds(env.now)
-                        survey.ask(round_, moment=moment, at_s=at_s, truth=cells, present=present)
+                        there = self._answering(name, present, number, vehicles=vehicles, asked=asked)
+                        survey.ask(round_, moment=moment, at_s=at_s, truth=cells, present=there)
         yield after_traffic(env, env.now + context.clock.ticks(campaign.schedule.deadline_s))
         with context.stopwatch.phase("protocol"):
             closed = {name: survey.close() for name, survey in surveys.items()}
@@ -328,19 +330,35 @@ class CampaignProcess:
         self, name: str, vehicles: IntArray, asked: Respondents, number: int, targets: Targets | None
     ) -> Survey | DividedSurvey | AdaptiveSurvey:
         campaign, streams = self.campaign, self.context.streams
-        if name not in campaign.adaptive:
+        if not isinstance(campaign.asked[name], AdaptiveBudget):
             return self._ask_mechanism(campaign.mechanisms[name], name, vehicles, asked, number, targets=targets)
-        if name not in self._histories:
-            fleet, outside = len(self.context.population.takes_part), self.context.population.outside
-            rng = streams.of("budget groups", name, campaign.name)
-            self._histories[name] = BudgetHistory.begin(campaign.adaptive[name], fleet=fleet, outside=outside, rng=rng)
         return AdaptiveSurvey(
-            self._histories[name],
+            self._history(name),
             vehicles=vehicles,
             asked=asked,
             make=lambda mechanism, question: self._ask_mechanism(mechanism, name, vehicles, asked, number, question),
             rng=streams.of("budget", name, campaign.name, number),
         )
+
+    def _history(self, name: str) -> BudgetHistory:
+        """Return what a mechanism with a budget keeps from query to query; it begins with the first query."""
+        campaign, population = self.campaign, self.context.population
+        if name not in self._histories:
+            rng, fleet = self.context.streams.of("budget groups", name, campaign.name), len(population.takes_part)
+            self._histories[name] = BudgetHistory.begin(
+                campaign.schedules[name], fleet=fleet, outside=population.outside, rng=rng
+            )
+        return self._histories[name]
+
+    def _answering(
+        self, name: str, present: Respondents, number: int, *, vehicles: IntArray, asked: Respondents
+    ) -> Respondents:
+        """Return the devices present that answer a query of a mechanism: all, or one group of a uniform population."""
+        schedule = self.campaign.asked[name]
+        if not isinstance(schedule, UniformPopulation):
+            return present
+        rng = self.context.streams.of("budget", name, self.campaign.name, number)
+        return self._history(name).members(present, schedule.groups(number), vehicles=vehicles, asked=asked, rng=rng)
 
     def _ask_mechanism(
         self,

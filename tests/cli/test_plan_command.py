@@ -65,7 +65,7 @@ def test_json_lists_all_plans_with_valid_sections(plan, target, tmp_path):
     done = plan(*CITY, *target, "--json")
     assert (done.code, done.err) == (0, "")
     found = json.loads(done.out, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
-    assert {"target", "plans", "best", "best_without_crowd"} == found.keys()
+    assert {"target", "plans", "best", "best_without_crowd", "better_than_zero"} == found.keys()
     assert found["target"]["cells"] == 4
     names = {made["mechanism"] for made in found["plans"]}
     assert {"sampling_privacy", "sampling_privacy_refreshed", "oue", "distributed_laplace", "laplace_counts"} <= names
@@ -256,6 +256,39 @@ def test_first_line_says_that_an_estimate_of_0_errs_no_more(plan, more):
     first = plan(*useless).out.split("\n")[0]
     assert first == "No planned mechanism errs less than an estimate of 0 everywhere."
     assert first not in plan(*CITY, "--epsilon", "3", *more).out
+
+
+def test_json_names_no_plan_best_that_errs_no_less_than_an_estimate_of_0(plan):
+    """The least error is 18.000003 in a cell of 18."""
+    target = ("--cells", "1344", "--population", "151835", "--occupancy", "18", "--view", "report", "--queries", "7")
+    wanted = (
+        "--epsilon",
+        ".0645",
+        "--delta",
+        "1e-6",
+        "--mechanism",
+        "sampling_privacy_suppressed",
+        "--mechanism",
+        "sue",
+    )
+    found = json.loads(plan(*target, *wanted, "--json").out)
+    assert (found["best"], found["best_without_crowd"], found["better_than_zero"]) == (None, None, False)
+    errors = [(made["better_than_zero"], made["std_error"]) for made in found["plans"] if made["meets"]]
+    assert errors
+    assert all(better is False and error >= 18 for better, error in errors)
+    useful = json.loads(plan(*CITY, "--epsilon", "3", "--mechanism", "sue", "--json").out)
+    assert (useful["best"], useful["better_than_zero"]) == ("sue", True)
+    none = json.loads(plan(*CITY, "--epsilon", "1", "--mechanism", "distributed_laplace", "--json").out)
+    assert (none["best"], none["better_than_zero"], none["plans"][0]["better_than_zero"]) == (None, None, None)
+
+
+@pytest.mark.slow
+def test_json_of_trusts_names_no_plan_best_that_errs_no_less_than_an_estimate_of_0(plan):
+    costs = json.loads(
+        plan("--cells", "4", "--population", "40", "--queries", "50", "--epsilon", "0.01", "--trusts", "--json").out
+    )
+    assert all(cost["best"] is None and cost["without_crowd"] is None for cost in costs)
+    assert any(cost["least"] is not None and cost["least"]["better_than_zero"] is False for cost in costs)
 
 
 def test_every_parameter_of_a_target_is_an_option_with_its_default_and_meaning():

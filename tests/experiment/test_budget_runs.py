@@ -7,10 +7,11 @@ import pandas as pd
 import pytest
 
 import scenarios
+from mechanisms.planning import Target, plan
 from scenarios import ScenarioError
 from simulator import RunResult, run
 
-KINDS = ("uniform", "absorption", "population_absorption")
+KINDS = ("uniform", "population_uniform", "absorption", "population_absorption")
 MECHANISMS = [
     {"name": "kary", "kind": "k_randomized_response", "epsilon": 1.0},
     {"name": "olh", "kind": "olh", "epsilon": 2.0},
@@ -54,7 +55,7 @@ def test_any_window_has_the_budget_and_other_numbers_of_queries_what_they_use(by
     for name, epsilon in (("kary", 1.0), ("olh", 2.0)):
         fresh = [linked[np.nan, name, queries] for queries in (1, 3, 7)]
         np.testing.assert_allclose(fresh, [epsilon, 3 * epsilon, 7 * epsilon])
-        for kind, parts in zip(KINDS, ([1, 3, 7], [2, 3, 7], [3, 3, 9]), strict=True):
+        for kind, parts in zip(KINDS, ([1, 3, 7], [3, 3, 9], [2, 3, 7], [3, 3, 9]), strict=True):
             found = [linked[kind, name, queries] for queries in (1, 3, 7)]
             np.testing.assert_allclose(found, epsilon * np.array(parts) / 3)
     released = claims.query("view == 'released_counts' and queries == 3")
@@ -63,6 +64,7 @@ def test_any_window_has_the_budget_and_other_numbers_of_queries_what_they_use(by
     assert (within.xs("olh", level="mechanism") <= 2.0 + 1e-12).all()
     basis = claims.dropna(subset="campaign").groupby("campaign")["basis"].first()
     assert basis["uniform"].startswith("Uniform budget (LBU): ε = 1 for any 3 consecutive queries, ε/3 at each. ")
+    assert "answers exactly once, with ε = 1, in any 3" in basis["population_uniform"]
     assert basis["absorption"].startswith("Budget absorption (LBA): ε = 1 for any 3 consecutive queries. ")
     assert "answers at most once, with ε = 1, in any 3" in basis["population_absorption"]
 
@@ -79,7 +81,7 @@ def test_a_campaign_of_one_query_only_publishes_and_its_claims_are_those_of_one_
     claims = pure(run(town(**{"claims.queries": [1], "campaigns": [campaign]})))
     released = claims.query("view == 'released_counts' and queries == 1").dropna(subset="campaign")
     most = released.groupby("mechanism")["epsilon"].max()
-    share = dict(zip(KINDS, (1, 2, 3), strict=True))[kind] / 3
+    share = dict(zip(KINDS, (1, 3, 2, 3), strict=True))[kind] / 3
     assert most.to_dict() == pytest.approx({"kary": share, "olh": 2 * share})
 
 
@@ -124,6 +126,35 @@ def test_messages_equal_batches(aggregation):
         pd.testing.assert_frame_equal(getattr(messages, table), getattr(batches, table), check_exact=True)
     claims = pure(batches).query("queries == 3 and mechanism == 'kary' and view != 'located_reports'")
     assert claims.dropna(subset="campaign")["epsilon"].max() == pytest.approx(1.0)
+
+
+def test_each_device_of_a_uniform_population_answers_once_in_a_window(by_batches):
+    """Its groups are a random third of the devices each: five standard deviations of their number."""
+    rounds = by_batches.rounds.query("campaign == 'population_uniform' and mechanism == 'kary'")
+    assert set(rounds["round"]) == {1}
+    asked = rounds["asked"]
+    assert (abs(rounds["answered"] - asked / 3) < 5 * np.sqrt(asked * 2 / 9)).all()
+    assert (rounds["counted"] == rounds["answered"]).all()
+    assert not [text for text in by_batches.facts["warnings"] if "population_uniform" in text]
+
+
+def test_a_plan_of_a_uniform_population_errs_in_a_run_as_planned():
+    """A window of four queries of devices outside every cell, by the plan's own section; the planned interval."""
+    outside, queries = 40_000, 4
+    target = Target(cells=36, population=outside, occupancy=0, epsilon=1.0, queries=queries)
+    (made,) = plan(target, ("population_uniform",)).plans
+    section = {"name": made.name, "kind": made.kind, **made.parameters}
+    campaign = {**TIMES, "name": "once", "queries": queries, "budget": dict(made.budget)}
+    given = {"mechanisms": [section], "campaigns": [campaign], "claims.queries": [queries]}
+    town_of = town(**given, **{"population.outside": outside, "traffic.vehicles": 1})
+    found = [run(scenarios.load(town_of, seed=seed)).estimates for seed in range(8)]
+    cells = pd.concat(found)
+    assert set(found[0]["cell"].unique()) <= set(range(1, 37))
+    errors = (cells["estimate"] - cells["truth"]).to_numpy()
+    # Cells of one query are nearly independent: four standard deviations of the mean square.
+    spread = np.sqrt((2 + made.excess_kurtosis) / len(errors))
+    assert np.mean(errors**2) / made.std_error**2 == pytest.approx(1.0, abs=4 * spread)
+    assert abs(np.mean(errors)) < 4 * made.std_error / np.sqrt(len(errors))
 
 
 @pytest.mark.parametrize("answers", ["counts", pytest.param("reports", marks=pytest.mark.slow)])

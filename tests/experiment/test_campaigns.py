@@ -49,7 +49,7 @@ def test_campaigns_without_a_budget_share_their_mechanisms_and_their_claims():
     assert first.mechanisms is second.mechanisms
     assert first.mechanisms["oue"].epsilon == 2.0
     assert divided.mechanisms["oue"].epsilon == 0.5
-    assert (divided.budget.window, dict(divided.budget.epsilon), dict(divided.adaptive)) == (4, {"oue": 2.0}, {})
+    assert (divided.budget.window, dict(divided.budget.epsilon), dict(divided.schedules)) == (4, {"oue": 2.0}, {})
     table = tabulate_claims(parts.scenario.claims, parts.campaigns, [])
     assert not table.duplicated(list(KEY)).any()
     assert list(dict.fromkeys(table["campaign"].fillna("all"))) == ["all", "divided"]
@@ -63,7 +63,7 @@ def test_a_query_with_a_divided_budget_lasts_a_round_longer_and_the_run_as_long_
     )
     divided, plain = parts.campaigns
     assert (len(divided.moments), len(plain.moments)) == (3, 2)
-    assert set(divided.asked) == {"oue"} == set(divided.adaptive)
+    assert set(divided.asked) == {"oue"} == set(divided.schedules)
     assert parts.end_s == 280.0 + 2 * 10.0 + 10.0 > parts.scenario.scenario.duration_s
 
 

@@ -14,10 +14,11 @@ from mechanisms.local import (
     OptimisedUnary,
     ParameterError,
     PublicationUnits,
+    UniformPopulation,
     estimate_dissimilarity,
     uniform_budget,
 )
-from mechanisms.privacy import LinkedReports, ReleasedCounts, ReleasedDifferences, Shares, Shuffled
+from mechanisms.privacy import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, Shares, Shuffled
 
 EPSILON = 1.5
 
@@ -120,6 +121,84 @@ def test_the_law_of_all_reports_satisfies_the_claim(divides, window, queries, ru
     assert worst <= claim.epsilon * (1 + 1e-12)
     if divides == "population":
         assert worst == pytest.approx(claim.epsilon) or queries > window
+
+
+EPSILONS = (0.0, 0.3, 0.8, 1.2, 2.0, 2.9)
+
+
+def divergence(p, q, epsilon):
+    return sum(max(0.0, chance - math.exp(epsilon) * q.get(seen, 0.0)) for seen, chance in p.items())
+
+
+def uniform_laws(window, queries, of_group):
+    """Yield the laws of what is seen under two journeys that differ at every query, by enumeration of the groups.
+
+    `of_group(schedule, journey, group)` returns the law of what is seen of a device in the group.
+    """
+    schedule = UniformPopulation(grr(EPSILON), window)
+    for one, other in [((1,) * queries, (2,) * queries), ((0, 1, 2, 0)[:queries], (1, 2, 0, 1)[:queries])]:
+        laws = []
+        for journey in (one, other):
+            law = {}
+            for group in range(window):
+                for seen, chance in of_group(schedule, journey, group).items():
+                    law[seen] = law.get(seen, 0.0) + chance / window
+            laws.append(law)
+        yield from (laws, laws[::-1])
+
+
+def reports_of_group(schedule, journey, group):
+    """Return the law of all that a device of a group reports, None where it does not answer."""
+    law = {(): 1.0}
+    for query, cell in enumerate(journey, start=1):
+        symbols = range(schedule.mechanism.symbols)
+        own = {s: schedule.mechanism.true_yes if s == cell else schedule.mechanism.false_yes for s in symbols}
+        answer = own if group in schedule.groups(query) else {None: 1.0}
+        law = {(*seen, s): chance * share for seen, chance in law.items() for s, share in answer.items()}
+    return law
+
+
+@pytest.mark.parametrize(("window", "queries"), [(1, 2), (2, 2), (3, 3), (2, 4), (3, 1), (3, 4), (2, 3)])
+def test_the_reports_of_a_uniform_population_have_the_claimed_law(window, queries):
+    """Each device answers one query of a window: what it reports over w queries reveals ε; exact if w divides T."""
+    laws = list(uniform_laws(window, queries, reports_of_group))
+    claim = UniformPopulation(grr(EPSILON), window).claim(LinkedReports(queries))
+    losses = [math.log(chance / q[seen]) for p, q in laws for seen, chance in p.items()]
+    assert max(losses) == pytest.approx(claim.epsilon) == pytest.approx(EPSILON * -(-queries // window))
+    assert claim.kind == ("exact" if queries % window == 0 else "bound")
+    for epsilon in EPSILONS:
+        worst = max(divergence(p, q, epsilon) for p, q in laws)
+        assert worst <= claim.delta(epsilon) + 1e-12
+        if claim.delta_kind == "exact":
+            assert worst == pytest.approx(claim.delta(epsilon), abs=1e-12)
+    report = UniformPopulation(grr(EPSILON), window).claim(Report(1, queries))
+    assert (report.kind, report.delta(0.3)) == (claim.kind, claim.delta(0.3))
+
+
+@pytest.mark.parametrize(("window", "queries"), [(1, 1), (2, 2), (2, 3), (3, 3)])
+def test_the_counts_of_a_uniform_population_reveal_no_more_than_claimed(window, queries):
+    """By enumeration: three devices whose group and reports are drawn, of which one moves; all counts are published."""
+    others = (1, 2)
+
+    def counts(schedule, journey, group):
+        law = {}
+        every = [reports_of_group(schedule, (cell,) * queries, group) for cell in others]  # counted with the device
+        for drawn in itertools.product(reports_of_group(schedule, journey, group).items(), *(o.items() for o in every)):
+            seen = tuple(
+                tuple(sorted(rows)) for rows in zip(*(seen for seen, _ in drawn), strict=True) if None not in rows
+            )
+            key = (group, seen)
+            law[key] = law.get(key, 0.0) + math.prod(chance for _, chance in drawn)
+        return law
+
+    schedule = UniformPopulation(grr(EPSILON), window)
+    for view in (ReleasedCounts(None, queries, 3), Shuffled(1, 3, queries)):
+        claim = schedule.claim(view)
+        assert claim.kind == "bound"
+        for p, q in uniform_laws(window, queries, counts):
+            assert max(math.log(chance / q[seen]) for seen, chance in p.items()) <= claim.epsilon * (1 + 1e-12)
+            for epsilon in EPSILONS:
+                assert divergence(p, q, epsilon) <= claim.delta(epsilon) + 1e-12
 
 
 @pytest.mark.parametrize("divides", ["budget", "population"])

@@ -1,12 +1,16 @@
 """Plans of noise and of suppressed samples against code of their own: enumerated laws, convolved over the queries."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.stats import binom, nbinom
 
+from mechanisms.local import AnonymizedFirstAttempt
 from mechanisms.planning import Target, plan
+from mechanisms.planning.candidate import Candidate
+from mechanisms.privacy.blanket import BlanketDelta
 
 RELEASES = ("server_noise", "gaussian_counts", "laplace_counts", "distributed_laplace", "sample_then_suppress")
 FAST, ALL = 8, 80
@@ -169,3 +173,26 @@ def test_target_of_reports_covers_what_is_published():
     [made] = plan(target, ["anonymized_first_attempt"], claims=False).plans
     assert "released_counts" in made.covers
     assert made.std_error > 3.0
+
+
+@pytest.mark.parametrize("devices", [100, 20_000, 10**8])
+@pytest.mark.parametrize("sampling", [0.02, 0.3])
+def test_an_approximate_blanket_is_near_the_bound_and_not_below_it(devices, sampling):
+    """Runs of numbers of draws that differ by half a percent shift ε by a quarter of a percent; 2 % are allowed."""
+    blanket = (1.0 - sampling) / 4.0
+    exact = BlanketDelta(devices, sampling, 1.0 - sampling, 0.25, 0.25, 0.5, pairs=2**17)
+    rough = replace(exact, pairs=2**14, rough=True)
+    scale = sampling / blanket / math.sqrt(devices)
+    epsilons = scale * np.array([0.5, 1.0, 3.0, 6.0])
+    found = rough.each(epsilons)
+    assert (found >= exact.each(epsilons) * (1.0 - 1e-9)).all()
+    assert (found <= exact.each(epsilons * 0.98) + 1e-25).all()
+
+
+def test_a_candidate_fails_where_one_of_its_views_does():
+    """Whatever the first view is: the approximate margins of all views give the same answer."""
+    target = Target(cells=62, population=10**6, view="shuffled", epsilon=0.7, delta=1e-6, queries=3)
+    for shift in (0.01, 0.05, 0.1, 0.3):
+        mechanism = AnonymizedFirstAttempt(cells=62, base=0.5, shift_yes=shift, shift_no=1e-6)
+        candidate = Candidate(mechanism, target, {}, rough=True)
+        assert candidate.fails() == (candidate.excess > 0.0)

@@ -18,6 +18,7 @@ from mechanisms.local import (
     ParameterError,
     RandomizedResponse,
     SamplingPrivacy,
+    UniformPopulation,
 )
 from mechanisms.local.common.base import BaseMechanism
 from mechanisms.privacy import (
@@ -337,6 +338,7 @@ EVERY = {
     **QUESTIONS,
     "LBA": AdaptiveBudget(lambda epsilon: KRandomizedResponse(cells=3, epsilon=epsilon), 1.0, 4, "budget"),
     "LPA": AdaptiveBudget(lambda epsilon: KRandomizedResponse(cells=3, epsilon=epsilon), 1.0, 4, "population"),
+    "LPU": UniformPopulation(KRandomizedResponse(cells=3, epsilon=1.0), 4),
 }
 
 

@@ -33,6 +33,14 @@ SPOILED = [
         f"{AT}.kind",
         ["does not support aggregation.noise", "uniform does"],
     ),
+    (
+        {
+            "campaigns.0.budget": {"kind": "population_uniform", "window": 2},
+            "aggregation": {"kind": "secret_shared", "noise": {"kind": "discrete_laplace", "scale": 3.0}},
+        },
+        f"{AT}.kind",
+        ["does not support aggregation.noise", "uniform does"],
+    ),
     ({"refinements": [{"kind": "clip"}]}, f"{AT}.kind", ["does not support refinements", "refinements.clip"]),
     (
         {"attacks": [{"kind": "round_one", "coalition": ["server:1"]}]},

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mechanisms.local import AdaptiveBudget, Estimate, KRandomizedResponse
+from mechanisms.local import AdaptiveBudget, Estimate, KRandomizedResponse, UniformPopulation
 from simulator.aggregation.rounds import RoundAccount
 from simulator.sensing.adaptive_survey import AdaptiveSurvey, BudgetHistory
 from simulator.sensing.query import Respondents
@@ -71,6 +71,30 @@ def test_no_vehicle_answers_twice_in_a_window(window, seed):
             assert present.outside <= OUTSIDE
         survey.close()
     assert 60 / (2 * window) < published <= 60
+
+
+@pytest.mark.parametrize("window", [1, 3, 6])
+def test_each_device_of_a_uniform_population_answers_once_in_any_window(window):
+    """Vehicles whenever they are on the road, and all devices outside; some of these leave at the last query."""
+    rng = np.random.default_rng(5)
+    schedule = UniformPopulation(KRandomizedResponse(cells=CELLS, epsilon=1.2), window)
+    history = BudgetHistory.begin(schedule, fleet=FLEET, outside=OUTSIDE, rng=rng)
+    answers, outside = np.zeros((4 * window, FLEET)), []
+    for number in range(1, 4 * window + 1):
+        vehicles = np.flatnonzero(rng.random(FLEET) < 0.9)
+        asked = Respondents.everyone(len(vehicles), OUTSIDE)
+        there = history.members(asked, schedule.groups(number), vehicles=vehicles, asked=asked, rng=rng)
+        answers[number - 1, vehicles[there.vehicles]] = 1
+        outside.append(there.outside)
+    together = answers.reshape(4, window, FLEET).sum(axis=1)
+    assert together.max() == 1
+    assert 0.85 < together.mean() < 0.95  # a vehicle that is there at the query of its group answers it
+    assert np.reshape(outside, (4, window)).sum(axis=1).tolist() == [OUTSIDE] * 4
+    left = Respondents(np.zeros(0, dtype=bool), OUTSIDE // 2)
+    nobody = np.zeros(0, dtype=np.int64)
+    asked = Respondents.everyone(0, OUTSIDE)
+    remain = [history.members(left, schedule.groups(n), vehicles=nobody, asked=asked, rng=rng).outside for n in (1, 2)]
+    assert all(0 <= members <= group for members, group in zip(remain, outside, strict=False))
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -17,6 +17,7 @@ from mechanisms.local import (
     ParameterError,
     ParameterWarning,
     SamplingPrivacy,
+    UniformPopulation,
     uniform_budget,
 )
 from mechanisms.local.budget_schedules import Division
@@ -29,6 +30,7 @@ from scenarios.section import NamedByKind
 from simulator.arrays import FloatArray, IntArray, Mask
 from simulator.experiment.build.constructors import REQUIRED, build_own_kind, constructor_of
 from simulator.files.errors import InputError
+from simulator.sensing.adaptive_survey import BudgetSchedule
 from simulator.sensing.campaign import WindowBudget
 from simulator.sensing.query import keeps_randomness
 
@@ -151,7 +153,7 @@ def build_budget(
     mechanisms
         By name: for uniform budgets with the ε of one query, else with the ε of the whole window.
     budget
-        The budget, with its division among queries if that depends on earlier estimates.
+        The budget, with its division among devices or queries where not all of them answer every query.
 
     Raises
     ------
@@ -160,23 +162,23 @@ def build_budget(
     """
     faults = []
     mechanisms: dict[str, LocalMechanism] = {}
-    adaptive: dict[str, AdaptiveBudget] = {}
+    schedules: dict[str, BudgetSchedule] = {}
     epsilons = {mechanism.name: mechanism.parameters["epsilon"] for mechanism in scenario.mechanisms}
     for mechanism in scenario.mechanisms:
         name, make, epsilon = mechanism.name, partial(_divided, mechanism, cells), epsilons[mechanism.name]
         try:
-            if section.kind == "uniform":
-                mechanisms[name] = make(uniform_budget(epsilon, section.window))
-            else:
+            mechanisms[name] = make(uniform_budget(epsilon, section.window) if section.kind == "uniform" else epsilon)
+            if section.kind == "population_uniform":
+                schedules[name] = UniformPopulation(mechanisms[name], section.window)
+            elif section.kind != "uniform":
                 by: Division = "budget" if section.kind == "absorption" else "population"
-                mechanisms[name] = make(epsilon)
-                adaptive[name] = AdaptiveBudget(make, epsilon, section.window, by)
+                schedules[name] = AdaptiveBudget(make, epsilon, section.window, by)
         except ParameterError as error:
             rule = f"leaves mechanisms.{name} (ε = {number(epsilon)}) a part out of its range: {error}"
             faults.append(Fault(f"campaigns.{campaign}.budget.window", rule, section.window))
     if faults:
         raise ScenarioError(scenario.name, faults)
-    return mechanisms, WindowBudget(section.kind, section.window, epsilons, adaptive)
+    return mechanisms, WindowBudget(section.kind, section.window, epsilons, schedules)
 
 
 class _OneQuery(_Forwarding):
