@@ -14,6 +14,7 @@ import pandas as pd
 
 import scenarios
 from scenarios import ScenarioError
+from simulator.experiment.build_cache import default_folder, folder_fault
 from simulator.files.errors import InputError
 from simulator.files.extras import own_version
 from simulator.results.provenance import package_versions, source_sha256
@@ -168,6 +169,8 @@ class Sweep:
                 f"{others:,} finished points in {self.directory.path} are not of this study ({why}): they are kept in "
                 f"{self.directory.path / 'earlier'} and not used"
             )
+        if fault := folder_fault(default_folder()):
+            self.notes.append(fault)
         self.todo = [point for point in self.todo if point.key not in done]
         self.directory.write_facts({**self._facts(), "finished": len(done & keys)})
         self.directory.write_scenario(self.design.settings[0].scenario)
