@@ -111,14 +111,22 @@ def run_with_progress(work: "Sweep", *, quiet: bool) -> None:
     console = Console(stderr=True, quiet=quiet)
     columns = (*Progress.get_default_columns(), MofNCompleteColumn(), TimeElapsedColumn())
     with work.opened(), Progress(*columns, console=console, disable=quiet or not console.is_terminal) as bar:
-        for note in work.notes:
-            console.print(f"note: {note}", markup=False, highlight=False)
+        printed = 0
+
+        def print_new_notes() -> None:
+            nonlocal printed
+            for note in work.notes[printed:]:
+                console.print(f"note: {note}", markup=False, highlight=False, soft_wrap=True)
+            printed = len(work.notes)
+
+        print_new_notes()
         total, said, began = len(work.todo), 0, time.monotonic()
         console.print(f"{len(work.points):,} points, of which {total:,} are to be run", highlight=False)
         task = bar.add_task(work.design.name, total=total)
         try:
             for done, outcome in enumerate(work.outcomes(), start=1):
                 bar.advance(task)
+                print_new_notes()
                 if isinstance(outcome, Failure):
                     console.print(f"point {outcome.point.number} failed twice: {outcome.error}", markup=False)
                 if not console.is_terminal and done * 10 // total > said:

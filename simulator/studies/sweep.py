@@ -294,6 +294,7 @@ class Sweep:
                             broken = True
                             break
                         waiting.popleft()
+                    self.notes += [note for note in workers.left_out if note not in self.notes]
                     for future in wait(running, return_when=FIRST_COMPLETED).done:
                         # A pool that lost a process runs nothing more, and the next round starts another.
                         broken |= not future.cancelled() and isinstance(future.exception(), BrokenExecutor)
