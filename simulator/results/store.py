@@ -3,7 +3,6 @@
 import json
 import math
 import os
-import tomllib
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -18,6 +17,7 @@ from pyproj.exceptions import CRSError
 
 import scenarios
 from scenarios import Scenario, ScenarioError
+from scenarios.overrides import parse_toml
 from simulator.files.atomic_write import publish, publish_numbered, remove_leftovers, staging_directory
 from simulator.files.errors import InputError
 from simulator.results import schema
@@ -215,10 +215,10 @@ def read_settings(directory: Path) -> Settings:
     if not path.is_file():
         raise UnfinishedRunError(f"{directory}: {SCENARIO} is not in it")
     try:
-        return Settings.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+        return Settings.model_validate(parse_toml(path.read_text(encoding="utf-8")))
     except ValidationError as error:
         raise UnfinishedRunError(f"{path}: {_faults_in_words(error)}") from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise UnfinishedRunError(_one_line(f"{path}: not TOML: {error}")) from error
 
 

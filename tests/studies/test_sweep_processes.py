@@ -33,6 +33,7 @@ POINTS = 48
 FEW = ("tiny", "--vary", "mechanisms.sampling.sampling=.1,.45", "--vary", "population.outside=0,10000")
 FEW = (*FEW, "--replicates", "3")
 FEW_POINTS = 12
+TWO = ("tiny", "--vary", "population.outside=0,10000")
 SOURCE = Path(__file__).parents[2]
 CROWDVEIL = (sys.executable, "-m", "simulator.cli")
 
@@ -323,14 +324,15 @@ def test_workers_without_the_package_are_named(tmp_path, cluster):
     assert re.search(r"the workers tcp://\S+ cannot import crowdveil .*install the same version there", done.stderr)
 
 
-def test_a_study_goes_on_without_a_worker_of_another_version_which_is_named(tmp_path, cluster, few):
+@pytest.mark.timeout(900)
+def test_a_study_goes_on_without_a_worker_of_another_version_which_is_named(tmp_path, cluster):
     for name in ("simulator", "scenarios", "mechanisms"):
         shutil.copytree(SOURCE / name, tmp_path / "other" / name, ignore=shutil.ignore_patterns("__pycache__"))
     with (tmp_path / "other" / "simulator" / "stopwatch.py").open("a") as file:
         file.write("# another version")
     cluster.add_worker(env={**os.environ, "PYTHONPATH": str(tmp_path / "other")})
     named = r"the workers tcp://127\.0\.0\.1:\d+ have another version of crowdveil; install the same version there"
-    done = sweep(*FEW, "--out", tmp_path / "none", "--scheduler", f"dask://{cluster.address}", code=2)
+    done = sweep(*TWO, "--out", tmp_path / "none", "--scheduler", f"dask://{cluster.address}", code=2)
     assert re.search(named, done.stderr)
     assert not (tmp_path / "none" / "points.parquet").exists()
     cluster.add_worker()
@@ -338,10 +340,11 @@ def test_a_study_goes_on_without_a_worker_of_another_version_which_is_named(tmp_
     (tmp_path / "hidden" / "sitecustomize.py").write_text(HIDDEN)
     cluster.add_worker(env={**os.environ, "PYTHONPATH": str(tmp_path / "hidden")})
     wait_until(lambda: (tmp_path / "worker.log").read_text().count("Registered to") == 3, "a worker is missing")
-    done = sweep(*FEW, "--out", tmp_path / "study", "--scheduler", f"dask://{cluster.address}")
+    done = sweep(*TWO, "--out", tmp_path / "study", "--scheduler", f"dask://{cluster.address}")
     assert len(re.findall(f"note: {named}", done.stderr)) == 1
     assert len(re.findall(r"note: the workers tcp://127\.0\.0\.1:\d+ cannot import crowdveil", done.stderr)) == 1
-    assert_same(tmp_path / "study", few)
+    sweep(*TWO, "--out", tmp_path / "here", "--workers", 0, "--quiet")
+    assert_same(tmp_path / "study", Study.load(tmp_path / "here"))
 
 
 def test_wrong_options_are_refused_before_anything_is_written(tmp_path, call_in_process):
