@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from simulator.cli.common import saying_what_is_kept
 from simulator.cli.options import Overrides, StudyOptions, command, options_of, scenario_names
 from simulator.files.errors import InputError
 
@@ -144,8 +145,9 @@ def finish(directory: "StudyDirectory", *, quiet: bool) -> None:
     from simulator.studies.report import write_report  # noqa: PLC0415 - imported only when needed
     from simulator.studies.store import Study  # noqa: PLC0415 - imported only when needed
 
-    study = Study.load(directory.path)
-    page = write_report(study, directory.path)
+    with saying_what_is_kept(f"all results are kept in {directory.path}; the same command writes their page"):
+        study = Study.load(directory.path)
+        page = write_report(study, directory.path)
     if not quiet:
         total = len(study.points) + study.missing
         typer.echo(f"{len(study.points):,} of {total:,} points are finished, {len(study.failures):,} failed: {page}")
