@@ -46,14 +46,19 @@ class Column(NamedTuple):
         """Whether its values are numbers or truth values; else they are texts or shapes."""
         return self.type.lower().startswith(("int", "float", "bool"))
 
-    def fault(self, values: pd.Series) -> str:
-        """Return in words what the values of a file must be and are not; empty if nothing."""
-        return next(self._faults(values), "")
+    def fault(self, values: pd.Series, *, any_number: bool = False) -> str:
+        """Return in words what the values of a file must be and are not; empty if nothing.
 
-    def _faults(self, values: pd.Series) -> Iterator[str]:
+        With `any_number` they need only be numbers: infinite, unknown or of any size.
+        """
+        return next(self._faults(values, any_number=any_number), "")
+
+    def _faults(self, values: pd.Series, *, any_number: bool) -> Iterator[str]:
         held = values.dropna()
         if len(held) and (is_numeric_dtype(values) != self.is_number or not self._has_kind(held)):
             yield f"must have {'numbers' if self.is_number else 'texts'}"
+        elif any_number:
+            return
         elif len(held) < len(values) and not (self.null or self.later or self.unit == "statistic"):
             yield "must have a value in every row"
         elif self.type == "bool" and len(held) and not is_bool_dtype(held):
@@ -84,6 +89,8 @@ class TableSchema(NamedTuple):
         Whether a run may lack it.
     keys
         Columns that no two rows have alike.
+    any_number
+        Whether columns of numbers other than keys may be infinite or unknown: pages show such numbers as they are.
     notes
         What a reader should know beside the columns, in Markdown.
     """
@@ -92,6 +99,7 @@ class TableSchema(NamedTuple):
     columns: tuple[Column, ...]
     optional: bool = False
     keys: Sequence[str] = ()
+    any_number: bool = False
     notes: str = ""
 
     def frame(self, rows: Iterable[Mapping[str, Any]] = ()) -> pd.DataFrame:
@@ -107,7 +115,8 @@ class TableSchema(NamedTuple):
         if missing := [column.name for column in self.columns if not column.later and column.name not in frame]:
             return f"without the columns {', '.join(missing)}"
         for column in self.columns:
-            if column.name in frame and (fault := column.fault(frame[column.name])):
+            loose = self.any_number and column.is_number and column.name not in self.keys
+            if column.name in frame and (fault := column.fault(frame[column.name], any_number=loose)):
                 return f"column {column.name} {fault}"
         if self.keys and frame.duplicated([*self.keys]).any():
             return f"two rows have the same {', '.join(self.keys)}"

@@ -64,30 +64,34 @@ def compare(directory: Path, other: Path) -> tuple[int, str]:
 
 def use(directory: Path, other: Path, number: int) -> tuple[int, str]:
     """Do one of the things that can be done with a run."""
-    match number % 12:
-        case 0 | 1 | 2 | 3:
-            return call("report", directory)
-        case 4 | 5:
-            return compare(directory, other)
-        case 6:
+    match number:
+        case 0:
             return call("figures", directory, "--format", "svg")
-        case kind:
-            return call("export", directory, "--to", EXPORTS[kind - 7])
+        case 1 | 2 | 3 | 4 | 5:
+            return call("export", directory, "--to", EXPORTS[number - 1])
+        case 6 | 7:
+            return compare(directory, other)
+        case _:
+            return call("report", directory)
 
 
-def fault_of(directory: Path, other: Path, number: int) -> str:
-    """Return what is wrong with how a run directory is used or refused; empty if nothing."""
+WAYS = 30
+"""Numbers that `use` is called with: the figures, which take seconds, are made of one run in thirty."""
+
+
+def outcome(directory: Path, other: Path, number: int) -> tuple[bool, str]:
+    """Return whether a run directory was refused, and what is wrong with how it was used or refused, if anything."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             code, error = use(directory, other, number)
     except BaseException:  # noqa: BLE001 - any other exception is what the test searches for
-        return traceback.format_exc(limit=-6)
+        return False, traceback.format_exc(limit=-6)
     lines = [line for line in error.splitlines() if not line.startswith("note: ")]
     if code == 0 or (code == 2 and error.startswith("crowdveil: this run has no ")):
-        return ""
+        return False, ""
     named = len(lines) == 1 and lines[0].startswith("crowdveil: ") and str(directory) in lines[0]
-    return "" if code == 2 and named and len(lines[0]) < 2_500 else f"exit code {code}: {error[:1000]}"
+    return True, "" if code == 2 and named and len(lines[0]) < 2_500 else f"exit code {code}: {error[:1000]}"
 
 
 def mutate_runs(whole: list[Path], folder: Path, numbers: range) -> None:
@@ -97,28 +101,21 @@ def mutate_runs(whole: list[Path], folder: Path, numbers: range) -> None:
         here = folder / str(number) / "run"
         shutil.copytree(run, here)
         what = mutate(here, rng)
-        if fault := fault_of(here, run, int(rng.integers(12))):
+        refusal, fault = outcome(here, run, int(rng.integers(WAYS)))
+        refused += refusal
+        if fault:
             faults[f"{number}: {what}"] = fault
-        refused += not (here / "run.json").is_file() or cannot_be_read(here)
         shutil.rmtree(here.parent)
     assert not faults, "\n\n".join(f"{name}\n{fault}" for name, fault in faults.items())
     assert 0 < refused < len(numbers)
-
-
-def cannot_be_read(directory: Path) -> bool:
-    try:
-        cv.load(directory).summary()
-    except UnfinishedRunError:
-        return True
-    return False
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("which", [0, 1])
 def test_an_undamaged_run_can_be_used(whole, tmp_path, which):
     shutil.copytree(whole[which], tmp_path / "run")
-    for number in range(3, 12):
-        assert fault_of(tmp_path / "run", whole[which], number) == ""
+    for number in range(9):
+        assert outcome(tmp_path / "run", whole[which], number) == (False, "")
 
 
 @pytest.mark.slow
