@@ -80,8 +80,9 @@ def _form_of(value: Any, arrays: list[np.ndarray[Any, Any]], classes: Classes) -
     if classes.get(kind.__name__) is not kind:
         raise TypeError(f"{kind.__name__} is none of {', '.join(classes)}")
     # A class's own __getstate__ says what of it is kept.
-    state = value._asdict() if isinstance(value, tuple) else value.__getstate__()
-    names = state if isinstance(value, tuple) else [field.name for field in fields(value)]
+    named = getattr(value, "_asdict", None)
+    state = named() if named else value.__getstate__()
+    names = state if named else [field.name for field in fields(value)]
     return {"made": [kind.__name__, {name: _form_of(state[name], arrays, classes) for name in names}]}
 
 

@@ -696,4 +696,4 @@ class Settings(Record):
     """What a run's page needs of its scenario, whose other keys depend on the version that wrote it."""
 
     cells: CellsSettings | list[CellsSettings] = []
-    traffic: TrafficSettings
+    traffic: TrafficSettings = TrafficSettings()

@@ -15,8 +15,7 @@ import pandas as pd
 import scenarios
 from scenarios import ScenarioError
 from scenarios.overrides import plain
-from simulator.experiment.build_cache import default_folder, folder_fault, using_cache
-from simulator.experiment.components import RunComponents
+from simulator.experiment.run import build_only, cache_fault
 from simulator.files.available_memory import permitting
 from simulator.files.errors import InputError
 from simulator.files.extras import own_version
@@ -170,8 +169,8 @@ class Sweep:
             tables = [plain(getattr(scenario, name)) for name in sections]
             if tables and tables not in checked:
                 checked.append(tables)
-                with using_cache(), permitting(self.assume_yes):
-                    RunComponents.build(scenario)
+                with permitting(self.assume_yes):
+                    build_only(scenario)
 
     def _take_up(self) -> None:
         """Compare the directory with the design, and write down what will be done.
@@ -191,7 +190,7 @@ class Sweep:
                 f"{others:,} finished points in {self.directory.path} are not of this study ({why}): they are kept in "
                 f"{self.directory.path / 'earlier'} and not used"
             )
-        if fault := folder_fault(default_folder()):
+        if fault := cache_fault():
             self.notes.append(fault)
         self.todo = [point for point in self.todo if point.key not in done]
         self._begun = not done or bool(done & keys)
