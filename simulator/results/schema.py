@@ -118,8 +118,6 @@ class TableSchema(NamedTuple):
             loose = self.any_number and column.is_number and column.name not in self.keys
             if column.name in frame and (fault := column.fault(frame[column.name], any_number=loose)):
                 return f"column {column.name} {fault}"
-        if self.keys and frame.duplicated([*self.keys]).any():
-            return f"two rows have the same {', '.join(self.keys)}"
         return ""
 
 

@@ -346,6 +346,9 @@ def _bad_shape(shapes: Any) -> str:
 
 def _misfits(name: str, table: Any, tables: Mapping[str, Any]) -> Iterator[str]:
     """Yield in words how a table does not fit itself or another one of the run."""
+    keys = [*schema.TABLES[name].keys]
+    if keys and table.duplicated(keys).any():
+        yield f"two rows have the same {', '.join(keys)}"
     if name == "roads":
         yield from _faults_of_roads(table)
     elif "link" in table and tables["roads"] is not None:
