@@ -328,18 +328,21 @@ def _foreign(name: str, table: pd.DataFrame, record: RunRecord) -> str:
             return f"column {column} must be from {least} to {cells}"
     if name == "cells" and cells and len(table) != cells:
         return f"must have {cells} rows, one for each cell"
-    return _bad_shape(table["geometry"]) if "geometry" in table else ""
+    return _bad_shape(table["geometry"], needed=name != "cells") if "geometry" in table else ""
 
 
 _OF_CAMPAIGNS = {"estimates", "rounds", "servers", "scores", "guesses"}
 """Tables whose column `campaign` holds the name of one campaign."""
 
 
-def _bad_shape(shapes: Any) -> str:
-    """Return in words what is wrong with a column of shapes; empty if nothing is."""
+def _bad_shape(shapes: Any, *, needed: bool) -> str:
+    """Return in words what is wrong with a column of shapes; empty if nothing is, or no row has one that is `needed`."""
     if shapes.crs is None:
         return "column geometry must have a coordinate system"
-    if shapes.isna().any() or shapes.is_empty.any() or not np.isfinite(shapes.total_bounds).all():
+    missing = shapes.isna() | shapes.is_empty
+    if missing.all() and not needed:
+        return ""
+    if missing.any() or not np.isfinite(shapes.total_bounds).all():
         return "column geometry must have a shape with finite coordinates in every row"
     return ""
 
