@@ -336,7 +336,7 @@ _OF_CAMPAIGNS = {"estimates", "rounds", "servers", "scores", "guesses"}
 
 
 def _bad_shape(shapes: Any, *, needed: bool) -> str:
-    """Return in words what is wrong with a column of shapes; empty if nothing is, or no row has one that is `needed`."""
+    """Return in words what is wrong with a column of shapes, which may all be missing if none is `needed`."""
     if shapes.crs is None:
         return "column geometry must have a coordinate system"
     missing = shapes.isna() | shapes.is_empty
