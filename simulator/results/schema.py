@@ -72,7 +72,7 @@ class Column(NamedTuple):
 
     def _has_kind(self, held: pd.Series) -> bool:
         """Return whether each value is a number, or a text; shapes are checked by what reads them."""
-        return self.is_number or self.type == "geometry" or held.map(lambda value: isinstance(value, str)).all()
+        return self.is_number or self.type == "geometry" or bool(held.map(lambda value: isinstance(value, str)).all())
 
 
 class TableSchema(NamedTuple):

@@ -316,7 +316,7 @@ def _read_table(folder: Path, name: str, record: RunRecord) -> Any:
 def _foreign(name: str, table: pd.DataFrame, record: RunRecord) -> str:
     """Return in words which mechanism, campaign or cell of a table is none of the record; empty if all are."""
     mechanisms = {*(one.name for one in record.mechanisms), *(one.name for one in record.refinements)}
-    campaigns = {one.campaign for one in (*record.traffic_at_queries, *record.deployments)}
+    campaigns = {query.campaign for query in record.traffic_at_queries} | {one.campaign for one in record.deployments}
     known = {"mechanism": mechanisms, "campaign": campaigns if name in _OF_CAMPAIGNS else set()}
     for column, names in known.items():
         if names and column in table and (others := {*map(str, table[column].dropna())} - names):
