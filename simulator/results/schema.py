@@ -31,6 +31,8 @@ class Column(NamedTuple):
         Whether runs of version 0.1.0 may lack it.
     choices
         Its values, if it has only these.
+    rarely_null
+        Whether runs of some kinds have no value, which the meaning states.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Column(NamedTuple):
     null: str = ""
     later: bool = False
     choices: Sequence[str] = ()
+    rarely_null: bool = False
 
     @property
     def is_number(self) -> bool:
@@ -59,7 +62,7 @@ class Column(NamedTuple):
             yield f"must have {'numbers' if self.is_number else 'texts'}"
         elif any_number:
             return
-        elif len(held) < len(values) and not (self.null or self.later or self.unit == "statistic"):
+        elif len(held) < len(values) and not (self.null or self.later or self.rarely_null or self.unit == "statistic"):
             yield "must have a value in every row"
         elif self.type == "bool" and len(held) and not is_bool_dtype(held):
             yield "must be true or false"
