@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import tomli_w
 
 from scenarios.errors import Fault, ScenarioError
-from scenarios.overrides import Overrides
+from scenarios.overrides import Overrides, parse_toml
 from scenarios.references import WITH_FILES, Permissions, relative_to
 from scenarios.scenario import Scenario
 from scenarios.suggestions import suggestion
@@ -195,7 +195,7 @@ def _is_text(reference: str) -> bool:
 
 def _parsed(path: Path, source: str) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+        return parse_toml(path.read_bytes().decode("utf-8-sig"))
     except FileNotFoundError:
         fault = Fault("", "there is no such file", source)
     except OSError as error:
@@ -204,6 +204,6 @@ def _parsed(path: Path, source: str) -> dict[str, Any]:
         fault = Fault("", f"the file is not UTF-8 text (byte {error.start})")
     except tomllib.TOMLDecodeError as error:
         fault = Fault("", f"the file is not valid TOML: {error}")
-    except (ValueError, RecursionError) as error:  # numbers of thousands of digits, very deeply nested brackets
+    except ValueError as error:  # numbers of thousands of digits, very deeply nested tables
         fault = Fault("", f"the file cannot be parsed: {error}")
     raise ScenarioError(source, [fault])

@@ -13,6 +13,9 @@ from scenarios.in_memory import is_table, store
 from scenarios.plug_ins import KEYS, name_object
 from scenarios.suggestions import suggestion
 
+DEEPEST = 50
+TOO_DEEP = f"tables and lists must nest at most {DEEPEST} deep"
+
 _LEADING_POINT = re.compile(r"""\"[^"]*\"|'[^']*'|(?<![\w.])\.(?=\d)""")
 """A quoted text, which stays as it is, or the point of a number without digits before it."""
 
@@ -92,6 +95,32 @@ def _split(override: str | tuple[str, Any]) -> tuple[list[str], Any]:
         shown = override if isinstance(override, str) else left
         raise ScenarioError("override", [Fault("", "an override has the form key.path=value", shown)])
     return path, value
+
+
+def nests_too_deeply(value: Any) -> bool:
+    """Return whether tables and lists nest deeper than any file of this project needs, and Python's stack permits."""
+    level = [value]
+    for _ in range(DEEPEST):
+        tables = [each.values() if isinstance(each, dict) else each for each in level if isinstance(each, dict | list)]
+        level = [inner for each in tables for inner in each]
+    return bool(level)
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Return the tables of a TOML file.
+
+    Raises
+    ------
+    ValueError
+        If it is not TOML, or nests too deeply.
+    """
+    try:
+        tables = tomllib.loads(text)
+    except RecursionError:
+        raise ValueError(TOO_DEEP) from None
+    if nests_too_deeply(tables):
+        raise ValueError(TOO_DEEP)
+    return tables
 
 
 def toml_value(text: str) -> Any:

@@ -23,7 +23,7 @@ from scenarios.field_types import number
 from scenarios.general import Claims, Fcd, Heading, Population, ReportSection, Sensing
 from scenarios.kinds import find_kind, is_capable
 from scenarios.mechanisms import Mechanism, has_silent_blank
-from scenarios.overrides import Overrides, apply_overrides, plain
+from scenarios.overrides import TOO_DEEP, Overrides, apply_overrides, nests_too_deeply, plain
 from scenarios.plug_ins import is_given
 from scenarios.references import WITH_FILES, Permissions, files_of, is_outside
 from scenarios.refinements import Refinement
@@ -157,6 +157,8 @@ class Scenario(Section):
         Scenario or list of Fault
             The scenario if it has no fault; else all faults, in the order of the sections.
         """
+        if nests_too_deeply(raw):
+            return [Fault("", TOO_DEEP)]
         permissions = permissions or Permissions.of("given as tables")
         context = {
             "folder": folder,

@@ -129,7 +129,7 @@ class Plan(PlanRecord):
         If the search for these parameters was cut short: after how many candidates, and how much the last ones
         improved the result.
     mechanism : object
-        The mechanism itself; None if no parameters meet the target, or if the plan was pickled.
+        The mechanism itself; None if no parameters meet the target, or if the plan was kept or sent.
     """
 
     left_out = frozenset({"name", "mechanism", "excess_kurtosis"})
@@ -156,7 +156,7 @@ class Plan(PlanRecord):
     mechanism: Any = field(default=None, repr=False, compare=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the mechanism, since not every mechanism can be pickled."""
+        """Leave out the mechanism, since not every mechanism can be kept or sent."""
         return {**self.__dict__, "mechanism": None}
 
     @property

@@ -56,6 +56,16 @@ def print_notes(notes: Iterable[object]) -> None:
         typer.echo(f"note: {note}", err=True)
 
 
+@contextmanager
+def saying_what_is_kept(words: str) -> Iterator[None]:
+    """Print a note on standard error if a signal ends the block."""
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit):
+        print_notes([words])
+        raise
+
+
 def find_own_modules() -> None:
     """Let modules in the working directory be imported: a user's own are there."""
     if (here := str(Path.cwd())) not in sys.path:

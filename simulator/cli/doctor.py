@@ -145,11 +145,13 @@ def _places() -> Iterator[tuple[str, Any, str]]:
     texts = [f"{name} {counts['present']}/{counts['files']}" for name, counts in sets.items() if counts["files"]]
     yield "data", sets, f"files present: {', '.join(texts)}"
     cache = build_cache.default_folder()
+    fault = build_cache.folder_fault(cache)
     sizes: list[int] = []
     with suppress(OSError):  # there is none, or it is another user's
-        sizes = [path.stat().st_size for path in cache.iterdir() if path.is_file()]
+        sizes = [] if fault else [path.stat().st_size for path in cache.iterdir() if path.is_file()]
     value = {"folder": str(cache), "files": len(sizes), "bytes": sum(sizes)}
-    yield "cache", value, f"{cache} ({build_cache.VARIABLE}), {len(sizes):,} files, {in_words(sum(sizes))}"
+    words = f"{cache} ({build_cache.VARIABLE}), {len(sizes):,} files, {in_words(sum(sizes))}"
+    yield "cache", value, fault or words
     yield "cores", cores(), f"{cores()}"
     memory = available_nbytes()
     yield "memory", memory if math.isfinite(memory) else None, f"{in_words(memory)} available"

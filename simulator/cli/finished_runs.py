@@ -30,8 +30,10 @@ PAGE = "report.html"
 def report(directory: FinishedRun) -> None:
     """Write report.html of a finished run again."""
     from simulator.reporting import write_report  # noqa: PLC0415 - slow to import
+    from simulator.results.store import damage_named  # noqa: PLC0415 - slow to import
 
-    typer.echo(write_report(directory))
+    with damage_named(directory):
+        typer.echo(write_report(directory))
 
 
 @command
@@ -64,18 +66,21 @@ def figures(
     from simulator.plots.film import write_film  # noqa: PLC0415 - slow to import
     from simulator.plots.looks import pyplot  # noqa: PLC0415 - slow to import
     from simulator.results.run import RunResult  # noqa: PLC0415 - slow to import
+    from simulator.results.store import damage_named  # noqa: PLC0415 - slow to import
 
     width_in = width_in_inches(width)
     pyplot()  # before the run is read: without matplotlib there is nothing to do
     if film:
         file = directory / f"film.{format_ or 'gif'}" if out is None else out
-        print_notes(write_film(RunResult.load(directory), file, width_in=width_in, overwrite=overwrite))
+        with damage_named(directory):
+            print_notes(write_film(RunResult.load(directory), file, width_in=width_in, overwrite=overwrite))
         typer.echo(file)
         return
     folder, formats = directory / "figures" if out is None else out, formats_of(format_ or "svg,pdf")
-    names, notes = write_figures(
-        RunResult.load(directory), folder, width_in=width_in, formats=formats, overwrite=overwrite, every=every
-    )
+    with damage_named(directory):
+        names, notes = write_figures(
+            RunResult.load(directory), folder, width_in=width_in, formats=formats, overwrite=overwrite, every=every
+        )
     print_notes(notes)
     typer.echo(f"{folder}: {len(names)} figures, each as {', '.join(formats)}")
 
@@ -103,18 +108,21 @@ def export(
     from simulator.exports.positions import HOW_TO_KEEP, write_trips  # noqa: PLC0415 - slow to import
     from simulator.exports.simwrapper import write_folder  # noqa: PLC0415 - slow to import
     from simulator.results.run import RunResult  # noqa: PLC0415 - slow to import
+    from simulator.results.store import damage_named  # noqa: PLC0415 - slow to import
 
     data, path = RunResult.load(directory), directory / EXPORTED[to] if out is None else out
     notes = [f"wherever this is shown, state the source of the data: {credit}" for credit in data.attributions]
     one_file = {"geopackage": write_geopackage, "edgedata": write_edge_data, "gmns": write_link_performance}
-    if to in one_file:
-        one_file[to](data, path, overwrite=overwrite)
-    elif to == "kepler":
-        write_trips(data, directory, path, overwrite=overwrite)
-        notes.append(POSITIONS)
-    else:
-        moving = write_folder(data, directory, path, overwrite=overwrite)
-        notes.append(POSITIONS if moving else f"no vehicles are in it, since the run kept no positions; {HOW_TO_KEEP}")
+    with damage_named(directory):
+        if to in one_file:
+            one_file[to](data, path, overwrite=overwrite)
+        elif to == "kepler":
+            write_trips(data, directory, path, overwrite=overwrite)
+            notes.append(POSITIONS)
+        else:
+            moving = write_folder(data, directory, path, overwrite=overwrite)
+            none = f"no vehicles are in it, since the run kept no positions; {HOW_TO_KEEP}"
+            notes.append(POSITIONS if moving else none)
     print_notes(notes)
     typer.echo(f"{path}: written for {to}")
 

@@ -11,7 +11,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from mechanisms.planning import RELEASED, LeastNumber, Plan, PlannedClaim, Planning, Target, TrustCost
-from simulator.cli.common import meter, print_json
+from simulator.cli.common import meter, print_json, print_notes
 from simulator.cli.options import command, family_names, target_options
 from simulator.results.formatting import claimed, counted, listed, number, related, whole, wide_console
 
@@ -89,14 +89,18 @@ def _found(content: object, search: Callable[..., Any]) -> Any:
     search
         Searches, given a function `progress` that is called with shares of the work.
     """
-    from simulator.experiment.build_cache import cached, using_cache  # noqa: PLC0415 - `--help` needs no cache
+    from simulator.experiment import build_cache  # noqa: PLC0415 - `--help` needs no cache
+
+    classes = {each.__name__: each for each in (Planning, Plan, PlannedClaim, Target, TrustCost, LeastNumber)}
 
     def searched() -> Any:
         with meter("planning", 1.0) as progress:
             return search(progress=progress)
 
-    with using_cache():
-        return searched() if content is None else cached("plan", content, searched)
+    fault = build_cache.folder_fault(build_cache.default_folder())
+    print_notes([fault] if fault else [])
+    with build_cache.using_cache():
+        return searched() if content is None else build_cache.cached("plan", content, searched, classes)
 
 
 def print_planning(planning: Planning) -> None:

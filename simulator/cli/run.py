@@ -4,7 +4,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from simulator.cli.commands import notice
-from simulator.cli.common import load_scenario, print_files_outside
+from simulator.cli.common import load_scenario, print_files_outside, saying_what_is_kept
 from simulator.cli.options import AllowPlugins, Overrides, Quiet, Reference, Seed, Untrusted, Yes, command
 
 
@@ -47,7 +47,8 @@ def run(
         directory = result.save(directory, overwrite=overwrite, numbered=numbered)
         if directory.parent.resolve() == Path("runs").resolve():
             link_latest(directory)
-        saved = result.add_report(directory, write_report)
+        with saying_what_is_kept(f"the run is kept in {directory}; crowdveil report {directory} writes its page"):
+            saved = result.add_report(directory, write_report)
     named_by_files = {*result.facts["files_outside"]} - {*files_outside(checked)}
     print_files_outside(sorted(named_by_files))
     if not quiet:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from simulator.cli.common import saying_what_is_kept
 from simulator.cli.options import Overrides, StudyOptions, command, options_of, scenario_names
 from simulator.files.errors import InputError
 
@@ -111,14 +112,22 @@ def run_with_progress(work: "Sweep", *, quiet: bool) -> None:
     console, failures = (Console(stderr=True, quiet=silent) for silent in (quiet, False))
     columns = (*Progress.get_default_columns(), MofNCompleteColumn(), TimeElapsedColumn())
     with work.opened(), Progress(*columns, console=console, disable=quiet or not console.is_terminal) as bar:
-        for note in work.notes:
-            console.print(f"note: {note}", markup=False, highlight=False)
+        printed = 0
+
+        def print_new_notes() -> None:
+            nonlocal printed
+            for note in work.notes[printed:]:
+                console.print(f"note: {note}", markup=False, highlight=False, soft_wrap=True)
+            printed = len(work.notes)
+
+        print_new_notes()
         total, said, began = len(work.todo), 0, time.monotonic()
         console.print(f"{len(work.points):,} points, of which {total:,} are to be run", highlight=False)
         task = bar.add_task(work.design.name, total=total)
         try:
             for done, outcome in enumerate(work.outcomes(), start=1):
                 bar.advance(task)
+                print_new_notes()
                 if isinstance(outcome, Failure):
                     failures.print(f"point {outcome.point.number} failed twice: {outcome.error}", markup=False)
                 if not console.is_terminal and done * 10 // total > said:
@@ -136,8 +145,9 @@ def finish(directory: "StudyDirectory", *, quiet: bool) -> None:
     from simulator.studies.report import write_report  # noqa: PLC0415 - imported only when needed
     from simulator.studies.store import Study  # noqa: PLC0415 - imported only when needed
 
-    study = Study.load(directory.path)
-    page = write_report(study, directory.path)
+    with saying_what_is_kept(f"all results are kept in {directory.path}; the same command writes their page"):
+        study = Study.load(directory.path)
+        page = write_report(study, directory.path)
     if not quiet:
         total = len(study.points) + study.missing
         typer.echo(f"{len(study.points):,} of {total:,} points are finished, {len(study.failures):,} failed: {page}")

@@ -61,6 +61,10 @@ def one_line_exit() -> Iterator[None]:
     except BaseException as error:
         if received and sys.platform != "win32":
             signal.setitimer(signal.ITIMER_REAL, 0)
+        for number in previous:
+            signal.signal(number, signal.SIG_IGN)  # a second one must not cut the clean-up short
+        if (atomic_write := sys.modules.get("simulator.files.atomic_write")) is not None:
+            atomic_write.remove_own()
         _exit_for(error, received)
         raise
     finally:

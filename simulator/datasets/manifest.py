@@ -1,7 +1,6 @@
 """Manifest of data sets: files, owners, checksums and download, and the folder they are in."""
 
 import os
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal, Self
@@ -10,6 +9,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from scenarios.manifest import manifest_path, samples_path
+from scenarios.overrides import parse_toml
 from scenarios.suggestions import suggestion
 from simulator.files.errors import InputError
 
@@ -196,12 +196,12 @@ def read_manifest(path: Path | None = None) -> Manifest:
     """
     path = manifest_path() if path is None else path
     try:
-        return Manifest.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+        return Manifest.model_validate(parse_toml(path.read_text(encoding="utf-8")))
     except ValidationError as error:
         raise InputError(
             f"{path}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()
         ) from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise InputError([f"{path}: cannot be read as a manifest: {error}"]) from None
 
 

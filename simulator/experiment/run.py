@@ -23,7 +23,7 @@ from simulator.experiment.build.constructors import source_sha256 as module_sha2
 from simulator.experiment.build.demand import check_corrupted
 from simulator.experiment.build.engine import build_engine, build_samplers, traffic_faults
 from simulator.experiment.build.sumo_traffic import build_beside
-from simulator.experiment.build_cache import using_cache
+from simulator.experiment.build_cache import default_folder, folder_fault, using_cache
 from simulator.experiment.collect import collect
 from simulator.experiment.components import RunComponents
 from simulator.experiment.run_handle import RunHandle, UserProcess
@@ -144,6 +144,23 @@ def run_scenario(
     with using_cache() if cached else nullcontext(), faults_of_own_kinds(scenario), recorded_extras() as extras:
         receiver, behaviour = progress or Silent(), behaviour or Behaviour()
         return _run(scenario, stopwatch, receiver, processes, behaviour, motion=motion, extras=extras)
+
+
+def build_only(scenario: Scenario) -> None:
+    """Build the components of a scenario, cities from the cache of this process, and simulate nothing.
+
+    Raises
+    ------
+    ScenarioError
+        For faults that no schema can detect.
+    """
+    with using_cache(), faults_of_own_kinds(scenario):
+        RunComponents.build(scenario)
+
+
+def cache_fault() -> str:
+    """Return in words why the folder of the cache is not used; empty if it is."""
+    return folder_fault(default_folder())
 
 
 def setting_sha256(scenario: Scenario) -> str:

@@ -2,7 +2,6 @@
 
 import base64
 import gzip
-import tomllib
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -67,12 +66,12 @@ def motion_section(run: RunResult, city: dict[str, Any]) -> dict[str, Any] | Non
     motion = run.places if run.entries is None else run.entries
     if motion is None or motion.empty or not city["paths"]:
         return None
-    traffic = tomllib.loads(run.scenario_toml)["traffic"]
+    traffic = run.settings.traffic
     columns, links, every = _Columns(), run.entries is not None, run.record.motion_every
     if run.roads is not None:
-        _add_links(columns, run.roads, city, traffic["step_s"])
+        _add_links(columns, run.roads, city, traffic.step_s)
     if links and run.roads is not None:
-        _add_entries(columns, motion, run.roads, traffic["step_s"])
+        _add_entries(columns, motion, run.roads, traffic.step_s)
     else:
         _add_places(columns, motion, city)
     interval_s = _add_intervals(columns, run)
@@ -80,13 +79,12 @@ def motion_section(run: RunResult, city: dict[str, Any]) -> dict[str, Any] | Non
     page = {
         **packed,
         "kind": "links" if links else "places",
-        "step_s": traffic["step_s"] / _PARTS if links else float(np.diff(np.unique(motion["time_s"])).min(initial=1e9)),
+        "step_s": traffic.step_s / _PARTS if links else float(np.diff(np.unique(motion["time_s"])).min(initial=1e9)),
         "end_s": float(motion["time_s"].max()),
         "every": every,
         "interval_s": interval_s,
-        "parked": traffic["parked"] == "answer",
-        # Where a scenario lacks the key, vehicles that waited were asked, or its engine has none.
-        "waiting": traffic.get("waiting", "answer") == "answer",
+        "parked": traffic.parked == "answer",
+        "waiting": traffic.waiting == "answer",
         "guesses": _guesses(run),
     }
     return {
@@ -96,7 +94,7 @@ def motion_section(run: RunResult, city: dict[str, Any]) -> dict[str, Any] | Non
         "vehicles": motion["vehicle"].nunique(),
         "rows": int((motion["event"] == "entry").sum()) if links else len(motion),
         "size": size(float(len(str(packed["bytes"])))),
-        "step_s": traffic["step_s"] if links else page["step_s"],
+        "step_s": traffic.step_s if links else page["step_s"],
         "recorded": run.record.traffic.engine in RECORDINGS,
     }
 
@@ -173,7 +171,7 @@ def _add_entries(columns: _Columns, motion: pd.DataFrame, roads: pd.DataFrame, s
         motion = motion.assign(until_s=until_s[trip]).iloc[np.argsort(time_s[begins][trip], kind="stable")]
     tick = np.ceil(motion["time_s"].to_numpy() / step_s * _PARTS - 1e-6).astype(np.int64)
     link = motion["link"].to_numpy()
-    event = motion["event"].cat.codes.to_numpy()
+    event = motion["event"].map({"departure": 0, "entry": 1, "arrival": 2}).to_numpy(dtype=np.int8)
     begins, entered = np.flatnonzero(event == 0), event == 1
     if len(again):
         columns.add("vehicle", motion["vehicle"].to_numpy()[begins])

@@ -4,7 +4,8 @@ A record is dumped with the fields that were set, so that a file keeps exactly t
 with a default are those that runs of version 0.1.0 lack, or that are left out where they do not apply.
 """
 
-from typing import Any, Literal, Self
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -24,6 +25,15 @@ class Record(BaseModel):
     """Part of a run record; unknown keys of a file are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
+    parallel: ClassVar[Sequence[str]] = ()
+    """Fields that are lists of one length."""
+
+    @model_validator(mode="after")
+    def _check_lengths(self) -> Self:
+        lists = {name: held for name in self.parallel if (held := getattr(self, name)) is not None}
+        if len({len(held) for held in lists.values()}) > 1:
+            raise ValueError(f"{', '.join(lists)} must have one length")
+        return self
 
 
 class NoteRecord(Record):
@@ -85,6 +95,8 @@ class OccupancyTheory(Record):
     occupancy: list[Number]
     std_error: list[float | None]
 
+    parallel = ("occupancy", "std_error")
+
 
 class PopulationTheory(Record):
     """Standard error in a cell of `occupancy` devices as a function of the number of devices asked.
@@ -100,6 +112,8 @@ class PopulationTheory(Record):
     occupancy: Number
     asked: list[Number]
     std_error: list[float | None]
+
+    parallel = ("asked", "std_error")
 
 
 class PublishedLeakage(Record):
@@ -229,8 +243,8 @@ class ViewRecord(Record):
 
     @model_validator(mode="before")
     @classmethod
-    def _of_earlier_run(cls, facts: dict[str, Any]) -> dict[str, Any]:
-        return {"statement": facts.get("words", ""), **facts}
+    def _of_earlier_run(cls, facts: Any) -> Any:
+        return {"statement": facts.get("words", ""), **facts} if isinstance(facts, dict) else facts
 
 
 class MechanismDeployment(Record):
@@ -305,6 +319,8 @@ class LossRecord(Record):
     ideal: list[float | None]
     unpaired: list[float | None]
     paired: list[float | None] | None
+
+    parallel = ("asked", "ideal", "unpaired", "paired")
 
 
 class RefinementProperties(Record):
@@ -408,6 +424,8 @@ class TrafficRecord(Record):
     notes: list[str] = []
     beside: list["TrafficRecord"] = []
 
+    parallel = ("times_s", "departed", "waiting", "on_road", "arrived")
+
 
 VEHICLE_STATES = ("departed", "waiting", "on_road", "arrived", "absent")
 """Numbers of vehicles of a traffic record, as an engine's totals name them."""
@@ -484,6 +502,8 @@ class LinkVolumes(Record):
     published: list[float]
     assignment: list[float]
     run: list[float]
+
+    parallel = ("from_", "to", "capacity", "published", "assignment", "run")
 
 
 class FlowCheckRecord(Record):
@@ -655,3 +675,25 @@ class RunRecord(Record):
     def _check_clock(self) -> Self:
         RunClock.starting(self.start, self.time_zone)
         return self
+
+
+class CellsSettings(Record):
+    """What a page needs of a section of cells."""
+
+    kind: str = ""
+    partition: str = "cells"
+
+
+class TrafficSettings(Record):
+    """What a page needs of the section of traffic; `waiting` is absent where vehicles that waited were asked."""
+
+    step_s: float = Field(default=1.0, gt=0, allow_inf_nan=False)
+    parked: str = "silent"
+    waiting: str = "answer"
+
+
+class Settings(Record):
+    """What a run's page needs of its scenario, whose other keys depend on the version that wrote it."""
+
+    cells: CellsSettings | list[CellsSettings] = []
+    traffic: TrafficSettings = TrafficSettings()

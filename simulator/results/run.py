@@ -3,7 +3,6 @@
 import hashlib
 import os
 import re
-import tomllib
 from collections import ChainMap
 from collections.abc import Callable, MutableMapping
 from dataclasses import replace
@@ -23,7 +22,14 @@ from simulator.files.available_memory import peak_memory_nbytes
 from simulator.files.messages import release_parameters
 from simulator.results.claims import Claim, claims_in, worth_reading
 from simulator.results.names import COUNT, NO_PRIVACY, OwnerNames, Statistic, statistic_of
-from simulator.results.record import DeploymentRecord, MechanismRecord, RefinementRecord, ReleaseRecord, RunRecord
+from simulator.results.record import (
+    DeploymentRecord,
+    MechanismRecord,
+    RefinementRecord,
+    ReleaseRecord,
+    RunRecord,
+    Settings,
+)
 from simulator.results.schema import TABLES
 from simulator.results.store import (
     COMPLETE,
@@ -32,6 +38,7 @@ from simulator.results.store import (
     fill_directory,
     read_record,
     read_scenario,
+    read_settings,
     write_record,
 )
 from simulator.results.tables import count_fit, error_intervals, findings, is_partial, mean_asked, of_all_vehicles
@@ -176,9 +183,13 @@ class RunResult:
     @cached_property
     def scenario_toml(self) -> str:
         """The resolved scenario; absolute paths of files are reduced to the file name."""
-        file = self.saved_in / SCENARIO
-        text = file.read_text(encoding="utf-8") if file.is_file() else ""
+        text = (self.saved_in / SCENARIO).read_text(encoding="utf-8") if self.settings else ""
         return re.sub(r'"/[^"\n]*/', '"…/', text)
+
+    @cached_property
+    def settings(self) -> Settings:
+        """What pages need of the scenario in its directory."""
+        return read_settings(self.saved_in)
 
     @property
     def attributions(self) -> list[str]:
@@ -480,9 +491,9 @@ class RunResult:
     @property
     def districts(self) -> set[str]:
         """The partitions whose cells are zones of a file, with names of their own."""
-        cells = tomllib.loads(self.scenario_toml).get("cells", {})
+        cells = self.settings.cells
         sections = cells if isinstance(cells, list) else [cells]
-        return {section.get("partition", "cells") for section in sections if section.get("kind") == "zones"}
+        return {section.partition for section in sections if section.kind == "zones"}
 
     @cached_property
     def statistics(self) -> dict[str, Statistic]:

@@ -1,26 +1,28 @@
 """Run directory: written completely or not at all, and the reader of its `run.json`."""
 
 import json
+import math
 import os
-from collections.abc import Callable
-from contextlib import suppress
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 from pydantic import ValidationError
 from pyproj import CRS
 from pyproj.exceptions import CRSError
 
 import scenarios
-from scenarios import Scenario
+from scenarios import Scenario, ScenarioError
+from scenarios.overrides import parse_toml
 from simulator.files.atomic_write import publish, publish_numbered, remove_leftovers, staging_directory
 from simulator.files.errors import UserError
 from simulator.results import schema
 from simulator.results.claims import Reason, with_rows_at_delta_zero
-from simulator.results.record import RUN_FORMAT, RunRecord
+from simulator.results.record import RUN_FORMAT, RunRecord, Settings
 from simulator.results.statements import say
 from simulator.results.tables import with_times
 
@@ -142,7 +144,7 @@ def read_record(path: Path) -> RunRecord:
     if not path.is_file():
         raise UnfinishedRunError(f"{path.parent}: no finished run here: run.json is not in it")
     try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
+        facts = json.loads(path.read_text(encoding="utf-8"), parse_constant=_finite, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         raise UnfinishedRunError(f"{path}: not JSON: {error}") from error
     if not isinstance(facts, dict):
@@ -161,9 +163,21 @@ def read_record(path: Path) -> RunRecord:
         words = "must be a coordinate system, as crowdveil wrote it"
         raise UnfinishedRunError(f"{path}: city.crs: {words}: {' '.join(str(error).split())[:200]}") from error
     except ValidationError as error:
-        faults = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
-        raise UnfinishedRunError(f"{path}: {faults}") from error
+        raise UnfinishedRunError(f"{path}: {_faults_in_words(error)}") from error
     return record
+
+
+def _finite(text: str) -> float:
+    """Return a number of a JSON file, which has neither infinite ones nor NaN.
+
+    Raises
+    ------
+    ValueError
+        If it is one of them.
+    """
+    if not math.isfinite(number := float(text)):
+        raise ValueError(f"numbers must be finite; got {text[:20]}")
+    return number
 
 
 def write_record(record: RunRecord, directory: Path) -> None:
@@ -180,11 +194,67 @@ def read_scenario(directory: Path) -> Scenario:
     Raises
     ------
     UnfinishedRunError
-        If the directory has none.
+        If the directory has none, or it is none.
     """
-    if not (directory / SCENARIO).is_file():
+    read_settings(directory)
+    try:
+        return scenarios.load(directory / SCENARIO, files_exist=False)
+    except ScenarioError as error:
+        raise UnfinishedRunError(_one_line(f"{directory / SCENARIO}: {'; '.join(map(str, error.faults))}")) from error
+
+
+def read_settings(directory: Path) -> Settings:
+    """Read what a run's page needs of its scenario, which may be of an earlier version.
+
+    Raises
+    ------
+    UnfinishedRunError
+        If the directory has no scenario, or it is none.
+    """
+    path = directory / SCENARIO
+    if not path.is_file():
         raise UnfinishedRunError(f"{directory}: {SCENARIO} is not in it")
-    return scenarios.load(directory / SCENARIO, files_exist=False)
+    try:
+        return Settings.model_validate(parse_toml(path.read_text(encoding="utf-8")))
+    except ValidationError as error:
+        raise UnfinishedRunError(f"{path}: {_faults_in_words(error)}") from error
+    except ValueError as error:
+        raise UnfinishedRunError(_one_line(f"{path}: not TOML: {error}")) from error
+
+
+@contextmanager
+def damage_named(directory: Path) -> Iterator[None]:
+    """Turn any error in the block that has no message of its own into one that names a run directory.
+
+    Its files are checked when they are read (`RunResult.load`); this is for what no check knows.
+
+    Raises
+    ------
+    UnfinishedRunError
+        With the error and its place.
+    """
+    try:
+        yield
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:
+        own = isinstance(error, UserError | ScenarioError)
+        cause = error.__cause__ if type(error).__name__ == "PageError" else error
+        if own or cause is None:
+            raise
+        frame = traceback.extract_tb(cause.__traceback__)[-1]
+        where = f"{type(cause).__name__} in {Path(frame.filename).name}, line {frame.lineno}: {cause}"
+        raise UnfinishedRunError(
+            _one_line(f"{directory}: its files do not fit one another; run the scenario again ({where})")
+        ) from error
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _faults_in_words(error: ValidationError) -> str:
+    return _one_line("; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()))
 
 
 class StoredTables(dict[str, Any]):
@@ -217,8 +287,14 @@ class StoredTables(dict[str, Any]):
 
     def __missing__(self, name: str) -> Any:
         """Read a table."""
-        self[name] = _in_current_form(name, _read_table(self._directory, name, self._record), self._record)
-        return self[name]
+        table = _in_current_form(name, _read_table(self._directory, name, self._record), self._record)
+        if fault := next(_misfits(name, table, self), ""):
+            raise UnfinishedRunError(_one_line(f"{self._directory / name}.parquet: {fault}: {_REMEDY}"))
+        self[name] = table
+        return table
+
+
+_REMEDY = "restore the file, or run the scenario again"
 
 
 def _read_table(folder: Path, name: str, record: RunRecord) -> Any:
@@ -226,27 +302,94 @@ def _read_table(folder: Path, name: str, record: RunRecord) -> Any:
     import geopandas as gpd  # noqa: PLC0415 - slow to import
 
     path = folder / f"{name}.parquet"
-    remedy = "restore the file, or run the scenario again"
     read = gpd.read_parquet if name in {"cells", "roads", "surroundings"} else pd.read_parquet
     try:
         table = read(path)
-    except (OSError, ValueError, TypeError, LookupError, RuntimeError, AttributeError, pa.ArrowException) as error:
-        why = " ".join(str(error).split())
-        raise UnfinishedRunError(f"{path}: cannot be read as Parquet: {why}; {remedy}") from error
-    if fault := schema.TABLES[name].fault(table) or _foreign(table, record):
-        raise UnfinishedRunError(f"{path}: {fault}: {remedy}")
+    except Exception as error:
+        # A damaged file may make the libraries raise anything.
+        raise UnfinishedRunError(_one_line(f"{path}: cannot be read as Parquet: {error}; {_REMEDY}")) from error
+    if fault := schema.TABLES[name].fault(table) or _foreign(name, table, record):
+        raise UnfinishedRunError(_one_line(f"{path}: {fault}: {_REMEDY}"))
     return table
 
 
-def _foreign(table: pd.DataFrame, record: RunRecord) -> str:
-    """Return in words which mechanism or cell of a table is none of the record; empty if all are."""
-    known = {*(one.name for one in record.mechanisms), *(one.name for one in record.refinements)}
-    if "mechanism" in table and (others := {*map(str, table["mechanism"].dropna())} - known):
-        return f"{COMPLETE} has no mechanism {', '.join(sorted(others))}"
+def _foreign(name: str, table: pd.DataFrame, record: RunRecord) -> str:
+    """Return in words which mechanism, campaign or cell of a table is none of the record; empty if all are."""
+    mechanisms = {*(one.name for one in record.mechanisms), *(one.name for one in record.refinements)}
+    campaigns = {query.campaign for query in record.traffic_at_queries} | {one.campaign for one in record.deployments}
+    known = {"mechanism": mechanisms, "campaign": campaigns if name in _OF_CAMPAIGNS else set()}
+    for column, names in known.items():
+        if names and column in table and (others := {*map(str, table[column].dropna())} - names):
+            return f"{COMPLETE} has no {column} {', '.join(sorted(others))}"
     cells = record.city.cells
-    if cells and "cell" in table and not table["cell"].between(1, cells).all():
-        return f"column cell must be from 1 to {cells}"
+    numbered = {"cell": 1, "truth": 0, "guess": 0} if name == "guesses" else {"cell": 1}
+    for column, least in numbered.items():
+        if cells and column in table and not table[column].between(least, cells).all():
+            return f"column {column} must be from {least} to {cells}"
+    if name == "cells" and cells and len(table) != cells:
+        return f"must have {cells} rows, one for each cell"
+    return _bad_shape(table["geometry"], needed=name != "cells") if "geometry" in table else ""
+
+
+_OF_CAMPAIGNS = {"estimates", "rounds", "servers", "scores", "guesses"}
+"""Tables whose column `campaign` holds the name of one campaign."""
+
+
+def _bad_shape(shapes: Any, *, needed: bool) -> str:
+    """Return in words what is wrong with a column of shapes, which may all be missing if none is `needed`."""
+    if shapes.crs is None:
+        return "column geometry must have a coordinate system"
+    missing = shapes.isna() | shapes.is_empty
+    if missing.all() and not needed:
+        return ""
+    if missing.any() or not np.isfinite(shapes.total_bounds).all():
+        return "column geometry must have a shape with finite coordinates in every row"
     return ""
+
+
+def _misfits(name: str, table: Any, tables: Mapping[str, Any]) -> Iterator[str]:
+    """Yield in words how a table does not fit itself or another one of the run."""
+    keys = [*schema.TABLES[name].keys]
+    if keys and table.duplicated(keys).any():
+        yield f"two rows have the same {', '.join(keys)}"
+    if name == "roads":
+        yield from _faults_of_roads(table)
+    elif "link" in table and tables["roads"] is not None:
+        links = len(tables["roads"])
+        if not table["link"].between(0, links - 1).all():
+            yield f"column link must be from 0 to {links - 1}, a link of roads.parquet"
+    if "vehicle" in table and not table["vehicle"].between(0, _MOST_VEHICLES).all():
+        yield "column vehicle must be the number of a vehicle, from 0"
+    if name in {"entries", "places"}:
+        vehicle, time_s = (np.diff(table[column].to_numpy(), prepend=-1) for column in ("vehicle", "time_s"))
+        if (vehicle < 0).any() or ((vehicle == 0) & (time_s < 0)).any():
+            yield "rows must ascend by vehicle, then by time"
+        if name == "entries" and not (table["event"].to_numpy()[vehicle != 0] == "departure").all():
+            yield "the first event of each vehicle must be its departure"
+    if name in {"links", "detectors"} and not (table["from_s"] < table["to_s"]).all():
+        yield "from_s must be below to_s"
+    if name == "estimates":
+        estimated, scored = (
+            pd.MultiIndex.from_frame(each[["campaign", "mechanism"]].astype(str)) for each in (table, tables["scores"])
+        )
+        if not estimated.unique().isin(scored).all():
+            yield "scores.parquet lacks one of its pairs of campaign and mechanism"
+
+
+_MOST_VEHICLES = 2**31 - 1
+
+
+def _faults_of_roads(roads: Any) -> Iterator[str]:
+    """Yield in words what is wrong with the links of a run."""
+    first, other = roads["from_node"].to_numpy(), roads["to_node"].to_numpy()
+    if not np.array_equal(roads["link"], np.arange(len(roads))) or (np.diff(first) < 0).any():
+        yield "the links must be numbered from 0, in the order of from_node"
+    if (first < 0).any() or (other < 0).any():
+        yield "nodes must be numbered from 0"
+    if (roads[["length_m", "speed_mps", "lanes"]] <= 0).any(axis=None):
+        yield "length_m, speed_mps and lanes must be above 0"
+    if not roads.geom_type.isin(["LineString", "MultiLineString"]).all():
+        yield "column geometry must have lines"
 
 
 _RELEASED_BY = r"Released by (?P<release>.+?), campaigns? (?P<campaign>[^:]+): "

@@ -1,7 +1,6 @@
 """Design of a study: which values of a scenario are varied, and how often each setting is repeated."""
 
 import itertools
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from pydantic import Field, ValidationError
 import scenarios
 from scenarios import Fault, Overrides, Scenario, ScenarioError
 from scenarios.errors import RuleViolation, write_path
-from scenarios.overrides import toml_value
+from scenarios.overrides import parse_toml, toml_value
 from scenarios.section import Section, ValidFields
 from simulator.experiment.run import setting_sha256
 from simulator.files.errors import InputError
@@ -173,7 +172,7 @@ def is_design(reference: str | Path) -> bool:
     if path.suffix != ".toml" or not path.is_file():
         return False
     try:
-        return isinstance(tomllib.loads(path.read_text(encoding="utf-8-sig")).get("scenario"), str)
+        return isinstance(parse_toml(path.read_text(encoding="utf-8-sig")).get("scenario"), str)
     except (OSError, ValueError):
         return False
 
@@ -232,7 +231,7 @@ def read_design(path: Path, *, replicates: int | None = None, **options: Any) ->
         If the file has a fault, or its scenario has one with any of the settings.
     """
     try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        raw = parse_toml(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError) as error:
         raise ScenarioError(str(path), [Fault("", f"the file cannot be read: {error}")]) from error
     for name in ("grid", "set"):

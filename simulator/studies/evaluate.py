@@ -1,7 +1,6 @@
 """Evaluation: mechanisms over data sets, each set by the planner for one target of privacy or error."""
 
 import math
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from mechanisms.declared import Declared
 from mechanisms.planning import Plan, plan
 from mechanisms.planning.families import family_names
 from scenarios import Fault, Scenario, ScenarioError, plug_ins
+from scenarios.overrides import parse_toml
 from scenarios.suggestions import suggestion
 from simulator.experiment.components import check_extras
 from simulator.experiment.run import setting_sha256
@@ -365,7 +365,7 @@ def _sections(name: str) -> list[dict[str, Any]]:
     """
     if name.endswith(".toml"):
         try:
-            read = tomllib.loads(Path(name).read_text(encoding="utf-8-sig")).get("mechanisms")
+            read = parse_toml(Path(name).read_text(encoding="utf-8-sig")).get("mechanisms")
         except (OSError, ValueError) as error:
             raise InputError([f"mechanisms (--mechanisms): {name} cannot be read: {error}"]) from error
         if not isinstance(read, list) or not all(isinstance(section, dict) and "kind" in section for section in read):

@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Self
 
@@ -153,8 +153,11 @@ def run_point(
         If the scenario has a fault that only a run finds.
     """
     if _key(setting_sha256(point.scenario), point.seed) != point.key:
+        worker = "this worker"
+        with suppress(KeyError, ValueError):  # no worker of a Dask cluster
+            worker = f"the worker {sys.modules['distributed'].get_worker().address}"
         raise DifferentVersionError(
-            ["this worker has another version of crowdveil, of a data file or of a class than the study was made with"]
+            [f"{worker} has another version of crowdveil, of a data file or of a class than the study was made with"]
         )
     began = time.perf_counter()
     scenario = scenarios.load(point.scenario, seed=point.seed)

@@ -14,7 +14,10 @@ import pandas as pd
 
 import scenarios
 from scenarios import ScenarioError
+from scenarios.overrides import plain
 from simulator.experiment.components import check_extras
+from simulator.experiment.run import build_only, cache_fault
+from simulator.files.available_memory import permitting
 from simulator.files.errors import InputError
 from simulator.files.extras import own_version
 from simulator.results.provenance import package_versions, source_sha256
@@ -92,6 +95,7 @@ class Sweep:
     failures: list[Failure] = field(init=False, default_factory=list)
     notes: list[str] = field(init=False, default_factory=list)
     workers: str = field(init=False, default="")
+    _begun: bool = field(init=False, default=True)
 
     def __post_init__(self) -> None:
         if self.keep not in KEPT:
@@ -112,10 +116,11 @@ class Sweep:
         InputError
             If the directory cannot be used.
         ScenarioError
-            If a package that a point needs is not installed.
+            If a package that a point needs is not installed, or a user's own class refuses its parameters in a setting.
         """
         for setting in () if self.remote else self.design.settings:
             check_extras(setting.scenario)
+        self._check_own_kinds()
         with self.directory.locked():
             self._take_up()
             yield
@@ -161,8 +166,23 @@ class Sweep:
             self._flush(buffer)
         self._finish()
 
+    def _check_own_kinds(self) -> None:
+        """Build each setting whose own classes have other parameters than those before, which no schema can check."""
+        checked: list[object] = []
+        for setting in self.design.settings:
+            scenario = setting.scenario
+            sections = sorted({at.partition(".")[0] for at, _, _ in scenario.own_kinds()})
+            tables = [plain(getattr(scenario, name)) for name in sections]
+            if tables and tables not in checked:
+                checked.append(tables)
+                with permitting(self.assume_yes):
+                    build_only(scenario)
+
     def _take_up(self) -> None:
-        """Compare the directory with the design, and write down what will be done."""
+        """Compare the directory with the design, and write down what will be done.
+
+        A study of other points is not changed before a point of this design is finished.
+        """
         before = self.directory.facts() if (self.directory.path / FACTS).is_file() else None
         if before is not None:
             _check_kept(self.directory, before, self.keep)
@@ -176,8 +196,15 @@ class Sweep:
                 f"{others:,} finished points in {self.directory.path} are not of this study ({why}): they are kept in "
                 f"{self.directory.path / 'earlier'} and not used"
             )
+        if fault := cache_fault():
+            self.notes.append(fault)
         self.todo = [point for point in self.todo if point.key not in done]
-        self.directory.write_facts({**self._facts(), "finished": len(done & keys)})
+        self._begun = not done or bool(done & keys)
+        if self._begun:
+            self._write_design(len(done & keys))
+
+    def _write_design(self, finished: int) -> None:
+        self.directory.write_facts({**self._facts(), "finished": finished})
         self.directory.write_scenario(self.design.settings[0].scenario)
         self.directory.write_table(DESIGN, self.design.table(self.points))
 
@@ -204,11 +231,24 @@ class Sweep:
     def _flush(self, buffer: list[PointResult]) -> None:
         if buffer:
             with self._writing(self.progress):
+                if not self._begun:
+                    self._begun = True
+                    self._write_design(0)
                 results, buffer[:] = buffer[:], []
                 self.directory.add(results)
 
     def _finish(self) -> None:
-        """Join the results, and record how far the study is."""
+        """Join the results, and record how far the study is.
+
+        Raises
+        ------
+        StudyError
+            If no point of this design could be run, and the directory holds a study of other points.
+        """
+        if not self._begun and self.failures:
+            first = self.failures[0]
+            kept = f"no point could be run, and the study in {self.directory.path} is as it was"
+            raise StudyError([f"{kept}; point {first.point.number}: {first.error}"])
         table = self.design.table(self.points)
         rows = {failure.point.key: failure.error for failure in self.failures}
         failed = table[table["key"].isin(rows.keys())]
@@ -259,6 +299,7 @@ class Sweep:
                             broken = True
                             break
                         waiting.popleft()
+                    self.notes += [note for note in workers.left_out if note not in self.notes]
                     for future in wait(running, return_when=FIRST_COMPLETED).done:
                         # A pool that lost a process runs nothing more, and the next round starts another.
                         broken |= not future.cancelled() and isinstance(future.exception(), BrokenExecutor)

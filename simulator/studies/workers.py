@@ -5,7 +5,7 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager, nullcontext
 from importlib import import_module
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from simulator.files.available_memory import available_nbytes
 from simulator.files.errors import InputError
 from simulator.files.extras import import_extra
+from simulator.results.provenance import source_sha256
 
 _WORKER_NBYTES = 6e8
 """Memory of a worker's libraries and a small run, bytes; larger runs compare their own estimate with what is left."""
@@ -34,11 +35,14 @@ class Workers(NamedTuple):
         Returns how many calls can run at once now.
     described
         The workers, in words.
+    left_out
+        Which workers are not used, and why; more may be added while the executor is used.
     """
 
     executor: Executor
     slots: Callable[[], int]
     described: str
+    left_out: Sequence[str] = ()
 
 
 Start = Callable[[], Any]
@@ -137,14 +141,12 @@ def dask(address: str) -> Start:
             fault = f"no Dask scheduler answers at {at} within {_CONNECT_S} s"
             raise InputError([f"scheduler (--scheduler): {fault} ({error})"]) from None
 
-        def slots() -> int:
-            return max(1, int(sum(client.ncores().values())))
-
         try:
             with client:
-                _check_workers(client, at)
-                workers = len(client.ncores())
-                yield Workers(client.get_executor(), slots, f"{workers} worker{'' if workers == 1 else 's'} of {at}")
+                cluster = _Cluster(client, at)
+                workers = len(cluster.usable())
+                described = f"{workers} worker{'' if workers == 1 else 's'} of {at}"
+                yield Workers(cluster, cluster.slots, described, cluster.left_out)
         except OSError as error:  # a call of the scheduler; what a point raises is kept in its future
             raise InputError([CLUSTER_LOST]) from error
 
@@ -173,26 +175,60 @@ def start_of(scheduler: str, workers: int | None) -> Start:
     raise InputError([f"scheduler (--scheduler): must be processes or dask://HOST:PORT; got {scheduler!r}"])
 
 
-def _check_workers(client: Any, address: str) -> None:
-    """Check that there are workers, and that each can import crowdveil.
+class _Cluster(Executor):
+    """Executor on those workers of a Dask cluster that have this version of crowdveil.
+
+    Parameters
+    ----------
+    client
+        Of the cluster.
+    address
+        Of its scheduler.
 
     Raises
     ------
     InputError
-        If not.
+        If the cluster has no such worker.
     """
-    try:
-        client.wait_for_workers(1, timeout=_CONNECT_S)
-    except TimeoutError:
-        raise InputError(
-            [f"scheduler (--scheduler): no worker has connected to {address} within {_CONNECT_S} s"]
-        ) from None
-    # A function of the standard library, which a worker without crowdveil can find.
-    answers = client.run(import_module, "simulator.studies", on_error="return")
-    without = [worker for worker, answer in answers.items() if isinstance(answer, Exception)]
-    if without:
-        why = f"the workers {', '.join(without)} cannot import crowdveil ({answers[without[0]]})"
-        raise InputError([f"scheduler (--scheduler): {why}; install the same version there"])
+
+    def __init__(self, client: Any, address: str) -> None:
+        self.left_out: list[str] = []
+        self._client, self._faults = client, dict[str, str]()
+        try:
+            client.wait_for_workers(1, timeout=_CONNECT_S)
+        except TimeoutError:
+            raise InputError(
+                [f"scheduler (--scheduler): no worker has connected to {address} within {_CONNECT_S} s"]
+            ) from None
+        if not self.usable():
+            raise InputError([f"scheduler (--scheduler): {why}" for why in self.left_out])
+
+    def usable(self) -> dict[str, int]:
+        """Return the cores of each worker that can be used; workers that joined since the last call are checked."""
+        cores = self._client.ncores()
+        if new := [worker for worker in cores if worker not in self._faults]:
+            # A function of the standard library, which a worker without crowdveil can find.
+            answers = self._client.run(import_module, "simulator.studies", workers=new, on_error="return")
+            found = {worker: answer for worker, answer in answers.items() if isinstance(answer, Exception)}
+            having = [worker for worker in new if worker not in found]
+            versions = self._client.run(source_sha256, workers=having, on_error="return") if having else {}
+            faults = {worker: f"cannot import crowdveil ({answer})" for worker, answer in found.items()}
+            faults |= {one: "have another version of crowdveil" for one in having if versions[one] != source_sha256()}
+            self._faults |= {worker: faults.get(worker, "") for worker in new}
+            for why in dict.fromkeys(faults.values()):
+                named = ", ".join(worker for worker in faults if faults[worker] == why)
+                self.left_out.append(f"the workers {named} {why}; install the same version there")
+        return {worker: number for worker, number in cores.items() if not self._faults[worker]}
+
+    def slots(self) -> int:
+        """Return how many calls can run at once now."""
+        return max(1, sum(self.usable().values()))
+
+    def submit(self, call: Callable[..., Any], /, *args: Any, **options: Any) -> Future[Any]:
+        # Only if some may not be used: a call that names workers is lost if all of these end, however many join.
+        named = {"workers": [*self.usable()]} if any(self._faults.values()) else {}
+        future: Future[Any] = self._client.get_executor(**named).submit(call, *args, **options)
+        return future
 
 
 def cores() -> int:

@@ -12,6 +12,7 @@ import scenarios
 from scenarios import ScenarioError
 from simulator import run
 from simulator.cli import main
+from simulator.datasets.manifest import read_manifest
 from simulator.files.errors import InputError
 from simulator.roads.sumo_frame import NetFrame
 
@@ -474,3 +475,36 @@ coalition = ["server:1", "server:2"]
     done = crowdveil("scenarios", "check", "s.toml", "--set", "cells.size_m=0.001")
     assert done.returncode == 2
     assert "cells" in done.stderr
+
+
+DEEP = 5_000
+NESTED = {
+    "a table header": f"[{'.'.join('a' * DEEP)}]\nb = 1\n",
+    "an array of tables": f"[[{'.'.join('a' * DEEP)}]]\nb = 1\n",
+    "a key": f"[x]\n{'.'.join('a' * DEEP)} = 1\n",
+    "a parameter of a class": f'[[mechanisms]]\nkind = "mine:Mine"\n{".".join("a" * DEEP)} = 1\n',
+    "inline tables": f"[x]\nb = {'{a=' * DEEP}1{'}' * DEEP}\n",
+    "lists": f"[x]\nb = {'[' * DEEP}{']' * DEEP}\n",
+}
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_files_that_nest_deeply_are_refused_in_one_message(folder, crowdveil, name):
+    (folder / "s.toml").write_text(SCENARIO + NESTED[name])
+    (folder / "d.toml").write_text(f'scenario = "tiny"\n{NESTED[name]}')
+    calls = [("run", "s.toml"), ("scenarios", "check", "s.toml"), ("sweep", "d.toml"), ("sweep", "s.toml")]
+    for arguments in (*calls, ("evaluate", "--data", "tiny", "--mechanisms", "s.toml", "--epsilon", "1")):
+        done = crowdveil(*arguments)
+        assert done.returncode == 2, arguments
+        assert "tables and lists must nest at most 50 deep" in done.stderr, arguments
+        assert "Traceback" not in done.stderr
+
+
+def test_overrides_and_manifests_that_nest_deeply_are_refused(folder, crowdveil):
+    for value in (f"{'.'.join('a' * DEEP)}=1", f"x.b={'{a=' * DEEP}1{'}' * DEEP}"):
+        done = crowdveil("run", "tiny", "--set", value)
+        assert done.returncode == 2
+        assert "Traceback" not in done.stderr
+    (folder / "manifest.toml").write_text(NESTED["a table header"])
+    with pytest.raises(InputError, match=r"manifest\.toml: cannot be read as a manifest: tables and lists must nest"):
+        read_manifest(folder / "manifest.toml")

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import re
 import sys
 from dataclasses import MISSING, fields
@@ -207,6 +208,20 @@ def test_a_result_is_kept_by_its_target_and_a_class_of_ones_own_is_planned_anew(
     plan(*CITY, "--epsilon", "1.26", "--mechanism", "oue")
     plan(*arguments, "--mechanism", "mechanisms.local.unary_encoding:OptimisedUnary")
     assert [target.epsilon for target in searches] == [1.26, 1.25]
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="Windows has no accounts of this kind")
+def test_a_cache_where_others_may_write_is_not_used_and_the_plan_is_the_same(plan, tmp_path, monkeypatch):
+    arguments = (*CITY, "--epsilon", "1.25", "--mechanism", "oue")
+    wanted = plan(*arguments).out
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache").chmod(0o777)
+    monkeypatch.setenv("CROWDVEIL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(build_cache, "_of_process", lambda: build_cache.BuildCache(build_cache.default_folder()))
+    done = plan(*arguments)
+    assert (done.code, done.out) == (0, wanted)
+    assert "other accounts may write there" in done.err
+    assert [*(tmp_path / "cache").iterdir()] == []
 
 
 def test_unreachable_target_gives_no_plan(plan):

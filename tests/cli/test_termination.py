@@ -217,3 +217,53 @@ def test_leftover_of_a_killed_run_is_removed_by_the_next(tmp_path):
     assert process.returncode == 2
     assert "it contains an earlier run" in stderr
     assert [path.name for path in place.parent.iterdir()] == ["r"]
+
+
+ENDED_IN_THE_PAGE = """
+import os, signal, sys, time
+import simulator.reporting
+def write_report(*_):
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(30)
+simulator.reporting.write_report = write_report
+sys.argv = ["crowdveil", "run", "tiny", "--out", "kept", "--quiet"]
+from simulator.cli import main
+main()
+"""
+
+
+def test_a_run_that_is_ended_before_its_page_says_where_it_is_and_how_to_get_the_page(tmp_path):
+    command = [sys.executable, "-c", ENDED_IN_THE_PAGE]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=200, check=False)
+    assert done.returncode == 143
+    note = "note: the run is kept in kept; crowdveil report kept writes its page"
+    assert done.stderr.splitlines() == [note, "crowdveil: terminated"]
+    assert (tmp_path / "kept" / "run.json").is_file()
+    assert not (tmp_path / "kept" / "report.html").exists()
+    again = [*CROWDVEIL, "report", "kept"]
+    assert subprocess.run(again, capture_output=True, cwd=tmp_path, timeout=200, check=False).returncode == 0
+    assert {path.name for path in tmp_path.rglob("*") if ".partial" in path.name} == set()
+
+
+TWO_SIGNALS = """
+import os, shutil, signal
+from pathlib import Path
+from simulator.cli.termination import one_line_exit
+from simulator.files import atomic_write
+real, calls = shutil.rmtree, []
+def removing(path, *rest, **named):
+    calls.append(path)
+    if len(calls) == 1:
+        os.kill(os.getpid(), signal.SIGTERM)  # a second one, during the clean-up
+    real(path, *rest, **named)
+atomic_write.shutil.rmtree = removing
+with one_line_exit(), atomic_write.staging_directory(Path("target")) as staging:
+    (staging / "half").write_text("half")
+    os.kill(os.getpid(), signal.SIGTERM)
+"""
+
+
+def test_a_second_signal_during_the_clean_up_leaves_no_incomplete_directory(tmp_path):
+    command = [sys.executable, "-c", TWO_SIGNALS]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path) as process:
+        check_exit(process, 143, "terminated", tmp_path)

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -32,6 +33,8 @@ POINTS = 48
 FEW = ("tiny", "--vary", "mechanisms.sampling.sampling=.1,.45", "--vary", "population.outside=0,10000")
 FEW = (*FEW, "--replicates", "3")
 FEW_POINTS = 12
+TWO = ("tiny", "--vary", "population.outside=0,10000")
+SOURCE = Path(__file__).parents[2]
 CROWDVEIL = (sys.executable, "-m", "simulator.cli")
 
 
@@ -321,6 +324,28 @@ def test_workers_without_the_package_are_named(tmp_path, cluster):
     assert re.search(r"the workers tcp://\S+ cannot import crowdveil .*install the same version there", done.stderr)
 
 
+@pytest.mark.timeout(900)
+def test_a_study_goes_on_without_a_worker_of_another_version_which_is_named(tmp_path, cluster):
+    for name in ("simulator", "scenarios", "mechanisms"):
+        shutil.copytree(SOURCE / name, tmp_path / "other" / name, ignore=shutil.ignore_patterns("__pycache__"))
+    with (tmp_path / "other" / "simulator" / "stopwatch.py").open("a") as file:
+        file.write("# another version")
+    cluster.add_worker(env={**os.environ, "PYTHONPATH": str(tmp_path / "other")})
+    named = r"the workers tcp://127\.0\.0\.1:\d+ have another version of crowdveil; install the same version there"
+    done = sweep(*TWO, "--out", tmp_path / "none", "--scheduler", f"dask://{cluster.address}", code=2)
+    assert re.search(named, done.stderr)
+    assert not (tmp_path / "none" / "points.parquet").exists()
+    cluster.add_worker()
+    (tmp_path / "hidden").mkdir()
+    (tmp_path / "hidden" / "sitecustomize.py").write_text(HIDDEN)
+    cluster.add_worker(env={**os.environ, "PYTHONPATH": str(tmp_path / "hidden")})
+    wait_until(lambda: (tmp_path / "worker.log").read_text().count("Registered to") == 3, "a worker is missing")
+    done = sweep(*TWO, "--out", tmp_path / "study", "--scheduler", f"dask://{cluster.address}")
+    assert len(re.findall(f"note: {named}", done.stderr)) == 1
+    assert len(re.findall(r"note: the workers tcp://127\.0\.0\.1:\d+ cannot import crowdveil", done.stderr)) == 1
+    assert len(Study.load(tmp_path / "study").points) == 2
+
+
 def test_wrong_options_are_refused_before_anything_is_written(tmp_path, call_in_process):
     cases = [
         (("tiny", "--scheduler", "slurm"), "must be processes or dask://HOST:PORT; got 'slurm'"),
@@ -340,14 +365,13 @@ def test_wrong_options_are_refused_before_anything_is_written(tmp_path, call_in_
     assert [*tmp_path.iterdir()] == []
 
 
-def test_the_cities_of_a_worker_are_cached_and_the_cache_changes_no_value(tmp_path, few):
+def test_the_trips_of_a_worker_are_cached_and_the_cache_changes_no_value(tmp_path, few):
     cache = tmp_path / "cache"
     environment = {**os.environ, "CROWDVEIL_CACHE": str(cache)}
-    for name in ("first", "second"):  # the second finds all cities and trips on disk
+    for name in ("first", "second"):  # the second finds all trips on disk
         sweep(*FEW, "--out", tmp_path / name, "--quiet", env=environment)
         assert_same(tmp_path / name, few)
-        names = sorted(path.name.partition("-")[0] for path in cache.iterdir())
-        assert names == ["city", *["trips"] * 3]
+        assert [path.name.partition("-")[0] for path in cache.iterdir()] == ["trips"] * 3
     for path in cache.iterdir():
         path.write_bytes(b"damaged")
     sweep(*FEW, "--out", tmp_path / "third", "--quiet", env=environment)

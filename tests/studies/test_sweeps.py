@@ -442,6 +442,62 @@ def test_objects_given_in_python_run_in_this_process_and_their_content_is_part_o
         cv.sweep(tiny.with_({"aggregation.kind": Scaled(lambda: 1)}), workers=0)
 
 
+OWN = """
+from mechanisms.local import KRandomizedResponse
+class Mine(KRandomizedResponse):
+    def __init__(self, *, cells, epsilon):
+        self.half = epsilon / 2
+        super().__init__(cells=cells, epsilon=epsilon)
+class Late(KRandomizedResponse):
+    def __init__(self, *, cells, epsilon):
+        self.given = epsilon
+        super().__init__(cells=cells, epsilon=2.0)
+    def claim(self, view):
+        return super().claim(view) if self.given > 0 else None
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "message"),
+    [
+        (
+            "mine_to_sweep:Mine",
+            ["1..8"],
+            r"mechanisms\.own: mine_to_sweep:Mine refuses epsilon = '1\.\.8': one of another",
+        ),
+        ("mine_to_sweep:Mine", [4, "1..8"], r"mechanisms\.own: mine_to_sweep:Mine refuses epsilon = '1\.\.8'"),
+        ("mine_to_sweep:Mine", [-2.0], r"mechanisms\.own: mine_to_sweep:Mine refuses epsilon = -2\.0: "),
+        ("mine_to_sweep:Late", ["1..8"], r"mechanisms\.own.*Late with epsilon = '1\.\.8' raises TypeError"),
+    ],
+)
+def test_a_design_that_cannot_be_built_changes_no_study(tmp_path, monkeypatch, kind, values, message):
+    (tmp_path / "mine_to_sweep.py").write_text(OWN)
+    monkeypatch.syspath_prepend(tmp_path)
+    out = StudyDirectory(tmp_path / "study")
+    tiny = cv.scenarios.load("tiny", allow_plugins=True)
+    tiny = tiny.with_({"mechanisms": [{"name": "own", "kind": kind, "epsilon": 1.0}]})
+
+    def swept(values):
+        return do(Sweep(design_of(tiny, {"mechanisms.own.epsilon": values}), out, start=processes(0)))
+
+    swept([1.0, 2.0])
+    before = {path.name: path.read_bytes() for path in out.path.glob("*.*")}
+    with pytest.raises(ValueError, match=message):
+        swept(values)
+    assert {path.name: path.read_bytes() for path in out.path.glob("*.*")} == before
+    assert len(Study.load(out.path).points) == 2
+    assert len(swept([2.0, 3.0])) == 1
+
+
+def test_a_study_is_not_changed_by_a_design_whose_runs_all_fail(tmp_path, whole):
+    do(sweep(tmp_path / "study"))
+    before = {path.name: path.read_bytes() for path in (tmp_path / "study").glob("*.*")}
+    with pytest.raises(StudyError, match=r"no point could be run, and the study in .* is as it was; point \d: cells: "):
+        do(sweep(tmp_path / "study", {"cells.size_m": [1e-3]}))
+    assert {path.name: path.read_bytes() for path in (tmp_path / "study").glob("*.*")} == before
+    assert_same(Study.load(tmp_path / "study"), whole)
+
+
 def test_tables_given_in_python_reach_other_processes():
     trips = pd.DataFrame(
         {"origin": ["(0, 0)", "(3, 3)"] * 9, "destination": ["(2, 1)", "(1, 0)"] * 9, "departure_s": range(18)}

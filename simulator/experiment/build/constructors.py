@@ -120,7 +120,19 @@ def build_own_kind(role: str, kind: str, parameters: Mapping[str, Any], **given:
     try:
         return target(**parameters, **accepted(target, given))
     except (TypeError, ValueError) as error:
-        raise InputError([f"{kind} refuses its parameters: {error}"]) from error
+        inside = list(traceback.walk_tb(error.__traceback__))[1:]
+        if isinstance(error, TypeError) and not inside:  # the call itself; Python names the parameter
+            raise InputError([f"{kind} refuses its parameters: {error}"]) from error
+        why = str(error)
+        if isinstance(error, TypeError):  # what Python says of an operation names neither key nor value
+            frame, line = inside[-1]
+            why = f"one of another type is needed (line {line} of {Path(frame.f_code.co_filename).name})"
+        raise InputError([f"{kind} refuses {_in_words(parameters) or 'its parameters'}: {why}"]) from error
+
+
+def _in_words(parameters: Mapping[str, Any]) -> str:
+    """Return parameters with their values."""
+    return ", ".join(f"{name} = {value!r}" for name, value in parameters.items())
 
 
 def accepted(function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -146,7 +158,9 @@ def faults_of_own_kinds(scenario: Scenario) -> Iterator[None]:
             in_module = [(code.f_code, line) for code, line in frames if code.f_code.co_filename == _source(target)]
             if any(code.co_qualname.startswith(f"{class_.__qualname__}.") for code, _ in in_module):
                 where = f"line {in_module[-1][1]} of {Path(in_module[-1][0].co_filename).name}"
-                rule = f"{kind} raises {type(error).__name__}: {error} ({where})"
+                given = {f"mechanisms.{item.name}.kind": item.parameters for item in scenario.mechanisms}
+                words = _in_words(given.get(at, {}))
+                rule = f"{kind}{words and f' with {words}'} raises {type(error).__name__}: {error} ({where})"
                 raise ScenarioError(scenario.name, [Fault(at, rule)]) from error
         raise
 

@@ -178,6 +178,7 @@ def _layer(table: pa.Table, geometry: str, crs: object) -> Layer:
 
 
 _GEOPARQUET_UNREADABLE = (
+    RecursionError,
     pa.ArrowException,
     OSError,
     ValueError,

@@ -147,7 +147,7 @@ def geometry_columns(file: Path) -> list[str]:
     """Return the names of the columns of geometries in GeoParquet; none of any other file."""
     try:
         return [*json.loads((pq.read_schema(file).metadata or {})[b"geo"])["columns"]]
-    except (OSError, ValueError, TypeError, LookupError):
+    except (OSError, ValueError, TypeError, LookupError, RecursionError):
         return []
 
 
