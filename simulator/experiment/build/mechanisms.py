@@ -167,9 +167,10 @@ def build_budget(
     for mechanism in scenario.mechanisms:
         name, make, epsilon = mechanism.name, partial(_divided, mechanism, cells), epsilons[mechanism.name]
         try:
-            mechanisms[name] = make(uniform_budget(epsilon, section.window) if section.kind == "uniform" else epsilon)
+            made = make(uniform_budget(epsilon, section.window) if section.kind == "uniform" else epsilon)
+            mechanisms[name] = made
             if section.kind == "population_uniform":
-                schedules[name] = UniformPopulation(mechanisms[name], section.window)
+                schedules[name] = UniformPopulation(made, section.window)
             elif section.kind != "uniform":
                 by: Division = "budget" if section.kind == "absorption" else "population"
                 schedules[name] = AdaptiveBudget(make, epsilon, section.window, by)
