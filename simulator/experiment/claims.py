@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mechanisms.local import LocalMechanism
+from mechanisms.local import LocalMechanism, NoPrivacy
 from mechanisms.privacy import (
     LinkedReports,
     LocatedReports,
@@ -46,8 +46,24 @@ Seen = Mapping[str, int | str | None]
 campaign, this campaign and its release."""
 
 
+ADD_REMOVE = "add_remove"
+"""The adjacency of one device more or less: it takes part, in one cell, or it does not take part at all."""
+
+
+def add_remove_claim(seen: Seen, entering: PrivacyClaim) -> Iterator[tuple[Seen, PrivacyClaim]]:
+    """Yield the claim about a device that takes part or not, from the claim about entering, if that limits anything.
+
+    The counts of the cells depend on the devices in them and on independent coins. So a device that is added to a cell
+    changes them as one that enters it from outside, provided that every device was counted, since counts are scaled
+    otherwise. The numbers of devices asked and of reports counted would reveal it; here they are not published.
+    """
+    if entering.curve is not None and entering.delta(1.0) < 1.0:
+        why = "If no number of devices is published, an added device changes what one that enters does."
+        yield {**seen, "adjacency": ADD_REMOVE}, replace(entering, basis=f"{why} {entering.basis}")
+
+
 def released_claims(
-    name: str, campaign: Campaign, queries: int, crowds: Sequence[int]
+    name: str, campaign: Campaign, queries: int, crowds: Sequence[int], *, complete: bool
 ) -> Iterator[tuple[Seen, PrivacyClaim]]:
     """Yield what is seen of, and the claim about, what one campaign publishes of one mechanism through a release.
 
@@ -61,6 +77,8 @@ def released_claims(
         Number of queries under the release.
     crowds
         Numbers of devices in the cell, in addition to the claim for any number.
+    complete
+        Whether every device asked was counted.
     """
     release, speeds, mechanism = campaign.release_words, campaign.speeds, campaign.mechanisms[name]
     origin = f"Released by {release}, campaign {campaign.name}: "
@@ -77,8 +95,10 @@ def released_claims(
         for crowd in (None, *crowds):
             change = possible_adjacency(adjacency, cells=mechanism.cells)
             claim = release_claim(campaign.publications[name].release, crowd, queries, change)
-            basis = f"{origin}{claim.basis}"
-            yield {**seen, "adjacency": adjacency, "crowd": crowd}, replace(claim, basis=basis)
+            claim = replace(claim, basis=f"{origin}{claim.basis}")
+            yield {**seen, "adjacency": adjacency, "crowd": crowd}, claim
+            if adjacency == "enter_leave" and crowd is None and complete:
+                yield from add_remove_claim(seen, claim)
 
 
 PARAMETERS = ("queries", "crowd", "k", "colluding", "servers")
@@ -213,7 +233,8 @@ def _group_claims(
         for campaign in alike:
             for repeats in dict.fromkeys((*asked, *filter(None, [lengths[campaign.name]]))):
                 yield from _with_noise(name, campaign, queries, repeats)
-                yield from released_claims(name, campaign, repeats, crowds)
+                complete = counted is not None and not counted.uncounted
+                yield from released_claims(name, campaign, repeats, crowds, complete=complete)
 
 
 def _seen(mechanism: str, view: View) -> dict[str, Any]:
@@ -345,7 +366,11 @@ def _with_noise(
             view = ReleasedCounts(
                 None, repeats, counted.fewest[0], colluding=colluding, servers=servers, adjacency=adjacency
             )
-            yield {"campaign": campaign.name, **_seen(name, view)}, noisy_claim(mechanism, view, deployment.noise)
+            seen: Seen = {"campaign": campaign.name, **_seen(name, view)}
+            claim = noisy_claim(mechanism, view, deployment.noise)
+            yield seen, claim
+            if adjacency == "enter_leave" and isinstance(mechanism, NoPrivacy) and not counted.uncounted:
+                yield from add_remove_claim(seen, claim)
 
 
 def _weakest_rows(

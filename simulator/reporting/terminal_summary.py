@@ -134,7 +134,7 @@ def _privacy(run: RunResult) -> Table:
     every = run.scores["campaign"].nunique()
     shown = [(label, f"{listed(names)}\n" * (every > len(names)) + words) for (label, words), names in rows.items()]
     table = _privacy_table("What a device that stays through a campaign reveals", shown)
-    table.caption, table.caption_justify = "That a device takes part is hidden by no claim.", "left"
+    table.caption, table.caption_justify = "That a device takes part is hidden by no claim about where it is.", "left"
     return table
 
 

@@ -61,7 +61,8 @@ class Claim:
     view
         The view's name in `claims.parquet`.
     adjacency
-        The change of one device that the claim hides: ``move``, ``enter_leave``, or ``one_value`` for speeds.
+        The change of one device that the claim hides: ``move``, ``enter_leave``, ``add_remove``, or ``one_value`` for
+        speeds.
     queries
         Number of queries observed together.
     crowd, suppressed_below, colluding, servers
@@ -277,7 +278,7 @@ def worth_reading(claims: Iterable[Claim]) -> list[Claim]:
         no_difference = claim.view == "released_differences" and claim.kind == "unknown"
         if claim.rounds == 1 and (unlinked or no_difference):
             continue
-        key, merged = same_for(claim), claim
+        key, merged = (*same_for(claim), claim.adjacency == "add_remove"), claim
         if key in chosen:
             same = chosen[key]
             both = "move" if "move" in {claim.adjacency, same.adjacency} else claim.adjacency

@@ -201,7 +201,10 @@ def _unprotected(claim: Claim) -> str:
 def _alternatives(claim: Claim) -> str:
     if claim.view == VALUES:
         return "any two speeds at which you might drive"
-    return "any two places you might be" if claim.adjacency == "move" else "your being in a cell or outside all cells"
+    return {
+        "move": "any two places you might be",
+        "add_remove": "your taking part in a cell or not at all, where no number of devices is published,",
+    }.get(claim.adjacency, "your being in a cell or outside all cells")
 
 
 _SHORT = {

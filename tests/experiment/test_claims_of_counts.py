@@ -148,6 +148,20 @@ kind = "no_privacy"
 """
 
 
+@pytest.mark.parametrize(("loss", "rows"), [(0.0, 2), (0.3, 0)])
+def test_a_device_more_or_less_changes_a_released_count_as_one_that_enters(loss, rows):
+    """Where every device is counted; else counts are scaled by numbers that a device more or less changes."""
+    release = [{"name": "all", "queries": 1, "start_s": 200, "release": {"kind": "laplace", "epsilon": 0.7}}]
+    claims = run("tiny", overrides={"campaigns": release, "channel.loss": loss, "attacks": []}).claims
+    named = claims[(claims["mechanism"] == "baseline") & claims["crowd"].isna()].set_index(["adjacency", "epsilon"])
+    assert len(claims[(claims["adjacency"] == "add_remove") & claims["at_delta_zero"]]) == rows
+    if rows:
+        more, entering = (named.loc[adjacency, ["delta", "kind"]] for adjacency in ("add_remove", "enter_leave"))
+        assert more.equals(entering.loc[more.index])
+        assert more.loc[0.7].tolist() == [0.0, "exact"]
+    assert not claims[claims["view"] == "linked_reports"]["adjacency"].eq("add_remove").any()
+
+
 def test_a_move_of_one_cell_is_leaving_it(tmp_path):
     result = ran(tmp_path, LAPLACE)
     for adjacency in ("move", "enter_leave"):

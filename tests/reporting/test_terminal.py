@@ -39,11 +39,11 @@ def test_summary_names_campaigns_where_there_are_several(tmp_path: Path) -> None
 
 
 def test_it_is_said_that_taking_part_is_not_hidden(small: Path) -> None:
-    sentence = "That a device takes part is hidden by no claim."
+    sentence = "That a device takes part is hidden by no claim about where it is."
     assert sentence in " ".join(printed(small).split())
     page = " ".join(build_report(small).split())
     assert sentence in page
-    assert "No claim hides whether a device takes part at all" in page
+    assert "No such claim hides whether a device takes part at all" in page
 
 
 def test_summary_fits_a_narrow_terminal(small: Path) -> None:
