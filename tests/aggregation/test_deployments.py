@@ -71,8 +71,9 @@ def test_all_deployments_give_equal_counts_and_estimates(name, mechanism):
     deployment = DEPLOYMENTS[name]
     plain, here = run_query(Trusted(), mechanism, seed=3), run_query(deployment, mechanism, seed=3)
     np.testing.assert_array_equal(plain.counts, here.counts)
-    for one, other in zip(vars(plain.estimate()).values(), vars(here.estimate()).values(), strict=True):
-        np.testing.assert_array_equal(one, other)
+    for name_, value in vars(plain.estimate()).items():
+        if name_ != "invert_sampled":  # a function of the same counts
+            np.testing.assert_array_equal(value, getattr(here.estimate(), name_))
     assert [account.counted for account in here.accounts] == [len(TRUTH)] * mechanism.rounds
     up = deployment.cost(mechanism).bytes_up
     assert [account.bytes_up for account in here.accounts] == [len(TRUTH) * up] * mechanism.rounds

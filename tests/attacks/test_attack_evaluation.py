@@ -86,7 +86,7 @@ def test_edge_cases_give_numeric_rows_or_notes(deployment, case):
     check_numbers(rows)
     if case in {"no targets", "nobody asked"}:
         assert rows == []
-        assert all("there are no targets" in note for note in notes)
+        assert all("there are no targets" in note or "its servers hold no shares" in note for note in notes)
     else:
         assert {row.attack for row in rows} | {note.split(":")[0].removeprefix("attacks.") for note in notes} >= {
             kind for kind in names_of("attack") if kind != "shares" or deployment.sharing is not None
@@ -131,13 +131,13 @@ def test_attack_runs_on_campaigns_that_have_its_parties():
     def noted(*attacks):
         return [note.text.partition(": ")[2] for note in run_attacks(attacks, records, streams=Streams(1)).notes]
 
-    assert noted(attack("link_rounds", both), attack("shares", ["server:1"])) == []
-    assert noted(attack("link_rounds", both, campaigns=("two",))) == ["two, b: there is no server:2"]
-    assert noted(attack("link_rounds", both, campaigns=("two",), mechanisms=("a",))) == []
-    assert noted(attack("shares", both, campaigns=("one", "three"))) == [
-        "one, a: its servers hold no shares",
-        "one, a: there is no server:2",
+    untried = "coalition server:1, server:2 was not tried: there is no server:2"
+    assert noted(attack("link_rounds", both), attack("shares", ["server:1"])) == [
+        f"{place}: {untried}" for place in ("one, a", "two, b", "four, a")
     ]
+    assert noted(attack("link_rounds", both, campaigns=("two",))) == [f"two, b: {untried}"]
+    assert noted(attack("link_rounds", both, campaigns=("two",), mechanisms=("a",))) == []
+    assert noted(attack("shares", both, campaigns=("one", "three"))) == ["one, a: its servers hold no shares"]
 
 
 def test_a_growing_coalition_has_a_row_for_each_size():

@@ -202,7 +202,7 @@ def test_a_file_names_an_own_attack(folder, call_in_process):
     [
         (SPY, [], ["attacks.Spy.kind", "allow-plugins"]),
         (SPY + "cell = 99\n", ["--allow-plugins"], ["attacks.Spy", "cells in 0…9", "99"]),
-        (SPY + "cell = -1\n", ["--allow-plugins"], ["attacks.Spy", "refuses its parameters", "at least 0"]),
+        (SPY + "cell = -1\n", ["--allow-plugins"], ["attacks.Spy", "refuses cell = -1", "at least 0"]),
         (SPY + "sell = 1\n", ["--allow-plugins"], ["attacks.Spy", "refuses its parameters", "sell"]),
         (SPY + "cell = nan\n", ["--allow-plugins"], ["attacks[0].cell: must be a finite number"]),
         (

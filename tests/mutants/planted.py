@@ -76,8 +76,8 @@ PLANTED = {
     ),
     "epsilon-of-one-step-for-a-move": Planted(
         f"{PRIVACY}/claim.py",
-        "PrivacyClaim.bound(2.0 * self.epsilon, TwoStepDelta(self.delta), basis)",
-        "PrivacyClaim.bound(self.epsilon, TwoStepDelta(self.delta), basis)",
+        'PrivacyClaim(kind, 2.0 * self.epsilon, "bound", basis, TwoStepDelta(self.delta))',
+        'PrivacyClaim(kind, self.epsilon, "bound", basis, TwoStepDelta(self.delta))',
     ),
     "one-changed-count-of-a-move": Planted(f"{PRIVACY}/laplace_noise.py", "changed = min(2, cells)", "changed = 1"),
     "one-changed-bit-of-a-move": Planted(

@@ -101,17 +101,17 @@ def test_a_run_whose_page_fails_is_saved(tmp_path, tiny_run):
     assert cv.load(tmp_path / "run").scores.equals(tiny_run.scores)
 
 
-def test_a_page_that_fails_names_the_saved_run(tmp_path, monkeypatch, capsys):
+def test_a_damaged_table_is_named_before_a_page_is_made(tmp_path, monkeypatch, capsys):
     directory = SyntheticRun(columns=2, rows=2, queries=2).write(tmp_path / "run")
     claims = pd.read_parquet(directory / "claims.parquet")
     claims.assign(crowd=math.inf).to_parquet(directory / "claims.parquet")
     monkeypatch.setattr("sys.argv", ["crowdveil", "report", str(directory)])
     with pytest.raises(SystemExit) as stopped:
         main()
-    assert stopped.value.code == 1
+    assert stopped.value.code == 2
     message = capsys.readouterr().err
     assert message.count("\n") == 1
-    assert f"{directory}: all results are saved in it, but not report.html, which failed: OverflowError" in message
+    assert f"{directory / 'claims.parquet'}: column crowd must have whole numbers" in message
 
 
 @pytest.mark.slow

@@ -127,10 +127,10 @@ def build_own_kind(role: str, kind: str, parameters: Mapping[str, Any], **given:
         if isinstance(error, TypeError):  # what Python says of an operation names neither key nor value
             frame, line = inside[-1]
             why = f"one of another type is needed (line {line} of {Path(frame.f_code.co_filename).name})"
-        raise InputError([f"{kind} refuses {_in_words(parameters) or 'its parameters'}: {why}"]) from error
+        raise InputError([f"{kind} refuses {in_words(parameters) or 'its parameters'}: {why}"]) from error
 
 
-def _in_words(parameters: Mapping[str, Any]) -> str:
+def in_words(parameters: Mapping[str, Any]) -> str:
     """Return parameters with their values."""
     return ", ".join(f"{name} = {value!r}" for name, value in parameters.items())
 
@@ -159,7 +159,7 @@ def faults_of_own_kinds(scenario: Scenario) -> Iterator[None]:
             if any(code.co_qualname.startswith(f"{class_.__qualname__}.") for code, _ in in_module):
                 where = f"line {in_module[-1][1]} of {Path(in_module[-1][0].co_filename).name}"
                 given = {f"mechanisms.{item.name}.kind": item.parameters for item in scenario.mechanisms}
-                words = _in_words(given.get(at, {}))
+                words = in_words(given.get(at, {}))
                 rule = f"{kind}{words and f' with {words}'} raises {type(error).__name__}: {error} ({where})"
                 raise ScenarioError(scenario.name, [Fault(at, rule)]) from error
         raise

@@ -28,7 +28,7 @@ from scenarios.field_types import number
 from scenarios.mechanisms import PlugInSection
 from scenarios.section import NamedByKind
 from simulator.arrays import FloatArray, IntArray, Mask
-from simulator.experiment.build.constructors import REQUIRED, build_own_kind, constructor_of
+from simulator.experiment.build.constructors import REQUIRED, build_own_kind, constructor_of, in_words
 from simulator.files.errors import InputError
 from simulator.sensing.adaptive_survey import BudgetSchedule
 from simulator.sensing.campaign import WindowBudget
@@ -136,7 +136,10 @@ def build_mechanisms(scenario: Scenario, cells: int) -> dict[str, LocalMechanism
             faults.append(Fault(where, str(error)))
         except InputError as error:
             faults += [Fault(where, fault) for fault in error.faults]
-        except (TypeError, ValueError) as error:
+        except TypeError as error:  # what Python says of an operation names neither key nor value
+            given = in_words(section.parameters)
+            faults.append(Fault(where, f"{section.kind}{given and f' with {given}'} raises TypeError: {error}"))
+        except ValueError as error:
             faults.append(Fault(where, f"{section.kind} refuses its parameters: {error}"))
     if faults:
         raise ScenarioError(scenario.name, faults)
