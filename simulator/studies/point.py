@@ -114,14 +114,21 @@ def _within(timeout_s: float | None) -> Iterator[None]:
     if sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
         raise InputError(["timeout (--timeout): needs worker processes on Linux or macOS; leave it out"])
 
+    stopped: list[PointTimeoutError] = []
+
     def stop(*_: object) -> None:
         if sys.exc_info()[1] is None:  # else something cleans up
-            raise PointTimeoutError(f"it took longer than {timeout_s:g} s (--timeout)")
+            stopped.append(PointTimeoutError(f"it took longer than {timeout_s:g} s (--timeout)"))
+            raise stopped[-1]
 
     previous = signal.signal(signal.SIGALRM, stop)
     signal.setitimer(signal.ITIMER_REAL, timeout_s, _AGAIN_S)
     try:
         yield
+    except Exception:
+        if stopped:  # code that was interrupted may raise another error in its place
+            raise stopped[-1] from None
+        raise
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, previous)
