@@ -72,7 +72,7 @@ def released_claims(
     name
         The mechanism whose counts or speeds are released.
     campaign
-        The campaign. What several campaigns reveal together is not stated.
+        The campaign. What several campaigns reveal together is stated by `whole_run_claims`.
     queries
         Number of queries under the release.
     crowds

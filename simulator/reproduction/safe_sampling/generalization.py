@@ -222,10 +222,14 @@ class Choice:
         return _published(present, others * apart), _published(others * absent, others * (1 - absent))
 
     def delta(self, epsilon: float) -> float:
-        """Return the larger of both hockey-stick divergences; not normalised, so that small ones keep their digits."""
-        p, q = self.distributions()
-        factor = math.exp(epsilon)
-        return max(math.fsum(np.maximum(p - factor * q, 0.0)), math.fsum(np.maximum(q - factor * p, 0.0)))
+        """Return δ of the published output."""
+        return _either_divergence(*self.distributions(), epsilon)
+
+
+def _either_divergence(p: NDArray[np.float64], q: NDArray[np.float64], epsilon: float) -> float:
+    """Return the larger of both hockey-stick divergences; not normalised, so that small ones keep their digits."""
+    factor = math.exp(epsilon)
+    return max(math.fsum(np.maximum(p - factor * q, 0.0)), math.fsum(np.maximum(q - factor * p, 0.0)))
 
 
 def _published(merged: NDArray[np.float64], apart: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -283,8 +287,7 @@ class BlockChoice:
         without = np.append(self.chosen(), 0.0)
         present = (1.0 - self.sampling) * without + self.sampling * np.roll(without, 1)
         p, q = (np.append(each[: self.k].sum(), each[self.k :]) for each in (present, without))
-        factor = math.exp(epsilon)
-        return max(math.fsum(np.maximum(p - factor * q, 0.0)), math.fsum(np.maximum(q - factor * p, 0.0)))
+        return _either_divergence(p, q, epsilon)
 
 
 # ε₁, ε that remains for the counts without its least, k, β, n, and the number of maps.
