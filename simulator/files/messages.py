@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -80,6 +80,17 @@ def counted(number: float, noun: str, plural: str | None = None) -> str:
 def counted_by(values: Mapping[str, int]) -> str:
     """Return the number of each value as text, sorted by value, as in "1 bicycle, 2,950 car"."""
     return ", ".join(f"{number:,} {value}" for value, number in sorted(values.items()))
+
+
+SHOWN_VALUES = 40
+"""The most values of a tag or a column that a note lists."""
+
+
+def values_in_words(numbers: Mapping[Any, int]) -> str:
+    """Return values with their numbers, the most frequent 40 of them."""
+    listed = sorted(numbers.items(), key=lambda item: (-item[1], item[0]))
+    more = f" and {counted(len(listed) - SHOWN_VALUES, 'other value')}" if len(listed) > SHOWN_VALUES else ""
+    return ", ".join(f"{value} ({number:,})" for value, number in listed[:SHOWN_VALUES]) + more
 
 
 QUESTION = ("lower_mps", "upper_mps", "min_vehicles")

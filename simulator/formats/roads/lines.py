@@ -16,10 +16,10 @@ from scipy.spatial import KDTree
 
 from simulator.cells.zones import no_degrees, read_features
 from simulator.files.errors import InputError
-from simulator.files.messages import counted
+from simulator.files.messages import counted, values_in_words
 from simulator.files.tables import Table, find_columns, listed
 from simulator.formats.roads.link_columns import METRES_PER_UNIT, find_link_columns, link_values, link_warnings
-from simulator.formats.roads.osm_tags import CLASSES, values_in_words
+from simulator.formats.roads.osm_tags import CLASSES
 from simulator.roads.projection import WGS84, transform, true_plane, utm_about
 from simulator.roads.raw_network import Defaults, RawNetwork, column_of
 from simulator.roads.read_report import usable_rows

@@ -15,11 +15,11 @@ import pandas as pd
 import shapely
 
 from simulator.files.errors import InputError
-from simulator.files.messages import counted
+from simulator.files.messages import counted, values_in_words
 from simulator.files.xml_elements import elements_of
 from simulator.formats.roads.osm_movements import OsmLink, movements_of
 from simulator.formats.roads.osm_streets import Street, guesses_of, import_osmnx, link_of, simplified, split_loops
-from simulator.formats.roads.osm_tags import WAY_TAGS, directions, noted, noted_in_words, open_to_cars, values_in_words
+from simulator.formats.roads.osm_tags import WAY_TAGS, directions, noted, noted_in_words, open_to_cars
 from simulator.formats.roads.osm_ways import MOST_FAULTS, OsmWays, read_ways
 from simulator.roads.class_defaults import filled_in_words
 from simulator.roads.connectivity import largest_strong_component

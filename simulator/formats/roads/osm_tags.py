@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simulator.files.messages import counted
+from simulator.files.messages import counted, values_in_words
 from simulator.roads.class_defaults import CLASS_DEFAULTS
 
 if TYPE_CHECKING:
@@ -42,7 +42,6 @@ _THOUSANDS = re.compile(r"(\d),(?=\d{3}\b)")
 _CONTEXT = re.compile(r"(?:([a-z]{2}(?:-[a-z]{2,3})?):)?(?:zone:?(?=\d))?([a-z_]+|\d+)")
 _FASTEST_KPH = 330.0
 _MOST_LANES = 20
-_SHOWN = 40
 
 
 def open_to_cars(tags: Mapping[str, str]) -> bool:
@@ -137,13 +136,6 @@ def noted_in_words(found: Counter[tuple[str, str]], unit: tuple[str, str]) -> It
     for kind, words in _TABLES["notes"].items():
         if values := {tag: number for (of, tag), number in found.items() if of == kind}:
             yield f"{counted(sum(values.values()), *unit)} {words}: {values_in_words(values)}"
-
-
-def values_in_words(numbers: Mapping[Any, int]) -> str:
-    """Return values with their numbers, the most frequent 40 of them."""
-    listed = sorted(numbers.items(), key=lambda item: (-item[1], item[0]))
-    more = f" and {counted(len(listed) - _SHOWN, 'other value')}" if len(listed) > _SHOWN else ""
-    return ", ".join(f"{value} ({number:,})" for value, number in listed[:_SHOWN]) + more
 
 
 def speed_limit(tags: Mapping[str, str], *, along: bool) -> tuple[float | None, str | None]:
