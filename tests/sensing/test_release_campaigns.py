@@ -121,19 +121,26 @@ def test_release_claims_are_the_exact_ones_of_the_mechanism(plain, suppressed):
     rows = suppressed.claims[suppressed.claims["mechanism"] == "sampling"]
     released = rows[rows["view"] == "released_differences"]
     assert set(released["k"]) == {6}
-    assert set(released["adjacency"]) == {"enter_leave", "move"}
+    assert set(released["adjacency"]) == {"enter_leave", "move", "add_remove"}
     fewest = suppressed.rounds.query("mechanism == 'sampling'")["counted"].min()
     assert 100 < fewest < 1000
     # Any number of devices in the cell, and of 1, 10, 100 and 1,000 those that a query counted.
     assert set(released["crowd"].fillna(0)) == {0, 1, 10, 100}
     for row in released.itertuples():
         crowd = None if pd.isna(row.crowd) else int(row.crowd)
-        exact = mechanism.claim(ReleasedDifferences(crowd, 6, row.queries, adjacency=row.adjacency))
+        joining = row.adjacency == "add_remove"
+        adjacency = "enter_leave" if joining else row.adjacency
+        exact = mechanism.claim(ReleasedDifferences(crowd, 6, row.queries, adjacency=adjacency))
         if row.delta == 0.0 and (row.kind == "infinite" or row.epsilon == exact.epsilon):
             assert row.epsilon == exact.epsilon
         else:
             assert row.delta == exact.delta(row.epsilon)
-        assert row.basis == f"Released by suppress (k = 6, sampling = 0.4), campaign rush: {exact.basis}"
+        why = (
+            "If no number of devices is published, an added device changes what one that enters does. "
+            if joining
+            else ""
+        )
+        assert row.basis == f"{why}Released by suppress (k = 6, sampling = 0.4), campaign rush: {exact.basis}"
     # Whole vectors are no longer published; the server's view of reports has not changed.
     assert "released_counts" not in set(rows["view"])
     kept = suppressed.claims["view"].str.startswith(("report", "linked"))
@@ -216,7 +223,7 @@ def test_noisy_counts_are_published_from_a_threshold_on(city):
     claims = result.claims[(result.claims["mechanism"] == "baseline") & (result.claims["view"] == "released_counts")]
     assert set(claims["k"]) == {8}
     pure = claims[(claims["delta"] == 0) & (claims["queries"] == 1)].groupby("adjacency")["epsilon"].min()
-    assert dict(pure) == pytest.approx({"enter_leave": 0.7, "move": 1.4})
+    assert dict(pure) == pytest.approx({"enter_leave": 0.7, "move": 1.4, "add_remove": 0.7})
     with pytest.raises(ScenarioError, match="every report must arrive"):
         run_scenario(city, overrides=["release={kind='threshold', k=8, epsilon=0.7}", "channel.loss=0.1"])
 
