@@ -16,6 +16,7 @@ from simulator.traffic.kernel import log_row
 from simulator.traffic.lanes import LinkPhysics
 from simulator.traffic.physics import (
     CLEARING,
+    CONTESTED_PASSES,
     FRACTION_BITS,
     FREE,
     FULL,
@@ -26,10 +27,11 @@ from simulator.traffic.physics import (
     PROTECTED,
     RED,
     accepted_gap,
-    comes_first,
     entry_slot,
     green_at,
     lane_cost,
+    lead,
+    next_headway,
     next_visit,
     slower,
 )
@@ -61,8 +63,6 @@ class _Vehicle:
     full_pass: int = -2
     full_lane: "_Lane | None" = None
     blocked_since: int = -1
-    not_before: int = LONG_AGO
-    claimed: "_Lane | None" = None
 
     @property
     def link(self) -> int:
@@ -101,11 +101,13 @@ class _Movement:
 
 @dataclass(eq=False, slots=True)
 class _Claim:
-    """Who enters a lane next: the lane it comes from, or number of lanes + link of the origin, and its tag."""
+    """A vehicle that wants to enter a link in this pass: the first one of a lane, or the first trip that waits."""
 
-    number: int
-    ready: int
-    served: int
+    vehicle: _Vehicle
+    lane: "_Lane | None"
+    granted: PriorityEvent
+    target: "_Lane | None" = None
+    slot: int = NEVER
 
 
 @dataclass(eq=False, slots=True)
@@ -123,7 +125,9 @@ class _Lane:
     discharge: int = 0
     loss: int = 0
     served: int = 0
-    claim: _Claim | None = None
+    served_onto: int = -1
+    virtual: int = 0
+    entered_from: "_Lane | None" = None
     queue: deque[_Vehicle] = field(default_factory=deque)
     exits: deque[int] = field(default_factory=deque)  # the last one first
 
@@ -146,14 +150,13 @@ class _Link:
     lanes: list[_Lane] = field(default_factory=list)
     turns: list[dict[int, int]] = field(default_factory=list)
     """Lanes that allow the turn onto a link, a bit each, by class; onto -1 for those on which a trip may end."""
-    virtual: int = 0
+    contested: int = -1
+    claims: list[_Claim] = field(default_factory=list)
     entered: int = 0
     lost: int = 0
     waiting: deque[_Vehicle] = field(default_factory=deque)
     origin_served: int = 0
     origin_stride: int = 0
-    origin_claimed: _Lane | None = None
-    not_before: int = LONG_AGO
     closures: list[tuple[int, int]] = field(default_factory=list)
 
     def is_closed(self, tick: int) -> bool:
@@ -176,6 +179,7 @@ class Agents(QueueEngine):
         self._stuck = self._rotated = self._trip_time = 0
         self._log: list[int] = []
         self._env = simpy.Environment()
+        self._claimed: list[_Link] = []
 
     def start(self, env: simpy.Environment) -> None:
         """Add the process that starts the vehicles to `env`."""
@@ -201,6 +205,11 @@ class Agents(QueueEngine):
     def _tick(self) -> int:
         """The tick that the present pass belongs to: those after the tick before it."""
         return -(-self._pass // self._physics.rules.passes)
+
+    @property
+    def _earliest(self) -> int:
+        """After the pass before the present one: the first time at which those move who have been refused."""
+        return ((self._pass - 1) << self._physics.rules.pass_bits) + 1
 
     def _later(self, passes: int, priority: int) -> PriorityEvent:
         """Return an event some passes from now."""
@@ -235,17 +244,80 @@ class Agents(QueueEngine):
             priority = _FIRST_LANE + lane.number
             try:
                 yield vehicle.turn
-                while (time := self._try_to_cross(vehicle, lane, self._pass)) is not None:
+                while (time := (yield from self._try_to_cross(vehicle, lane))) is not None:
                     visit = next_visit(time, self._pass, self._physics.rules.pass_bits)
                     yield self._later(visit - self._pass, priority)
             except simpy.Interrupt:
                 pass  # it has moved on in a rotation
 
+    def _claim(
+        self, link: _Link, vehicle: _Vehicle, lane: _Lane | None
+    ) -> Generator[simpy.Event, None, tuple[_Lane, int]]:
+        """Wait until all that are due in this pass have come, and for one's turn; return a lane and its slot."""
+        claim = _Claim(vehicle, lane, PriorityEvent(self._env))
+        link.claims.insert(len(link.claims) if lane is None else 0, claim)
+        if link not in self._claimed:
+            self._claimed.append(link)
+            if len(self._claimed) == 1:
+                self._env.process(self._grant())
+        yield claim.granted
+        return claim.target or link.lanes[0], claim.slot
+
+    def _grant(self) -> Generator[simpy.Event, None, None]:
+        """Let those enter links in turn who want to in this pass."""
+        last = _FIRST_LANE + len(self._lanes) + len(self._links)
+        yield self._later(0, last)
+        while self._claimed:
+            link = self._claimed[0]
+            if not link.claims:
+                self._claimed.pop(0)
+                continue
+            self._next_to_enter(link).granted.schedule(delay=0, priority=_BEFORE_ALL)
+            yield self._later(0, last)
+
+    def _next_to_enter(self, link: _Link) -> _Claim:
+        """Take the claim that is next from a link, and state its lane and slot.
+
+        Whoever cannot enter in this pass is next at once. Of the others it is the first to enter, then the one with the
+        least lead, then the one with the lowest number; trips are last.
+        """
+        now, found = self._pass << self._physics.rules.pass_bits, []
+        for claim in link.claims:
+            vehicle, lane = claim.vehicle, claim.lane
+            number, crossing, movement = len(self._lanes), 0, None
+            if lane is None:
+                ready = max(vehicle.departure << FRACTION_BITS, self._earliest)
+            elif lane.queue and lane.queue[0] is vehicle:
+                number, movement = lane.number, lane.movements.get(link.number)
+                ready, crossing = self._soonest(vehicle, lane), movement.crossing if movement else 0
+            else:  # it has moved on in a rotation
+                found = [(0, 0, 0, claim)]
+                break
+            target, claim.slot = self._choose_lane(link, vehicle, 0 if lane is None else 1, ready + crossing)
+            claim.target, entry = target, max(ready + crossing, claim.slot)
+            if entry - crossing > now:
+                found = [(0, 0, 0, claim)]
+                break
+            if lane is None:
+                ahead = lead(link.origin_served, target.virtual, link.origin_stride, len(link.lanes))
+            else:
+                ahead = _lead(lane, movement, target)
+            found.append((entry, ahead, number, claim))
+        chosen = min(found, key=lambda one: one[:3])[3]
+        link.claims.remove(chosen)
+        return chosen
+
+    def _soonest(self, vehicle: _Vehicle, lane: _Lane) -> int:
+        """Return when the first vehicle of a lane may cross at the earliest: never before it has been refused."""
+        ready = lane.ready(vehicle)
+        return ready if vehicle.ready_since < 0 else max(ready, self._earliest)
+
     def _try_to_cross(  # noqa: C901, PLR0911, PLR0912, PLR0915  # the rules of a crossing in their order
-        self, vehicle: _Vehicle, lane: _Lane, pass_no: int
-    ) -> int | None:
+        self, vehicle: _Vehicle, lane: _Lane
+    ) -> Generator[simpy.Event, None, int | None]:
         """Move the first vehicle of a lane on if nothing holds it in this pass; else return when to try again."""
-        now, ready, rules = pass_no << self._physics.rules.pass_bits, lane.ready(vehicle), self._physics.rules
+        pass_no, rules = self._pass, self._physics.rules
+        now, ready = pass_no << rules.pass_bits, lane.ready(vehicle)
         if ready > now:
             return ready
         onto = vehicle.after(1)
@@ -259,11 +331,15 @@ class Agents(QueueEngine):
         if ahead.is_closed(self._tick):
             self._hold(vehicle, ready, FULL)
             vehicle.full_pass, vehicle.full_lane, vehicle.blocked_since = pass_no, None, -1
-            vehicle.not_before = now + 1
             return now + 1
-        target, slot = self._choose_lane(ahead, vehicle, 1, ready + crossing, lane.number)
+        time = self._soonest(vehicle, lane)
+        if ahead.contested >= pass_no:
+            target, slot = yield from self._claim(ahead, vehicle, lane)
+        else:
+            target, slot = self._choose_lane(ahead, vehicle, 1, time + crossing)
         forced = False
         if slot == NEVER:
+            ahead.contested = max(ahead.contested, pass_no + CONTESTED_PASSES)
             self._hold(vehicle, ready, FULL)
             vehicle.full_pass, vehicle.full_lane = pass_no, target
             if vehicle.blocked_since < 0:
@@ -272,28 +348,30 @@ class Agents(QueueEngine):
             if rules.stuck_passes < 0 or blocked < rules.stuck_passes:
                 if blocked > 0 and blocked % rules.rotation_passes == 0 and self._rotate(vehicle, lane, pass_no):
                     return None
-                self._seek(target, vehicle, lane, movement, ready + crossing)
                 return now + 1
-            slot = now + crossing
+            slot = max(now + crossing, target.last_in + target.headway)
             forced = True
-        time = max(ready, slot - crossing, vehicle.not_before)
+        time = max(time, slot - crossing)
         if time > now:
+            visit = next_visit(time, pass_no, rules.pass_bits)
+            ahead.contested = max(ahead.contested, visit + CONTESTED_PASSES)
             self._hold(vehicle, ready, FREE)
-            self._seek(target, vehicle, lane, movement, ready + crossing)
             return time
         if movement is not None:
             time, holds = self._junction(vehicle, lane, movement, time, ready, pass_no)
             if holds != FREE:
                 self._hold(vehicle, ready, holds)
                 return time
-        if target.claim is not None:
-            queue = lane if movement is None else movement
-            if _goes_first(target.claim, lane.number, slot, time + crossing, queue.served, ahead.virtual):
-                return now + 1
-            ahead.virtual = max(queue.served, ahead.virtual)
-            queue.served = ahead.virtual + (headway if movement is None else movement.stride)
-            if target.claim.number == lane.number:
-                target.claim = None
+        if ahead.contested >= pass_no:
+            before = _lead(lane, movement, target)
+            if movement is None:
+                lane.served, lane.served_onto = target.virtual + before + headway, onto
+            else:
+                movement.served = target.virtual + before + movement.stride
+            target.virtual += max(before, 0)
+            if target.entered_from is not lane:
+                target.entered_from = lane
+                headway = next_headway(headway, time - ready, time + crossing, target.last_in, target.headway)
         self._stuck += forced
         loss = 0
         if movement is not None:
@@ -319,16 +397,19 @@ class Agents(QueueEngine):
                 return time, RED
         if not movement.foes or (movement.window_first >= 0 and right == PROTECTED):
             return time, FREE
-        held = vehicle.ready_since >= 0
-        if held and vehicle.why == GAP:
-            time = max(time, now - (1 << rules.pass_bits))
-        gap = accepted_gap(rules.gap, time - (vehicle.ready_since if held else ready), rules.impatience)
+        since = vehicle.ready_since if vehicle.ready_since >= 0 else ready
+        gap, cleared = accepted_gap(rules.gap, time - since, rules.impatience), time
         for foe, _ in movement.foes:
             passed = self._movements[foe].last_pass
-            if passed <= time + rules.clearance and passed + rules.clearance > time:
-                time = passed + rules.clearance
-        if time > now:
-            return time, GAP
+            if passed <= cleared + rules.clearance and passed + rules.clearance > cleared:
+                cleared = passed + rules.clearance
+        if cleared > now:
+            return cleared, GAP
+        if cleared > time and movement.window_first >= 0:
+            time, right = self._green(movement, cleared)
+            if time > cleared:
+                return max(time, now + 1), GAP
+        time = cleared
         if right != CLEARING and any(
             self._foe_takes(self._movements[foe], time + gap, ready, lane, pass_no, mutual=mutual)
             for foe, mutual in movement.foes
@@ -358,10 +439,10 @@ class Agents(QueueEngine):
         first, last = movement.window_first, movement.window_last
         return green_at(time, self._physics.windows, first, last, movement.cycle, movement.offset)
 
-    def _choose_lane(self, link: _Link, vehicle: _Vehicle, ahead: int, earliest: int, number: int) -> tuple[_Lane, int]:
+    def _choose_lane(self, link: _Link, vehicle: _Vehicle, ahead: int, earliest: int) -> tuple[_Lane, int]:
         """Return the lane of `link`, `ahead` links after the present one, that costs least, and when it has a place.
 
-        If all are full, the lane is the first without another's claim, or else the first, and the time is NEVER.
+        If all are full, these are the first lane and NEVER.
         """
         if len(link.lanes) == 1:
             return link.lanes[0], link.lanes[0].slot()
@@ -378,8 +459,7 @@ class Agents(QueueEngine):
         if found:
             _, place, slot = min(found)
             return link.lanes[place], slot
-        mine = [lane for lane in full if lane.claim is None or (lane is full[0] and lane.claim.number == number)]
-        return (mine or full)[0], NEVER
+        return full[0], NEVER
 
     def _lanes_ahead(self, link: _Link, vehicle: _Vehicle, ahead: int, turns: int) -> tuple[int, int]:
         """Return the lanes of a link that allow the next turn, and those that also lead on for `turns` − 1 more."""
@@ -397,25 +477,12 @@ class Agents(QueueEngine):
         return allowed, best or allowed
 
     def _hold(self, vehicle: _Vehicle, ready: int, why: int) -> None:
-        """Note what holds a vehicle; claims last only while lanes ahead hold it."""
+        """Note what holds a vehicle."""
         if vehicle.ready_since < 0:
             vehicle.ready_since = ready
         vehicle.why = why
         if why >= RED:
-            self._release(vehicle)
             vehicle.full_pass = -2
-
-    def _release(self, vehicle: _Vehicle) -> None:
-        _give_up(vehicle.claimed, vehicle.on_lane.number)
-        vehicle.claimed = None
-
-    def _seek(self, target: _Lane, vehicle: _Vehicle, lane: _Lane, movement: _Movement | None, ready: int) -> None:
-        """Claim the next entry of a lane, and give up the claim on another."""
-        if vehicle.claimed is not target:
-            self._release(vehicle)
-        served = lane.served if movement is None else movement.served
-        if _claim(target, lane.number, ready, served):
-            vehicle.claimed = target
 
     def _rotate(self, vehicle: _Vehicle, lane: _Lane, pass_no: int) -> bool:
         """Move the first vehicles of a cycle of full lanes through `lane` on together; return whether there is one."""
@@ -450,46 +517,36 @@ class Agents(QueueEngine):
         return True
 
     def _wait_to_enter(self, vehicle: _Vehicle, link: _Link) -> Generator[simpy.Event, None, None]:
-        number = len(self._lanes) + link.number
-        priority = _FIRST_LANE + number
+        priority = _FIRST_LANE + len(self._lanes) + link.number
         link.waiting.append(vehicle)
         if link.waiting[0] is vehicle:
             vehicle.turn.schedule(delay=0, priority=priority)
         yield vehicle.turn
-        while not self._try_to_enter(vehicle, link, number, self._pass):
+        while not (yield from self._try_to_enter(vehicle, link)):
             yield self._later(1, priority)
         link.waiting.popleft()
         if link.waiting:
             link.waiting[0].turn.schedule(delay=0, priority=priority)
 
-    def _try_to_enter(self, vehicle: _Vehicle, link: _Link, number: int, pass_no: int) -> bool:
+    def _try_to_enter(self, vehicle: _Vehicle, link: _Link) -> Generator[simpy.Event, None, bool]:
+        pass_no, bits = self._pass, self._physics.rules.pass_bits
         if link.is_closed(self._tick):
-            link.not_before = (pass_no << self._physics.rules.pass_bits) + 1
             return False
-        ready, now = vehicle.departure << FRACTION_BITS, pass_no << self._physics.rules.pass_bits
-        target, slot = self._choose_lane(link, vehicle, 0, ready, number)
-        time = max(ready, slot, link.not_before)
-        if time > now:
-            if link.origin_claimed is not target:
-                _give_up(link.origin_claimed, number)
-                link.origin_claimed = None
-            if _claim(target, number, ready, link.origin_served):
-                link.origin_claimed = target
+        target, slot = yield from self._claim(link, vehicle, None)
+        time = max(vehicle.departure << FRACTION_BITS, slot, self._earliest)
+        if time > pass_no << bits:
+            link.contested = max(link.contested, next_visit(time, pass_no, bits) + CONTESTED_PASSES)
             return False
-        if target.claim is not None:
-            if _goes_first(target.claim, number, slot, time, link.origin_served, link.virtual):
-                return False
-            link.virtual = max(link.origin_served, link.virtual)
-            link.origin_served = link.virtual + link.origin_stride
-        _give_up(link.origin_claimed, number)
-        link.origin_claimed = None
+        before = lead(link.origin_served, target.virtual, link.origin_stride, len(link.lanes))
+        link.origin_served = target.virtual + before + link.origin_stride
+        target.virtual += max(before, 0)
+        target.entered_from = None
         vehicle.state = State.ON_ROAD
         self._enter(vehicle, target, time, self._physics.rules.entry_loss)
         return True
 
     def _leave(self, vehicle: _Vehicle, lane: _Lane, time: int, headway: int, *, follow: bool = True) -> None:
         """Take the first vehicle from its lane; the next one may follow one headway later."""
-        self._release(vehicle)
         lane.queue.popleft()
         lane.exits.appendleft(time)
         lane.discharge = time + headway
@@ -498,7 +555,7 @@ class Agents(QueueEngine):
         onto.entered += 1
         onto.lost += max(0, time - vehicle.entry - lane.free)
         vehicle.ready_since, vehicle.why, vehicle.blocked_since = -1, FREE, -1
-        vehicle.full_pass, vehicle.full_lane, vehicle.not_before = -2, None, LONG_AGO
+        vehicle.full_pass, vehicle.full_lane = -2, None
         if follow:
             self._call(lane)
 
@@ -618,30 +675,12 @@ class Agents(QueueEngine):
         return f"<Agents: {self.vehicles:,} vehicles on {len(self._links):,} links>"
 
 
-def _goes_first(claim: _Claim, number: int, slot: int, entry: int, served: int, virtual: int) -> bool:
-    """Return whether a claim is another's who enters before a vehicle that can at time `entry`."""
-    arrival = max(claim.ready, slot)
-    if claim.number == number or arrival != entry:
-        return claim.number != number and arrival < entry
-    return comes_first(claim.number, claim.served, number, served, virtual)
-
-
-def _claim(target: _Lane, number: int, ready: int, served: int) -> bool:
-    """Claim the next entry of a lane unless another with a lower tag has; return whether the claim is held."""
-    claim = target.claim
-    if (
-        claim is not None
-        and claim.number != number
-        and comes_first(claim.number, claim.served, number, served, target.link.virtual)
-    ):
-        return False
-    target.claim = _Claim(number, ready, served)
-    return True
-
-
-def _give_up(lane: _Lane | None, number: int) -> None:
-    if lane is not None and lane.claim is not None and lane.claim.number == number:
-        lane.claim = None
+def _lead(lane: _Lane, movement: _Movement | None, target: _Lane) -> int:
+    """Return the lead of the tag of a lane, or of its movement, over the clock of a lane of the next link."""
+    link = target.link
+    if movement is not None:
+        return lead(movement.served, target.virtual, movement.stride, len(link.lanes))
+    return lead(lane.served, target.virtual, lane.headway, len(link.lanes)) if lane.served_onto == link.number else 0
 
 
 def _links_of(physics: LinkPhysics, roads: Links) -> list[_Link]:

@@ -1,7 +1,7 @@
 """Compiled kernel of the fleet engine: vehicles in queues of lanes, crossing from one to the next at exact times.
 
 In a pass (each tick, or more often; see `Rules`) all crossings up to its moment happen: lanes in ascending order, then
-trips that wait to enter, in ascending order of their links. See `docs/model.md` for the rules, and
+the entries of links that several may want to enter, and of trips. See `docs/model.md` for the rules, and
 `simulator.traffic.agents` for the same rules with one process a vehicle.
 
 These techniques make it fast, measured on the 20 × 20 grid:
@@ -30,9 +30,10 @@ from numba.extending import intrinsic
 from mechanisms.compiled import Kernel
 from mechanisms.compiled import compiled as compiled_with
 from simulator.arrays import FloatArray, Int32Array, IntArray, LinkIds, Mask
-from simulator.traffic.lanes import ALL_LANES
+from simulator.traffic.lanes import ALL_LANES, NO_CLAIMS
 from simulator.traffic.physics import (
     CLEARING,
+    CONTESTED_PASSES,
     FRACTION_BITS,
     FREE,
     FULL,
@@ -44,10 +45,11 @@ from simulator.traffic.physics import (
     RED,
     Rules,
     accepted_gap,
-    comes_first,
     entry_slot,
     green_at,
     lane_cost,
+    lead,
+    next_headway,
     next_visit,
     slower,
 )
@@ -298,16 +300,14 @@ def _choose(
     link: Record,
     allowed: np.uint64,
     preferred: np.uint64,
-    ready: int,
-    crossing: int,
-    at: Index,
+    earliest: int,
     lanes: Records,
     exits: Int32Array,
     other_lane: int,
 ) -> tuple[Index, int]:
-    """Return the lane of `link` that costs least and when it can be entered.
+    """Return the lane of `link` that costs least for a vehicle that can be there at `earliest`, and its slot.
 
-    If all are full, the lane is the first without another's claim, or else the first, and the time is NEVER.
+    If all are full, these are the first lane and NEVER.
     """
     best, slot, least, full = -1, NEVER, NEVER, -1
     left = allowed & (ALL_LANES >> np.uint64(64 - link.lanes))
@@ -320,46 +320,153 @@ def _choose(
         lane = link.first_lane + k
         time = _slot(lanes[lane], exits)
         if time == NEVER:
-            if full < 0 or (lanes[full].claim >= 0 and lanes[full].claim != at and lanes[lane].claim < 0):
-                full = lane
+            full = lane if full < 0 else full
             continue
         change = 0 if (preferred >> np.uint64(k)) & _BIT else other_lane
-        cost = lane_cost(lanes[lane].count, lanes[lane].storage, time - crossing - ready, change)
+        cost = lane_cost(lanes[lane].count, lanes[lane].storage, time - earliest, change)
         if cost < least:
             best, slot, least = lane, time, cost
     return (best, slot) if best >= 0 else (full, NEVER)
 
 
-@compiled
-def _claim(target: Index, at: Index, ready: int, served: int, virtual: int, lanes: Records, held: Records) -> bool:
-    """Claim the next entry of lane `target` unless another with a lower tag has; return whether `at` has the claim."""
-    other = lanes[target].claim
-    if other >= 0 and other != at and comes_first(other, held[target].claim_served, at, served, virtual):
-        return False
-    lanes[target].claim = at
-    held[target].claim_served = served
-    held[target].claim_ready = ready
-    return True
+@compiled_inline
+def _lane_of(
+    onto: Index,
+    at: Index,
+    word: np.uint64,
+    turns: np.uint64,
+    bits: int,
+    of_class: Index,
+    earliest: int,
+    lanes: Records,
+    held: Records,
+    links: Records,
+    movements: Records,
+    turn_lanes: Bitmap,
+    turn_reach: Bitmap,
+    exits: Int32Array,
+    other_lane: int,
+) -> tuple[Index, int]:
+    """Return the lane of link `onto` for a vehicle whose turns from there are `turns`, and when it has a place.
+
+    The vehicle can be there at `earliest`, and comes from lane `at`, where its turns are `word`, or starts there (-1).
+    """
+    link, low = links[onto], np.uint64((1 << bits) - 1)
+    if link.lanes == 1:
+        return np.int64(link.first_lane), _slot(lanes[link.first_lane], exits)
+    allowed = preferred = turn_lanes[of_class, _place(link, turns & low, low)]
+    # Preferences depend on turns and class alone; vehicles that are held try again, half a time for each crossing of a
+    # busy grid.
+    if at >= 0 and held[at].turns == word and held[at].of_class == of_class:
+        preferred = held[at].preferred
+    elif not _is_one(allowed):
+        preferred = _preferred(onto, allowed, turns, bits, of_class, lanes, links, movements, turn_lanes, turn_reach)
+        if at >= 0:
+            memo = held[at]
+            memo.turns, memo.of_class, memo.preferred = word, of_class, preferred
+    return _choose(link, allowed, preferred, earliest, lanes, exits, other_lane)
 
 
-@compiled
-def _goes_first(
-    target: Index, at: Index, slot: int, entry: int, served: int, virtual: int, lanes: Records, held: Records
-) -> bool:
-    """Return whether another has a claim on lane `target` and enters before `at`, which can at time `entry`."""
-    other = lanes[target].claim
-    if other < 0 or other == at:
-        return False
-    arrival = max(held[target].claim_ready, slot)
-    if arrival != entry:
-        return bool(arrival < entry)
-    return comes_first(other, held[target].claim_served, at, served, virtual)
+@compiled_inline
+def _lead_of(
+    at: Index, move: Index, onto: Index, clock: int, among: int, lanes: Records, held: Records, movements: Records
+) -> int:
+    """Return the lead of the tag of lane `at`, or of its movement, over the clock of a lane of link `onto`."""
+    if move >= 0:
+        return lead(movements[move].served, clock, movements[move].stride, among)
+    return lead(held[at].served, clock, lanes[at].headway, among) if held[at].served_onto == onto else 0
 
 
-@compiled
-def _release(claimed: Index, at: Index, lanes: Records) -> None:
-    if claimed >= 0 and lanes[claimed].claim == at:
-        lanes[claimed].claim = -1
+@compiled_inline
+def _next_to_enter(  # noqa: PLR0912  # as in the engine of agents
+    onto: Index,
+    earliest: int,
+    now: int,
+    lanes: Records,
+    held: Records,
+    links: Records,
+    trips: Records,
+    movements: Records,
+    vehicles: Records,
+    departure: Int32Array,
+    vehicle_class: npt.NDArray[np.uint8],
+    turn_lanes: Bitmap,
+    turn_reach: Bitmap,
+    exits: Int32Array,
+    bits: int,
+    other_lane: int,
+) -> tuple[Index, Index, int]:
+    """Take the claim that is next from link `onto`; return its lane (-1: a trip), the lane to enter, and its slot.
+
+    Whoever cannot enter in this pass is next at once. Of the others it is the first to enter, then the one with the
+    least lead, then the one with the lowest number; trips are last.
+    """
+    link = links[onto]
+    low = np.uint64((1 << bits) - 1)
+    one, before = np.int64(link.first_claim), np.int64(-1)
+    best, best_before, best_target, best_slot = np.int64(-1), np.int64(-1), np.int64(-1), 0
+    soonest, least = NEVER, 0
+    while one >= 0 or link.starts == 1:
+        move, crossing = np.int64(-1), 0
+        if one >= 0:
+            lane = lanes[one]
+            vehicle = np.int64(lane.head)
+            # The first vehicle has changed if the one that wanted to enter has moved on in a rotation.
+            ready = max(vehicles[vehicle].entry + lane.free, lane.discharge) if vehicle >= 0 else NEVER
+            if ready > now:
+                best, best_before, best_target, soonest = one, before, np.int64(-1), NEVER
+                break
+            word = vehicles[vehicle].turns
+            turns = word >> np.uint64(bits)
+            if lane.first_movement >= 0:
+                move = lane.first_movement + np.int64(word & low) - 1
+                crossing = movements[move].crossing
+            if held[one].vehicle == vehicle:
+                ready = max(ready, earliest)
+        else:
+            vehicle = np.int64(trips[onto].head)
+            ready = max(departure[vehicle] << FRACTION_BITS, earliest)
+            word = turns = vehicles[vehicle].turns
+        of_class = np.int64(vehicle_class[vehicle]) if len(vehicle_class) > 0 else np.int64(0)
+        target, slot = _lane_of(
+            onto,
+            one,
+            word,
+            turns,
+            bits,
+            of_class,
+            ready + crossing,
+            lanes,
+            held,
+            links,
+            movements,
+            turn_lanes,
+            turn_reach,
+            exits,
+            other_lane,
+        )
+        entry, clock = max(ready + crossing, slot), lanes[target].virtual
+        if entry - crossing > now:
+            best, best_before, best_target, best_slot = one, before, target, slot
+            break
+        if one >= 0:
+            ahead = _lead_of(one, move, onto, clock, link.lanes, lanes, held, movements)
+        else:
+            ahead = lead(trips[onto].served, clock, trips[onto].stride, link.lanes)
+        first = entry < soonest or (entry == soonest and (ahead < least or (ahead == least and 0 <= one < best)))
+        if first:
+            best, best_before, best_target, best_slot = one, before, target, slot
+            soonest, least = entry, ahead
+        if one < 0:
+            break
+        before, one = one, np.int64(held[one].next_claim)
+    if best < 0:
+        return best, best_target, best_slot
+    if best_before < 0:
+        link.first_claim = held[best].next_claim
+    else:
+        held[best_before].next_claim = held[best].next_claim
+    return best, best_target, best_slot
 
 
 @compiled
@@ -448,20 +555,74 @@ def _foe_takes(
     return False
 
 
+@compiled_inline
+def _junction(
+    movement: Record,
+    at: Index,
+    time: int,
+    ready: int,
+    since: int,
+    pass_no: int,
+    lanes: Records,
+    held: Records,
+    movements: Records,
+    windows: Int32Array,
+    foes: Int32Array,
+    vehicles: Records,
+    low_bits: np.uint64,
+    rules: Rules,
+) -> tuple[int, int]:
+    """Return when the first vehicle of lane `at` crosses, from `time` on, and FREE; or when to try again, and why."""
+    now, right = pass_no << rules.pass_bits, PROTECTED
+    if movement.window_first >= 0:
+        time, right = green_at(
+            time, windows, movement.window_first, movement.window_last, movement.cycle, movement.offset
+        )
+        if time > now:
+            return time, RED
+    if movement.foe_first == movement.foe_last or (movement.window_first >= 0 and right == PROTECTED):
+        return time, FREE
+    gap, cleared = accepted_gap(rules.gap, time - since, rules.impatience), time
+    for pair in range(movement.foe_first, movement.foe_last):
+        passed = movements[foes[pair, 0]].last_pass
+        if passed <= cleared + rules.clearance and passed + rules.clearance > cleared:
+            cleared = passed + rules.clearance
+    if cleared > now:
+        return cleared, GAP
+    if cleared > time and movement.window_first >= 0:
+        time, right = green_at(
+            cleared, windows, movement.window_first, movement.window_last, movement.cycle, movement.offset
+        )
+        if time > cleared:
+            return max(time, now + 1), GAP
+    time = cleared
+    if right != CLEARING and _foe_takes(
+        movement, time, ready, gap, at, pass_no, lanes, held, movements, windows, foes, vehicles, low_bits
+    ):
+        return now + 1, GAP
+    return time, FREE
+
+
 @compiled
-def _hold(vehicle: Index, at: Index, ready: int, why: int, lanes: Records, held: Records) -> None:
-    """Note what holds `vehicle` at the end of lane `at`; claims last only while lanes ahead hold it."""
+def _enlist(onto: Index, first: Index, last: Index, links: Records) -> tuple[Index, Index]:
+    """Append link `onto` to the list of those with claims; return the first and the last of them."""
+    links[onto].next_link = -1
+    if first >= 0:
+        links[last].next_link = onto
+    return (first if first >= 0 else onto), onto
+
+
+@compiled
+def _hold(vehicle: Index, at: Index, ready: int, why: int, held: Records) -> None:
+    """Note what holds `vehicle` at the end of lane `at`."""
     state = held[at]
     if state.vehicle != vehicle:
         state.vehicle = vehicle
         state.ready_since = ready
         state.blocked_since = -1
         state.full_pass = -2
-        state.not_before = LONG_AGO
     state.why = why
     if why >= RED:
-        _release(state.claimed, at, lanes)
-        state.claimed = -1
         state.full_pass = -2
 
 
@@ -514,8 +675,6 @@ def _rotate(
         ahead = np.int64(lanes[held[lane].full_lane].link)
         _leave(here, mover, time, here.headway, ahead, exits, measured)
         mover.turns >>= shift
-        _release(held[lane].claimed, lane, lanes)
-        held[lane].claimed = -1
         lane = held[lane].full_lane
     for _ in range(length):
         head = np.int64(held[lane].vehicle)
@@ -551,20 +710,6 @@ def unread(turns: np.uint64, bits: int) -> int:
         turns >>= np.uint64(bits)
         unread += 1
     return unread
-
-
-@compiled
-def _seek(
-    target: Index, at: Index, ready: int, virtual: int, move: Index, lanes: Records, held: Records, movements: Records
-) -> None:
-    """Claim the next entry of lane `target` for the first vehicle of lane `at`, and give up its claim on another."""
-    state = held[at]
-    if state.claimed != target:
-        _release(state.claimed, at, lanes)
-        state.claimed = -1
-    served = state.served if lanes[at].first_movement < 0 else movements[move].served
-    if _claim(target, at, ready, served, virtual, lanes, held):
-        state.claimed = target
 
 
 @compiled
@@ -687,6 +832,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
     pass_bits = rules.pass_bits
     for pass_no in range(start, stop):
         now = pass_no << pass_bits
+        earliest = now - (1 << pass_bits) + 1  # after the last pass, for those who have been refused
 
         while counts.departed < fleet and planned[counts.departed] << FRACTION_BITS <= now:
             vehicle = counts.departed
@@ -705,282 +851,263 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
             counts.waiting += 1
 
         due = ring[pass_no & (RING - 1)]
-        for word in range(len(due)):
-            pending = due[word]
-            if pending == _LOW:
-                continue
-            due[word] = _LOW
-            while pending != _LOW:
+        word, pending = -1, _LOW
+        scanning = True
+        first_link, last_link = np.int64(-1), np.int64(-1)  # links with claims
+        at, target, slot = np.int64(-1), np.int64(-1), 0
+        while True:
+            chosen = False
+            if at < 0 and scanning:
+                while pending == _LOW and word + 1 < len(due):
+                    word += 1
+                    pending = due[word]
+                    due[word] = _LOW
+                if pending == _LOW:
+                    scanning = False
+                    for part in range(len(origins)):
+                        starting = origins[part]
+                        while starting != _LOW:
+                            onto = (part << _WORD) + np.int64(trailing_zeros(starting))
+                            starting &= starting - _BIT
+                            link = links[onto]
+                            if link.closed:
+                                continue
+                            link.starts = 1
+                            if link.next_link == NO_CLAIMS:
+                                first_link, last_link = _enlist(onto, first_link, last_link, links)
+                    continue
                 at = (word << _WORD) + np.int64(trailing_zeros(pending))
                 pending &= pending - _BIT
-                lane = lanes[at]
                 if pending != _LOW:
                     prefetch(vehicles, lanes[(word << _WORD) + np.int64(trailing_zeros(pending))].head)
-                while lane.head >= 0:
-                    vehicle = np.int64(lane.head)
-                    mover = vehicles[vehicle]
-                    ready = max(mover.entry + lane.free, lane.discharge)
-                    if ready > now:
-                        _schedule(ring, at, ready, pass_no, pass_bits)
-                        break
-                    prefetch(vehicles, mover.next)
-                    turns = mover.turns
-                    if (turns >> last_known) & low_bits == _LOW:
-                        cursor[vehicle] -= unread(turns, bits)
-                        turns = _refill(vehicle, cursor, starts, ends, route, links, bits)
-                        mover.turns = turns
-                    code = np.int64(turns & low_bits)
-                    was_held = (ready + (1 << pass_bits) - 1) >> pass_bits < pass_no
-                    time = ready
-                    headway = lane.headway
-                    crossing = 0
-                    forced = 0
-                    target: Index = np.int64(-1)
-                    plain = lane.first_movement < 0
-                    move = np.int64(lane.first_movement) + code - 1
-                    onto = np.int64(lane.link)
-                    if code != arrive:
-                        onto = np.int64(lane.first_out) + code - 1
-                        ahead = links[onto]
-                        if not plain:
-                            movement = movements[move]
-                            headway = movement.headway
-                            crossing = movement.crossing
-                        if ahead.closed:
-                            _hold(vehicle, at, ready, FULL, lanes, held)
-                            held[at].full_pass, held[at].full_lane, held[at].blocked_since = pass_no, -1, -1
-                            held[at].not_before = now + 1
-                            _schedule(ring, at, now + 1, pass_no, pass_bits)
-                            break
-                        target = np.int64(ahead.first_lane)
-                        if ahead.lanes == 1:
-                            slot = _slot(lanes[target], exits)
-                        else:
-                            of_class = np.int64(vehicle_class[vehicle]) if by_class else np.int64(0)
-                            ahead_turns, memo = turns >> turn_shift, held[at]
-                            allowed = preferred = turn_lanes[of_class, _place(ahead, ahead_turns & low_bits, low_bits)]
-                            # Preferences depend on turns and class alone; vehicles that are held try again, half a
-                            # time for each crossing of a busy grid.
-                            if memo.turns == turns and memo.of_class == of_class:
-                                preferred = memo.preferred
-                            elif not _is_one(allowed):
-                                preferred = _preferred(
-                                    onto,
-                                    allowed,
-                                    ahead_turns,
-                                    bits,
-                                    of_class,
-                                    lanes,
-                                    links,
-                                    movements,
-                                    turn_lanes,
-                                    turn_reach,
-                                )
-                                memo.turns, memo.of_class, memo.preferred = turns, of_class, preferred
-                            target, slot = _choose(
-                                ahead, allowed, preferred, ready, crossing, at, lanes, exits, rules.other_lane
-                            )
-                        if slot == NEVER:
-                            _hold(vehicle, at, ready, FULL, lanes, held)
-                            state = held[at]
-                            state.full_pass, state.full_lane = pass_no, target
-                            if state.blocked_since < 0:
-                                state.blocked_since = pass_no
-                            blocked = pass_no - state.blocked_since
-                            if rules.stuck_passes < 0 or blocked < rules.stuck_passes:
-                                if (
-                                    blocked > 0
-                                    and blocked % rules.rotation_passes == 0
-                                    and _rotate(
-                                        at,
-                                        pass_no,
-                                        lanes,
-                                        held,
-                                        links,
-                                        movements,
-                                        vehicles,
-                                        exits,
-                                        ring,
-                                        measured,
-                                        log,
-                                        counts,
-                                        pace,
-                                        length_m,
-                                        log_every,
-                                        bits,
-                                        pass_bits,
-                                    )
-                                ):
-                                    break
-                                _seek(target, at, ready + crossing, trips[onto].virtual, move, lanes, held, movements)
-                                _schedule(ring, at, now + 1, pass_no, pass_bits)
-                                break
-                            slot = now + crossing
-                            forced, was_held = 1, True
-                        time = max(ready, slot - crossing)
-                        if was_held and held[at].vehicle == vehicle:
-                            time = max(time, held[at].not_before)
-                        if time > now:
-                            _hold(vehicle, at, ready, FREE, lanes, held)
-                            _seek(target, at, ready + crossing, trips[onto].virtual, move, lanes, held, movements)
-                            _schedule(ring, at, time, pass_no, pass_bits)
-                            break
-                        if not plain:
-                            right = PROTECTED
-                            if movement.window_first >= 0:
-                                time, right = green_at(
-                                    time,
-                                    windows,
-                                    movement.window_first,
-                                    movement.window_last,
-                                    movement.cycle,
-                                    movement.offset,
-                                )
-                                if time > now:
-                                    _hold(vehicle, at, ready, RED, lanes, held)
-                                    _schedule(ring, at, time, pass_no, pass_bits)
-                                    break
-                            if movement.foe_first < movement.foe_last and (
-                                movement.window_first < 0 or right != PROTECTED
-                            ):
-                                since = ready
-                                if was_held and held[at].vehicle == vehicle:
-                                    since = held[at].ready_since
-                                    if held[at].why == GAP:
-                                        time = max(time, now - (1 << pass_bits))
-                                gap = accepted_gap(rules.gap, time - since, rules.impatience)
-                                for pair in range(movement.foe_first, movement.foe_last):
-                                    passed = movements[foes[pair, 0]].last_pass
-                                    if passed <= time + rules.clearance and passed + rules.clearance > time:
-                                        time = passed + rules.clearance
-                                if time > now:
-                                    _hold(vehicle, at, ready, GAP, lanes, held)
-                                    _schedule(ring, at, time, pass_no, pass_bits)
-                                    break
-                                if right != CLEARING and _foe_takes(
-                                    movement,
-                                    time,
-                                    ready,
-                                    gap,
-                                    at,
-                                    pass_no,
-                                    lanes,
-                                    held,
-                                    movements,
-                                    windows,
-                                    foes,
-                                    vehicles,
-                                    low_bits,
-                                ):
-                                    _hold(vehicle, at, ready, GAP, lanes, held)
-                                    _schedule(ring, at, now + 1, pass_no, pass_bits)
-                                    break
-                        entered = lanes[target]
-                        if entered.claim >= 0:
-                            served = held[at].served if plain else movement.served
-                            if _goes_first(target, at, slot, time + crossing, served, trips[onto].virtual, lanes, held):
-                                _schedule(ring, at, now + 1, pass_no, pass_bits)
-                                break
-                            served = max(served, trips[onto].virtual)
-                            trips[onto].virtual = served
-                            if plain:
-                                held[at].served = served + headway
-                            else:
-                                movement.served = served + movement.stride
-                            if entered.claim == at:
-                                entered.claim = -1
-                    counts.stuck += forced
-                    loss = 0
-                    if not plain and code != arrive:
-                        why = held[at].why if was_held and held[at].vehicle == vehicle else FREE
-                        if why >= RED:
-                            loss = rules.start_loss
-                        elif why == FREE:
-                            loss = held[at].loss * rules.loss_kept >> FRACTION_BITS
-                        held[at].loss = loss
-                        movement.last_pass = time
-                    if was_held:
-                        state = held[at]
-                        state.vehicle = -1
-                        if state.claimed >= 0:
-                            _release(state.claimed, at, lanes)
-                            state.claimed = -1
-                    _leave(lane, mover, time, headway, onto, exits, measured)
-                    counts.crossings += 1
-                    if code != arrive:
-                        mover.turns = turns >> turn_shift
-                        entry = time + crossing
-                        loss += slower(vehicle, onto, pace, length_m, entered.free)
-                        _enter(vehicle, target, entry, loss, entered, vehicles, ring, pass_no, pass_bits)
-                        if logging and vehicle & skip == 0:
-                            log[counts.logged] = log_row(vehicle // log_every, entry, target - ahead.first_lane)
-                            counts.logged += 1
-                    else:
-                        counts.on_road -= 1
-                        counts.arrived += 1
-                        counts.trip_time += time - (departure[vehicle] << FRACTION_BITS)
-                        if touring and following[vehicle] >= 0:
-                            tick = ((now + ONE_TICK - 1) >> FRACTION_BITS) + stop_ticks
-                            _plan(following[vehicle], tick, planned, departure, held_back, vehicles, counts)
-                        if logging and vehicle & skip == 0:
-                            log[counts.logged] = log_row(vehicle // log_every, time, 0)
-                            counts.logged += 1
-
-        for word in range(len(origins)):
-            pending = origins[word]
-            while pending != _LOW:
-                at = (word << _WORD) + np.int64(trailing_zeros(pending))
-                pending &= pending - _BIT
-                link, entry = links[at], trips[at]
-                if link.closed:
-                    entry.not_before = now + 1
+            elif at < 0:
+                if first_link < 0:
+                    break
+                onto = first_link
+                link = links[onto]
+                if link.starts == 1:
+                    vehicle = np.int64(trips[onto].head)
+                    if vehicles[vehicle].turns == _LOW:
+                        vehicles[vehicle].turns = _refill(vehicle, cursor, starts, ends, route, links, bits)
+                elif link.first_claim < 0:
+                    first_link = np.int64(link.next_link)
+                    link.next_link = NO_CLAIMS
                     continue
-                while entry.head >= 0:
+                at, target, slot = _next_to_enter(
+                    onto,
+                    earliest,
+                    now,
+                    lanes,
+                    held,
+                    links,
+                    trips,
+                    movements,
+                    vehicles,
+                    departure,
+                    vehicle_class,
+                    turn_lanes,
+                    turn_reach,
+                    exits,
+                    bits,
+                    rules.other_lane,
+                )
+                if at < 0:
+                    entry = trips[onto]
                     vehicle = np.int64(entry.head)
-                    mover = vehicles[vehicle]
-                    ready = departure[vehicle] << FRACTION_BITS
-                    if mover.turns == _LOW:
-                        mover.turns = _refill(vehicle, cursor, starts, ends, route, links, bits)
-                    target = np.int64(link.first_lane)
-                    if link.lanes == 1:
-                        slot = _slot(lanes[target], exits)
-                    else:
-                        of_class = np.int64(vehicle_class[vehicle]) if by_class else np.int64(0)
-                        allowed = turn_lanes[of_class, _place(link, mover.turns & low_bits, low_bits)]
-                        preferred = _preferred(
-                            at, allowed, mover.turns, bits, of_class, lanes, links, movements, turn_lanes, turn_reach
-                        )
-                        target, slot = _choose(
-                            link, allowed, preferred, ready, 0, len(lanes) + at, lanes, exits, rules.other_lane
-                        )
-                    time = max(ready, slot, entry.not_before)
-                    me = len(lanes) + at
+                    mover, entered = vehicles[vehicle], lanes[target]
+                    time = max(departure[vehicle] << FRACTION_BITS, slot, earliest)
                     if time > now:
-                        if entry.claimed != target:
-                            _release(entry.claimed, me, lanes)
-                            entry.claimed = -1
-                        if _claim(target, me, ready, entry.served, entry.virtual, lanes, held):
-                            entry.claimed = target
-                        break
-                    entered = lanes[target]
-                    if entered.claim >= 0:
-                        if _goes_first(target, me, slot, time, entry.served, entry.virtual, lanes, held):
-                            break
-                        served = max(entry.served, entry.virtual)
-                        entry.virtual = served
-                        entry.served = served + entry.stride
-                    _release(entry.claimed, me, lanes)
-                    entry.claimed = -1
+                        link.starts = 0
+                        link.contested = max(link.contested, next_visit(time, pass_no, pass_bits) + CONTESTED_PASSES)
+                        continue
+                    ahead = lead(entry.served, entered.virtual, entry.stride, link.lanes)
+                    entry.served = entered.virtual + ahead + entry.stride
+                    entered.virtual += max(ahead, 0)
+                    held[target].entered_from = -1
                     entry.head = mover.next
-                    loss = rules.entry_loss + slower(vehicle, at, pace, length_m, entered.free)
+                    loss = rules.entry_loss + slower(vehicle, onto, pace, length_m, entered.free)
                     _enter(vehicle, target, time, loss, entered, vehicles, ring, pass_no, pass_bits)
                     counts.waiting -= 1
                     counts.on_road += 1
                     if logging and vehicle & skip == 0:
                         log[counts.logged] = log_row(vehicle // log_every, time, target - link.first_lane)
                         counts.logged += 1
-                if entry.head < 0:
-                    origins[word] &= ~(_BIT << np.uint64(at & 63))
+                    if entry.head < 0:
+                        origins[onto >> _WORD] &= ~(_BIT << np.uint64(onto & 63))
+                        link.starts = 0
+                    continue
+                chosen = True
+
+            here, at = at, np.int64(-1)
+            lane = lanes[here]
+            if lane.head < 0:
+                continue
+            vehicle = np.int64(lane.head)
+            mover = vehicles[vehicle]
+            ready = max(mover.entry + lane.free, lane.discharge)
+            if ready > now:
+                _schedule(ring, here, ready, pass_no, pass_bits)
+                continue
+            prefetch(vehicles, mover.next)
+            turns = mover.turns
+            if (turns >> last_known) & low_bits == _LOW:
+                cursor[vehicle] -= unread(turns, bits)
+                turns = _refill(vehicle, cursor, starts, ends, route, links, bits)
+                mover.turns = turns
+            code = np.int64(turns & low_bits)
+            was_held = (ready + (1 << pass_bits) - 1) >> pass_bits < pass_no and held[here].vehicle == vehicle
+            time = ready
+            headway = lane.headway
+            plain = lane.first_movement < 0
+            onto = np.int64(lane.link)
+            if code != arrive:
+                onto = np.int64(lane.first_out) + code - 1
+                link = links[onto]
+                if link.closed:
+                    _hold(vehicle, here, ready, FULL, held)
+                    held[here].full_pass, held[here].full_lane, held[here].blocked_since = pass_no, -1, -1
+                    _schedule(ring, here, now + 1, pass_no, pass_bits)
+                    continue
+                if not chosen and link.contested >= pass_no:
+                    held[here].next_claim = link.first_claim
+                    link.first_claim = here
+                    if link.next_link == NO_CLAIMS:
+                        first_link, last_link = _enlist(onto, first_link, last_link, links)
+                    continue
+                crossing, forced = 0, 0
+                move = np.int64(-1)
+                if not plain:
+                    move = np.int64(lane.first_movement) + code - 1
+                    movement = movements[move]
+                    headway = movement.headway
+                    crossing = movement.crossing
+                if was_held:
+                    time = max(time, earliest)
+                if not chosen:
+                    of_class = np.int64(vehicle_class[vehicle]) if by_class else np.int64(0)
+                    target, slot = _lane_of(
+                        onto,
+                        here,
+                        turns,
+                        turns >> turn_shift,
+                        bits,
+                        of_class,
+                        time + crossing,
+                        lanes,
+                        held,
+                        links,
+                        movements,
+                        turn_lanes,
+                        turn_reach,
+                        exits,
+                        rules.other_lane,
+                    )
+                entered = lanes[target]
+                if slot == NEVER:
+                    link.contested = max(link.contested, pass_no + CONTESTED_PASSES)
+                    _hold(vehicle, here, ready, FULL, held)
+                    state = held[here]
+                    state.full_pass, state.full_lane = pass_no, target
+                    if state.blocked_since < 0:
+                        state.blocked_since = pass_no
+                    blocked = pass_no - state.blocked_since
+                    if rules.stuck_passes < 0 or blocked < rules.stuck_passes:
+                        turn = blocked > 0 and blocked % rules.rotation_passes == 0
+                        if not turn or not _rotate(
+                            here,
+                            pass_no,
+                            lanes,
+                            held,
+                            links,
+                            movements,
+                            vehicles,
+                            exits,
+                            ring,
+                            measured,
+                            log,
+                            counts,
+                            pace,
+                            length_m,
+                            log_every,
+                            bits,
+                            pass_bits,
+                        ):
+                            _schedule(ring, here, now + 1, pass_no, pass_bits)
+                        continue
+                    slot = max(now + crossing, entered.last_in + entered.headway)
+                    forced, was_held = 1, True
+                time = max(time, slot - crossing)
+                if time > now:
+                    link.contested = max(link.contested, next_visit(time, pass_no, pass_bits) + CONTESTED_PASSES)
+                    _hold(vehicle, here, ready, FREE, held)
+                    _schedule(ring, here, time, pass_no, pass_bits)
+                    continue
+                if not plain:
+                    since = held[here].ready_since if was_held else ready
+                    time, why = _junction(
+                        movement,
+                        here,
+                        time,
+                        ready,
+                        since,
+                        pass_no,
+                        lanes,
+                        held,
+                        movements,
+                        windows,
+                        foes,
+                        vehicles,
+                        low_bits,
+                        rules,
+                    )
+                    if why != FREE:
+                        _hold(vehicle, here, ready, why, held)
+                        _schedule(ring, here, time, pass_no, pass_bits)
+                        continue
+                if link.contested >= pass_no:
+                    ahead = _lead_of(here, move, onto, entered.virtual, link.lanes, lanes, held, movements)
+                    state = held[here]
+                    if plain:
+                        state.served, state.served_onto = entered.virtual + ahead + headway, onto
+                    else:
+                        movement.served = entered.virtual + ahead + movement.stride
+                    entered.virtual += max(ahead, 0)
+                    if held[target].entered_from != here:
+                        headway = next_headway(headway, time - ready, time + crossing, entered.last_in, entered.headway)
+                        held[target].entered_from = here
+                counts.stuck += forced
+                loss = 0
+                if not plain:
+                    why = held[here].why if was_held else FREE
+                    if why >= RED:
+                        loss = rules.start_loss
+                    elif why == FREE:
+                        loss = held[here].loss * rules.loss_kept >> FRACTION_BITS
+                    held[here].loss = loss
+                    movement.last_pass = time
+            if was_held:
+                held[here].vehicle = -1
+            _leave(lane, mover, time, headway, onto, exits, measured)
+            counts.crossings += 1
+            if code != arrive:
+                mover.turns = turns >> turn_shift
+                entry_time = time + crossing
+                loss += slower(vehicle, onto, pace, length_m, entered.free)
+                _enter(vehicle, target, entry_time, loss, entered, vehicles, ring, pass_no, pass_bits)
+                if logging and vehicle & skip == 0:
+                    log[counts.logged] = log_row(vehicle // log_every, entry_time, target - link.first_lane)
+                    counts.logged += 1
+            else:
+                counts.on_road -= 1
+                counts.arrived += 1
+                counts.trip_time += time - (departure[vehicle] << FRACTION_BITS)
+                if touring and following[vehicle] >= 0:
+                    tick = ((now + ONE_TICK - 1) >> FRACTION_BITS) + stop_ticks
+                    _plan(following[vehicle], tick, planned, departure, held_back, vehicles, counts)
+                if logging and vehicle & skip == 0:
+                    log[counts.logged] = log_row(vehicle // log_every, time, 0)
+                    counts.logged += 1
+            at = here  # the next vehicle may cross in this pass too
 
 
 def empty_calendar(lane_count: int, link_count: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:

@@ -48,7 +48,7 @@ LANE = np.dtype(
         ("critical", np.int32),  # with fewer vehicles, no hole delays an entry
         ("first_out", np.int32),  # first link that leaves its end
         ("first_movement", np.int32),  # its movement onto the i-th of these links is this + i; -1 for plain ones
-        ("claim", np.int32),  # the lane, or number of lanes + link of the origin, that enters next; -1 for none
+        ("virtual", np.int32),  # clock of start-time fair queueing; see `lead`
         ("link", np.int32),
     ]
 )
@@ -63,12 +63,11 @@ HELD = np.dtype(
         ("full_pass", np.int32),  # last pass in which all lanes ahead of it were full
         ("full_lane", np.int32),  # one of them
         ("blocked_since", np.int32),  # pass from which it has been blocked by full lanes, -1 if it is not
-        ("not_before", np.int32),  # the link ahead was closed until then
-        ("claimed", np.int32),  # the lane that it has a claim on, -1 for none
+        ("next_claim", np.int32),  # another lane whose first vehicle wants to enter the same link in this pass, or -1
         ("loss", np.int32),  # time lost by the last vehicle that left, for the next one's share of it
-        ("served", np.int32),  # tag of the plain movements of the lane; see `MOVEMENT`
-        ("claim_served", np.int32),  # tag of the movement that has a claim on the lane
-        ("claim_ready", np.int32),  # when its vehicle can enter at the earliest
+        ("served", np.int32),  # tag of the lane, if it has no movements; see `MOVEMENT`
+        ("served_onto", np.int32),  # the link that this tag is about
+        ("entered_from", np.int32),  # the lane from which a vehicle entered this one last while the link was contested
         ("turns", np.uint64),
         ("preferred", np.uint64),  # lanes of the next link that lead on for these turns
     ]
@@ -80,7 +79,7 @@ MOVEMENT = np.dtype(
         ("crossing", np.int32),  # time on the junction
         ("headway", np.int32),
         ("stride", np.int32),  # increase of the tag for each vehicle
-        ("served", np.int32),  # tag of start-time fair queueing
+        ("served", np.int32),  # tag of start-time fair queueing; see `lead`
         ("window_first", np.int32),  # green windows; -1 without a signal
         ("window_last", np.int32),
         ("cycle", np.int32),
@@ -99,7 +98,11 @@ LINK = np.dtype(
         ("first_out", np.int32),
         ("first_turn", np.int32),  # the lanes for the i-th link at its end are `turn_lanes[:, this + i]`, from i = 1 on
         ("lanes", np.int16),
-        ("closed", np.int16),
+        ("closed", np.int8),
+        ("starts", np.int8),  # whether a trip wants to enter in this pass
+        ("contested", np.int32),  # until this pass, who enters is decided after all that are due in a pass have come
+        ("first_claim", np.int32),  # a lane whose first vehicle wants to enter in this pass, -1 for none
+        ("next_link", np.int32),  # another link with claims; -1 for none, `NO_CLAIMS` if this one has none
     ]
 )
 
@@ -107,13 +110,11 @@ ENTRY = np.dtype(
     [
         ("head", np.int32),  # queue of trips that wait to enter a link
         ("tail", np.int32),
-        ("virtual", np.int32),  # tag of the last vehicle that entered the link while others waited
         ("served", np.int32),  # as those of `MOVEMENT`, of the trips
         ("stride", np.int32),
-        ("claimed", np.int32),  # the lane that the first trip has a claim on, -1 for none
-        ("not_before", np.int32),  # the link was closed until then
     ]
 )
+NO_CLAIMS = -2
 
 ALL_LANES = np.uint64(2**64 - 1)
 _MINOR = ("yield", "stop", "all_way_stop", "equal")
@@ -186,7 +187,7 @@ class LinkPhysics:
     def held(self) -> npt.NDArray[np.void]:
         """Return (lanes,) `HELD` records of lanes whose vehicles nothing holds."""
         held = np.zeros(len(self.lanes), dtype=HELD)
-        for name in ("vehicle", "claimed", "blocked_since"):
+        for name in ("vehicle", "blocked_since", "served_onto", "entered_from"):
             held[name] = -1
         held["full_pass"] = -2
         return held
@@ -308,15 +309,16 @@ class _Builder:
         storage = np.maximum(np.floor(places + 1e-9 * np.maximum(1.0, places)), 1).astype(np.int64)
         hole = np.clip(storage * headway - free, 0, NEVER // 2)
         lanes = np.zeros(len(link), dtype=LANE)
-        for name in ("head", "tail", "first_movement", "claim"):
+        for name in ("head", "tail", "first_movement"):
             lanes[name] = -1
         lanes["last_in"] = LONG_AGO
         for name, values in (("storage", storage), ("free", free), ("headway", headway), ("hole", hole)):
             lanes[name] = values[link]
         lanes["exits"] = np.concatenate([[0], np.cumsum(storage[link])[:-1]])
-        # On a lane that is full with fewer vehicles, every entry waits for an exit.
+        # On a lane that is full with fewer vehicles, every entry waits for an exit. Two vehicles may have left in a
+        # pass when an earlier entry is decided.
         critical = lanes["free"] // lanes["headway"]
-        lanes["critical"] = np.where(critical < lanes["storage"], critical, 0)
+        lanes["critical"] = np.where(critical < lanes["storage"], np.maximum(critical - 2, 0), 0)
         lanes["first_out"] = roads.first_out[roads.to_node][link]
         lanes["link"] = link
         self.lanes, self._by_lane = lanes, by_lane
@@ -324,9 +326,11 @@ class _Builder:
         records = np.zeros(size, dtype=LINK)
         records["first_lane"] = np.concatenate([[0], np.cumsum(queues)[:-1]])
         records["lanes"] = queues
+        records["contested"] = records["first_claim"] = -1
+        records["next_link"] = NO_CLAIMS
         records["first_out"] = roads.first_out[roads.to_node]
         self.entries = np.zeros(size, dtype=ENTRY)
-        self.entries["head"] = self.entries["tail"] = self.entries["claimed"] = -1
+        self.entries["head"] = self.entries["tail"] = -1
         self.entries["stride"] = headway // queues
         turns = (roads.first_out[roads.to_node + 1] - roads.first_out[roads.to_node]).astype(np.int64)
         records["first_turn"] = np.concatenate([[0], np.cumsum(turns + 1)[:-1]])
