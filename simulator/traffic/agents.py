@@ -532,15 +532,20 @@ class Agents(QueueEngine):
         pass_no, bits = self._pass, self._physics.rules.pass_bits
         if link.is_closed(self._tick):
             return False
-        target, slot = yield from self._claim(link, vehicle, None)
-        time = max(vehicle.departure << FRACTION_BITS, slot, self._earliest)
+        ready = max(vehicle.departure << FRACTION_BITS, self._earliest)
+        if link.contested >= pass_no:
+            target, slot = yield from self._claim(link, vehicle, None)
+        else:
+            target, slot = self._choose_lane(link, vehicle, 0, ready)
+        time = max(ready, slot)
         if time > pass_no << bits:
             link.contested = max(link.contested, next_visit(time, pass_no, bits) + CONTESTED_PASSES)
             return False
-        before = lead(link.origin_served, target.virtual, link.origin_stride, len(link.lanes))
-        link.origin_served = target.virtual + before + link.origin_stride
-        target.virtual += max(before, 0)
-        target.entered_from = None
+        if link.contested >= pass_no:
+            before = lead(link.origin_served, target.virtual, link.origin_stride, len(link.lanes))
+            link.origin_served = target.virtual + before + link.origin_stride
+            target.virtual += max(before, 0)
+            target.entered_from = None
         vehicle.state = State.ON_ROAD
         self._enter(vehicle, target, time, self._physics.rules.entry_loss)
         return True

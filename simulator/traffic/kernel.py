@@ -378,7 +378,7 @@ def _lead_of(
 
 
 @compiled_inline
-def _next_to_enter(  # noqa: PLR0912  # as in the engine of agents
+def _next_to_enter(  # noqa: C901, PLR0912, PLR0915  # as in the engine of agents
     onto: Index,
     earliest: int,
     now: int,
@@ -399,13 +399,19 @@ def _next_to_enter(  # noqa: PLR0912  # as in the engine of agents
     """Take the claim that is next from link `onto`; return its lane (-1: a trip), the lane to enter, and its slot.
 
     Whoever cannot enter in this pass is next at once. Of the others it is the first to enter, then the one with the
-    least lead, then the one with the lowest number; trips are last.
+    least lead, then the one with the lowest number; trips are last. If a claim has no rivals, the lane to enter is not
+    chosen yet, and -1.
     """
     link = links[onto]
     low = np.uint64((1 << bits) - 1)
     one, before = np.int64(link.first_claim), np.int64(-1)
-    best, best_before, best_target, best_slot = np.int64(-1), np.int64(-1), np.int64(-1), 0
-    soonest, least = NEVER, 0
+    if link.starts == 0 and held[one].next_claim < 0:
+        link.first_claim = -1
+        return one, np.int64(-1), NEVER
+    best, best_before = np.int64(-1), np.int64(-1)
+    best_target: Index = np.int64(-1)
+    best_slot = soonest = NEVER
+    least = 0
     while one >= 0 or link.starts == 1:
         move, crossing = np.int64(-1), 0
         if one >= 0:
@@ -830,6 +836,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
     last_known = np.uint64((TURNS_KNOWN - 1) * bits)
     arrive = (1 << bits) - 1
     pass_bits = rules.pass_bits
+    lane_words = ring.shape[1]
     for pass_no in range(start, stop):
         now = pass_no << pass_bits
         earliest = now - (1 << pass_bits) + 1  # after the last pass, for those who have been refused
@@ -851,263 +858,268 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
             counts.waiting += 1
 
         due = ring[pass_no & (RING - 1)]
-        word, pending = -1, _LOW
-        scanning = True
-        first_link, last_link = np.int64(-1), np.int64(-1)  # links with claims
-        at, target, slot = np.int64(-1), np.int64(-1), 0
-        while True:
-            chosen = False
-            if at < 0 and scanning:
-                while pending == _LOW and word + 1 < len(due):
-                    word += 1
-                    pending = due[word]
-                    due[word] = _LOW
-                if pending == _LOW:
-                    scanning = False
-                    for part in range(len(origins)):
-                        starting = origins[part]
-                        while starting != _LOW:
-                            onto = (part << _WORD) + np.int64(trailing_zeros(starting))
-                            starting &= starting - _BIT
-                            link = links[onto]
-                            if link.closed:
-                                continue
-                            link.starts = 1
+        first_link: Index = np.int64(-1)  # of those with claims
+        last_link: Index = np.int64(-1)
+        at: Index
+        target: Index
+        slot = NEVER
+        for word in range(lane_words + len(origins) + 1):  # lanes, trips, and then those who claim an entry
+            pending = _LOW
+            if word < lane_words:
+                pending = due[word]
+                due[word] = _LOW
+            elif word < lane_words + len(origins):
+                pending = origins[word - lane_words]
+            while True:
+                chosen, target = False, np.int64(-1)
+                if pending != _LOW:
+                    at = (word << _WORD) + np.int64(trailing_zeros(pending))
+                    pending &= pending - _BIT
+                    if word < lane_words and pending != _LOW:
+                        prefetch(vehicles, lanes[(word << _WORD) + np.int64(trailing_zeros(pending))].head)
+                elif word < lane_words + len(origins) or first_link < 0:
+                    break
+                else:
+                    at = np.int64(-1)
+                if at < 0 or word >= lane_words:
+                    onto = np.int64(first_link) if at < 0 else at - (lane_words << _WORD)
+                    link, entry = links[onto], trips[onto]
+                    if at >= 0:
+                        if link.closed:
+                            continue
+                        link.starts = 1
+                        if link.contested >= pass_no:
                             if link.next_link == NO_CLAIMS:
                                 first_link, last_link = _enlist(onto, first_link, last_link, links)
-                    continue
-                at = (word << _WORD) + np.int64(trailing_zeros(pending))
-                pending &= pending - _BIT
-                if pending != _LOW:
-                    prefetch(vehicles, lanes[(word << _WORD) + np.int64(trailing_zeros(pending))].head)
-            elif at < 0:
-                if first_link < 0:
-                    break
-                onto = first_link
-                link = links[onto]
-                if link.starts == 1:
-                    vehicle = np.int64(trips[onto].head)
-                    if vehicles[vehicle].turns == _LOW:
-                        vehicles[vehicle].turns = _refill(vehicle, cursor, starts, ends, route, links, bits)
-                elif link.first_claim < 0:
-                    first_link = np.int64(link.next_link)
-                    link.next_link = NO_CLAIMS
-                    continue
-                at, target, slot = _next_to_enter(
-                    onto,
-                    earliest,
-                    now,
-                    lanes,
-                    held,
-                    links,
-                    trips,
-                    movements,
-                    vehicles,
-                    departure,
-                    vehicle_class,
-                    turn_lanes,
-                    turn_reach,
-                    exits,
-                    bits,
-                    rules.other_lane,
-                )
-                if at < 0:
-                    entry = trips[onto]
-                    vehicle = np.int64(entry.head)
-                    mover, entered = vehicles[vehicle], lanes[target]
-                    time = max(departure[vehicle] << FRACTION_BITS, slot, earliest)
-                    if time > now:
-                        link.starts = 0
-                        link.contested = max(link.contested, next_visit(time, pass_no, pass_bits) + CONTESTED_PASSES)
+                            continue
+                    elif link.first_claim < 0 and link.starts == 0:
+                        first_link = np.int64(link.next_link)
+                        link.next_link = NO_CLAIMS
                         continue
-                    ahead = lead(entry.served, entered.virtual, entry.stride, link.lanes)
-                    entry.served = entered.virtual + ahead + entry.stride
-                    entered.virtual += max(ahead, 0)
-                    held[target].entered_from = -1
-                    entry.head = mover.next
-                    loss = rules.entry_loss + slower(vehicle, onto, pace, length_m, entered.free)
-                    _enter(vehicle, target, time, loss, entered, vehicles, ring, pass_no, pass_bits)
-                    counts.waiting -= 1
-                    counts.on_road += 1
-                    if logging and vehicle & skip == 0:
-                        log[counts.logged] = log_row(vehicle // log_every, time, target - link.first_lane)
-                        counts.logged += 1
-                    if entry.head < 0:
-                        origins[onto >> _WORD] &= ~(_BIT << np.uint64(onto & 63))
-                        link.starts = 0
-                    continue
-                chosen = True
-
-            here, at = at, np.int64(-1)
-            lane = lanes[here]
-            if lane.head < 0:
-                continue
-            vehicle = np.int64(lane.head)
-            mover = vehicles[vehicle]
-            ready = max(mover.entry + lane.free, lane.discharge)
-            if ready > now:
-                _schedule(ring, here, ready, pass_no, pass_bits)
-                continue
-            prefetch(vehicles, mover.next)
-            turns = mover.turns
-            if (turns >> last_known) & low_bits == _LOW:
-                cursor[vehicle] -= unread(turns, bits)
-                turns = _refill(vehicle, cursor, starts, ends, route, links, bits)
-                mover.turns = turns
-            code = np.int64(turns & low_bits)
-            was_held = (ready + (1 << pass_bits) - 1) >> pass_bits < pass_no and held[here].vehicle == vehicle
-            time = ready
-            headway = lane.headway
-            plain = lane.first_movement < 0
-            onto = np.int64(lane.link)
-            if code != arrive:
-                onto = np.int64(lane.first_out) + code - 1
-                link = links[onto]
-                if link.closed:
-                    _hold(vehicle, here, ready, FULL, held)
-                    held[here].full_pass, held[here].full_lane, held[here].blocked_since = pass_no, -1, -1
-                    _schedule(ring, here, now + 1, pass_no, pass_bits)
-                    continue
-                if not chosen and link.contested >= pass_no:
-                    held[here].next_claim = link.first_claim
-                    link.first_claim = here
-                    if link.next_link == NO_CLAIMS:
-                        first_link, last_link = _enlist(onto, first_link, last_link, links)
-                    continue
-                crossing, forced = 0, 0
-                move = np.int64(-1)
-                if not plain:
-                    move = np.int64(lane.first_movement) + code - 1
-                    movement = movements[move]
-                    headway = movement.headway
-                    crossing = movement.crossing
-                if was_held:
-                    time = max(time, earliest)
-                if not chosen:
-                    of_class = np.int64(vehicle_class[vehicle]) if by_class else np.int64(0)
-                    target, slot = _lane_of(
+                    if link.starts == 1 and vehicles[entry.head].turns == _LOW:
+                        vehicle = np.int64(entry.head)
+                        vehicles[vehicle].turns = _refill(vehicle, cursor, starts, ends, route, links, bits)
+                    at, target, slot = _next_to_enter(
                         onto,
-                        here,
-                        turns,
-                        turns >> turn_shift,
-                        bits,
-                        of_class,
-                        time + crossing,
+                        earliest,
+                        now,
                         lanes,
                         held,
                         links,
+                        trips,
                         movements,
+                        vehicles,
+                        departure,
+                        vehicle_class,
                         turn_lanes,
                         turn_reach,
                         exits,
+                        bits,
                         rules.other_lane,
                     )
-                entered = lanes[target]
-                if slot == NEVER:
-                    link.contested = max(link.contested, pass_no + CONTESTED_PASSES)
-                    _hold(vehicle, here, ready, FULL, held)
-                    state = held[here]
-                    state.full_pass, state.full_lane = pass_no, target
-                    if state.blocked_since < 0:
-                        state.blocked_since = pass_no
-                    blocked = pass_no - state.blocked_since
-                    if rules.stuck_passes < 0 or blocked < rules.stuck_passes:
-                        turn = blocked > 0 and blocked % rules.rotation_passes == 0
-                        if not turn or not _rotate(
-                            here,
-                            pass_no,
-                            lanes,
-                            held,
-                            links,
-                            movements,
-                            vehicles,
-                            exits,
-                            ring,
-                            measured,
-                            log,
-                            counts,
-                            pace,
-                            length_m,
-                            log_every,
-                            bits,
-                            pass_bits,
-                        ):
-                            _schedule(ring, here, now + 1, pass_no, pass_bits)
+                    chosen = True
+                    if at < 0:
+                        vehicle = np.int64(entry.head)
+                        mover, entered = vehicles[vehicle], lanes[target]
+                        time = max(departure[vehicle] << FRACTION_BITS, slot, earliest)
+                        if time > now:
+                            link.starts = 0
+                            link.contested = max(
+                                link.contested, next_visit(time, pass_no, pass_bits) + CONTESTED_PASSES
+                            )
+                            continue
+                        if link.contested >= pass_no:
+                            ahead = lead(entry.served, entered.virtual, entry.stride, link.lanes)
+                            entry.served = entered.virtual + ahead + entry.stride
+                            entered.virtual += max(ahead, 0)
+                            held[target].entered_from = -1
+                        entry.head = mover.next
+                        loss = rules.entry_loss + slower(vehicle, onto, pace, length_m, entered.free)
+                        _enter(vehicle, target, time, loss, entered, vehicles, ring, pass_no, pass_bits)
+                        counts.waiting -= 1
+                        counts.on_road += 1
+                        if logging and vehicle & skip == 0:
+                            log[counts.logged] = log_row(vehicle // log_every, time, target - link.first_lane)
+                            counts.logged += 1
+                        bit = _BIT << np.uint64(onto & 63)
+                        if entry.head < 0:
+                            origins[onto >> _WORD] &= ~bit
+                            link.starts = 0
+                        elif word < lane_words + len(origins):
+                            pending |= bit  # the next trip may start in this pass too
                         continue
-                    slot = max(now + crossing, entered.last_in + entered.headway)
-                    forced, was_held = 1, True
-                time = max(time, slot - crossing)
-                if time > now:
-                    link.contested = max(link.contested, next_visit(time, pass_no, pass_bits) + CONTESTED_PASSES)
-                    _hold(vehicle, here, ready, FREE, held)
-                    _schedule(ring, here, time, pass_no, pass_bits)
-                    continue
-                if not plain:
-                    since = held[here].ready_since if was_held else ready
-                    time, why = _junction(
-                        movement,
-                        here,
-                        time,
-                        ready,
-                        since,
-                        pass_no,
-                        lanes,
-                        held,
-                        movements,
-                        windows,
-                        foes,
-                        vehicles,
-                        low_bits,
-                        rules,
-                    )
-                    if why != FREE:
-                        _hold(vehicle, here, ready, why, held)
-                        _schedule(ring, here, time, pass_no, pass_bits)
-                        continue
-                if link.contested >= pass_no:
-                    ahead = _lead_of(here, move, onto, entered.virtual, link.lanes, lanes, held, movements)
-                    state = held[here]
-                    if plain:
-                        state.served, state.served_onto = entered.virtual + ahead + headway, onto
+                lane = lanes[at]
+                while lane.head >= 0:
+                    vehicle = np.int64(lane.head)
+                    mover = vehicles[vehicle]
+                    ready = max(mover.entry + lane.free, lane.discharge)
+                    if ready > now:
+                        _schedule(ring, at, ready, pass_no, pass_bits)
+                        break
+                    prefetch(vehicles, mover.next)
+                    turns = mover.turns
+                    if (turns >> last_known) & low_bits == _LOW:
+                        cursor[vehicle] -= unread(turns, bits)
+                        turns = _refill(vehicle, cursor, starts, ends, route, links, bits)
+                        mover.turns = turns
+                    code = np.int64(turns & low_bits)
+                    was_held = (ready + (1 << pass_bits) - 1) >> pass_bits < pass_no and held[at].vehicle == vehicle
+                    time = ready
+                    headway = lane.headway
+                    plain = lane.first_movement < 0
+                    onto = np.int64(lane.link)
+                    if code != arrive:
+                        onto = np.int64(lane.first_out) + code - 1
+                        link = links[onto]
+                        if link.closed:
+                            _hold(vehicle, at, ready, FULL, held)
+                            held[at].full_pass, held[at].full_lane, held[at].blocked_since = pass_no, -1, -1
+                            _schedule(ring, at, now + 1, pass_no, pass_bits)
+                            break
+                        if not chosen and link.contested >= pass_no:
+                            held[at].next_claim = link.first_claim
+                            link.first_claim = at
+                            if link.next_link == NO_CLAIMS:
+                                first_link, last_link = _enlist(onto, first_link, last_link, links)
+                            break
+                        crossing, forced = 0, 0
+                        move = np.int64(-1)
+                        if not plain:
+                            move = np.int64(lane.first_movement) + code - 1
+                            movement = movements[move]
+                            headway = movement.headway
+                            crossing = movement.crossing
+                        if was_held:
+                            time = max(time, earliest)
+                        if target < 0:
+                            of_class = np.int64(vehicle_class[vehicle]) if by_class else np.int64(0)
+                            target, slot = _lane_of(
+                                onto,
+                                at,
+                                turns,
+                                turns >> turn_shift,
+                                bits,
+                                of_class,
+                                time + crossing,
+                                lanes,
+                                held,
+                                links,
+                                movements,
+                                turn_lanes,
+                                turn_reach,
+                                exits,
+                                rules.other_lane,
+                            )
+                        entered = lanes[target]
+                        if slot == NEVER:
+                            link.contested = max(link.contested, pass_no + CONTESTED_PASSES)
+                            _hold(vehicle, at, ready, FULL, held)
+                            state = held[at]
+                            state.full_pass, state.full_lane = pass_no, target
+                            if state.blocked_since < 0:
+                                state.blocked_since = pass_no
+                            blocked = pass_no - state.blocked_since
+                            if rules.stuck_passes < 0 or blocked < rules.stuck_passes:
+                                turn = blocked > 0 and blocked % rules.rotation_passes == 0
+                                if not turn or not _rotate(
+                                    at,
+                                    pass_no,
+                                    lanes,
+                                    held,
+                                    links,
+                                    movements,
+                                    vehicles,
+                                    exits,
+                                    ring,
+                                    measured,
+                                    log,
+                                    counts,
+                                    pace,
+                                    length_m,
+                                    log_every,
+                                    bits,
+                                    pass_bits,
+                                ):
+                                    _schedule(ring, at, now + 1, pass_no, pass_bits)
+                                break
+                            slot = max(now + crossing, entered.last_in + entered.headway)
+                            forced, was_held = 1, True
+                        time = max(time, slot - crossing)
+                        if time > now:
+                            link.contested = max(
+                                link.contested, next_visit(time, pass_no, pass_bits) + CONTESTED_PASSES
+                            )
+                            _hold(vehicle, at, ready, FREE, held)
+                            _schedule(ring, at, time, pass_no, pass_bits)
+                            break
+                        if not plain:
+                            since = held[at].ready_since if was_held else ready
+                            time, why = _junction(
+                                movement,
+                                at,
+                                time,
+                                ready,
+                                since,
+                                pass_no,
+                                lanes,
+                                held,
+                                movements,
+                                windows,
+                                foes,
+                                vehicles,
+                                low_bits,
+                                rules,
+                            )
+                            if why != FREE:
+                                _hold(vehicle, at, ready, why, held)
+                                _schedule(ring, at, time, pass_no, pass_bits)
+                                break
+                        if link.contested >= pass_no:
+                            ahead = _lead_of(at, move, onto, entered.virtual, link.lanes, lanes, held, movements)
+                            state = held[at]
+                            if plain:
+                                state.served, state.served_onto = entered.virtual + ahead + headway, onto
+                            else:
+                                movement.served = entered.virtual + ahead + movement.stride
+                            entered.virtual += max(ahead, 0)
+                            if held[target].entered_from != at:
+                                headway = next_headway(
+                                    headway, time - ready, time + crossing, entered.last_in, entered.headway
+                                )
+                                held[target].entered_from = at
+                        counts.stuck += forced
+                        loss = 0
+                        if not plain:
+                            why = held[at].why if was_held else FREE
+                            if why >= RED:
+                                loss = rules.start_loss
+                            elif why == FREE:
+                                loss = held[at].loss * rules.loss_kept >> FRACTION_BITS
+                            held[at].loss = loss
+                            movement.last_pass = time
+                    if was_held:
+                        held[at].vehicle = -1
+                    _leave(lane, mover, time, headway, onto, exits, measured)
+                    counts.crossings += 1
+                    if code != arrive:
+                        mover.turns = turns >> turn_shift
+                        entry_time = time + crossing
+                        loss += slower(vehicle, onto, pace, length_m, entered.free)
+                        _enter(vehicle, target, entry_time, loss, entered, vehicles, ring, pass_no, pass_bits)
+                        if logging and vehicle & skip == 0:
+                            log[counts.logged] = log_row(vehicle // log_every, entry_time, target - link.first_lane)
+                            counts.logged += 1
                     else:
-                        movement.served = entered.virtual + ahead + movement.stride
-                    entered.virtual += max(ahead, 0)
-                    if held[target].entered_from != here:
-                        headway = next_headway(headway, time - ready, time + crossing, entered.last_in, entered.headway)
-                        held[target].entered_from = here
-                counts.stuck += forced
-                loss = 0
-                if not plain:
-                    why = held[here].why if was_held else FREE
-                    if why >= RED:
-                        loss = rules.start_loss
-                    elif why == FREE:
-                        loss = held[here].loss * rules.loss_kept >> FRACTION_BITS
-                    held[here].loss = loss
-                    movement.last_pass = time
-            if was_held:
-                held[here].vehicle = -1
-            _leave(lane, mover, time, headway, onto, exits, measured)
-            counts.crossings += 1
-            if code != arrive:
-                mover.turns = turns >> turn_shift
-                entry_time = time + crossing
-                loss += slower(vehicle, onto, pace, length_m, entered.free)
-                _enter(vehicle, target, entry_time, loss, entered, vehicles, ring, pass_no, pass_bits)
-                if logging and vehicle & skip == 0:
-                    log[counts.logged] = log_row(vehicle // log_every, entry_time, target - link.first_lane)
-                    counts.logged += 1
-            else:
-                counts.on_road -= 1
-                counts.arrived += 1
-                counts.trip_time += time - (departure[vehicle] << FRACTION_BITS)
-                if touring and following[vehicle] >= 0:
-                    tick = ((now + ONE_TICK - 1) >> FRACTION_BITS) + stop_ticks
-                    _plan(following[vehicle], tick, planned, departure, held_back, vehicles, counts)
-                if logging and vehicle & skip == 0:
-                    log[counts.logged] = log_row(vehicle // log_every, time, 0)
-                    counts.logged += 1
-            at = here  # the next vehicle may cross in this pass too
+                        counts.on_road -= 1
+                        counts.arrived += 1
+                        counts.trip_time += time - (departure[vehicle] << FRACTION_BITS)
+                        if touring and following[vehicle] >= 0:
+                            tick = ((now + ONE_TICK - 1) >> FRACTION_BITS) + stop_ticks
+                            _plan(following[vehicle], tick, planned, departure, held_back, vehicles, counts)
+                        if logging and vehicle & skip == 0:
+                            log[counts.logged] = log_row(vehicle // log_every, time, 0)
+                            counts.logged += 1
+                    chosen, target = False, np.int64(-1)  # the next vehicle may cross in this pass too
 
 
 def empty_calendar(lane_count: int, link_count: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:

@@ -67,6 +67,7 @@ HELD = np.dtype(
         ("loss", np.int32),  # time lost by the last vehicle that left, for the next one's share of it
         ("served", np.int32),  # tag of the lane, if it has no movements; see `MOVEMENT`
         ("served_onto", np.int32),  # the link that this tag is about
+        ("unused", np.int32),
         ("entered_from", np.int32),  # the lane from which a vehicle entered this one last while the link was contested
         ("turns", np.uint64),
         ("preferred", np.uint64),  # lanes of the next link that lead on for these turns
@@ -102,6 +103,7 @@ LINK = np.dtype(
         ("starts", np.int8),  # whether a trip wants to enter in this pass
         ("contested", np.int32),  # until this pass, who enters is decided after all that are due in a pass have come
         ("first_claim", np.int32),  # a lane whose first vehicle wants to enter in this pass, -1 for none
+        ("unused", np.int32),
         ("next_link", np.int32),  # another link with claims; -1 for none, `NO_CLAIMS` if this one has none
     ]
 )

@@ -38,9 +38,9 @@ LONG_AGO = -NEVER
 MOST_AHEAD = 63
 """Passes after which a vehicle that cannot cross yet tries again at the latest."""
 
-CONTESTED_PASSES = 6
-"""Passes for which a link stays contested after a vehicle that it held tried again. With 2, merges onto several lanes
-are off by up to a fifth of the capacity; with 64, they are as exact as with 6, and a jam takes longer to compute."""
+CONTESTED_PASSES = 4
+"""Passes for which a link stays contested after the next attempt of a vehicle that it held. With 2, merges onto several
+lanes depend on the numbering of links; with 3 to 64 they do not, and more passes take more time in a jam."""
 
 _HALF_WORD, _WORD_BITS = 1 << 31, (1 << 32) - 1
 
