@@ -25,7 +25,7 @@ ARRIVED_AT = -1
 
 
 class QueueEngine(ABC):
-    """Base class of the spatial queue engines: vehicles with trips and routes on links with `LinkPhysics`.
+    """Base class of the engines with queues on lanes: vehicles with trips and routes on links with `LinkPhysics`.
 
     Parameters
     ----------
@@ -331,8 +331,8 @@ class QueueEngine(ABC):
         Returns
         -------
         ndarray
-            (rows, 4) int64, by trip, then by time. Lanes are counted from the right, from 0; times are in 1/1024
-            tick.
+            (rows, 4) int64, by trip, then by time. Lanes are counted from the edge of the road, from 0; times are in
+            1/1024 tick.
         """
         rows = np.sort(self._logged)
         lane, time = rows & ((1 << LOG_LANE_BITS) - 1), (rows >> LOG_LANE_BITS) & ((1 << LOG_TIME_BITS) - 1)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from random_roads import random_case
-from roads_by_hand import ENGINES, drive, network
+from roads_by_hand import ENGINES, chain, drive, network
 
 from simulator.traffic.agents import Agents
 from simulator.traffic.clock import Clock
@@ -14,6 +14,7 @@ from simulator.traffic.fleet import Fleet
 from simulator.traffic.link_intervals import Traversals, links_by_interval
 from simulator.traffic.physics import ONE_TICK
 from simulator.traffic.places import passing_times, places_at, queued_from
+from simulator.traffic.trips import VehicleClasses
 
 END_S = 1200.0
 BY_300_S = pd.DataFrame({"link": 0, "fraction": 0.5, "from_s": np.arange(4) * 300.0, "to_s": np.arange(1, 5) * 300.0})
@@ -72,6 +73,29 @@ def test_queued_vehicles_before_a_bottleneck(engine, downstream_first):
     assert row["occupied_s"] / 100.0 == pytest.approx(there, abs=1)
     driven_mps = queued * 7.5 / 4.5 + (there - queued) * 15.0
     assert row["mean_speed_mps"] * row["occupied_s"] / 100.0 == pytest.approx(driven_mps, rel=0.02)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_car_behind_a_bus(engine):
+    """On 1,000 m at 20 m/s a bus drives 5 m/s from second 0, and a car that starts 10 s later meets it at 13.3 s.
+
+    So both pass the middle at 100 s, and the car is in the queue from 13.3 s on, for 186.7 s of the first 200 s.
+    """
+    roads = chain({"length_m": 1000.0, "speed_mps": 20.0}, {"length_m": 1000.0, "speed_mps": 20.0})
+    classes = VehicleClasses(("bus", "car"), np.array([0, 1], dtype=np.uint8), np.array([5.0, np.inf]), spacing_m=7.5)
+    trips = [(0, [0, 1, 2]), (10, [0, 1, 2])]
+    for until in (12, 60, 190):
+        driven = drive(engine, roads, trips, until=until, classes=classes)
+        bus, car = driven.places().fraction
+        assert bus == pytest.approx(5.0 * (until + 0.51) / 1000.0, abs=1e-4)
+        assert car == pytest.approx(min(bus, 20.0 * (until + 0.51 - 10.0) / 1000.0), abs=1e-4)
+        assert driven.speeds()[1] == pytest.approx(20.0 if until == 12 else 5.0, rel=0.01)
+    driven = drive(engine, roads, trips, until=250, classes=classes)
+    of = Traversals.of(driven, Clock(1.0), driven.log_by_vehicle())
+    rows = pd.DataFrame({"link": 0, "fraction": 0.5, "from_s": [0.0, 99.9, 100.1], "to_s": [99.9, 100.1, 200.0]})
+    assert passages(of, driven.length_m, rows, end_s=250.0)["count"].tolist() == [0, 2, 0]
+    table = links_by_interval(of, driven.length_m, every_s=200.0, end_s=250.0)
+    assert table["queue_vehicles"][0] * 200.0 == pytest.approx(200.0 - 40.0 / 3.0, abs=0.01)
 
 
 def seen_by(engine, env, ticks):
