@@ -44,12 +44,21 @@ def test_a_detector_in_a_queue(engine, downstream_first):
     the middle at max(2.5 k + 50, 6 (k − 100) + 100 + 150): before 300 s those up to 99, before 600 s those up to 158,
     and then one every 6 s. The queue reaches back to the middle at 2.5 · 114.3 + 50 s = 336 s.
     """
-    driven, link = bottleneck(engine, downstream_first=downstream_first)
+    driven, link = bottleneck(engine, downstream_first=downstream_first, until_s=0.0)
+    moments_s, beyond = np.append(np.arange(2.3, END_S, 2.0), END_S), []
+    for time_s in moments_s:
+        driven._env.run(until=2.0 * time_s + 1e-6)
+        driven.advance()
+        places = driven.places()
+        on = places.link == link
+        beyond.append(np.count_nonzero(~on | (on & (places.fraction > 0.5))))
     of = Traversals.of(driven, Clock(0.5), driven.log_by_vehicle())
     found = passages(of, driven.length_m, BY_300_S.assign(link=link), end_s=END_S)
     assert found["count"].tolist() == [100, 59, 50, 50]
-    near = np.concatenate([0.5 + np.array([-2.0, -1.0, 1.0, 2.0]) * 7.5 / 1500.0])
-    for fraction in near:  # the flow is that of the bottleneck everywhere in the queue
+    shown = pd.DataFrame({"link": link, "fraction": 0.5, "from_s": 0.0, "to_s": moments_s})
+    counts = passages(of, driven.length_m, shown, end_s=END_S)["count"]
+    np.testing.assert_array_equal(counts, beyond)
+    for fraction in (0.4, 0.497, 0.502, 0.6):  # the flow is that of the bottleneck everywhere in the queue
         rows = BY_300_S.assign(link=link, fraction=fraction)[2:]
         np.testing.assert_allclose(passages(of, driven.length_m, rows, end_s=END_S)["count"], 50, atol=1)
 
