@@ -1,8 +1,8 @@
 """Default speed, lanes and capacity by class of road.
 
-The numbers are those of MATSim's OpenStreetMap converter, whose links are the same spatial queues as in this simulator
-(``org.matsim.core.utils.io.OsmNetworkReader``, as kept in arup-group/genet, ``matsim_xml_values.py``). A capacity
-below saturation flow accounts for the loss at junctions and signals; lanes count one direction.
+The numbers are those of MATSim's OpenStreetMap converter (``org.matsim.core.utils.io.OsmNetworkReader``, as kept in
+arup-group/genet, ``matsim_xml_values.py``). A capacity below saturation flow accounts for the loss at junctions and
+signals; lanes count one direction.
 
 ==================  ======  =====  =================
 class               km/h    lanes  vehicles/h/lane

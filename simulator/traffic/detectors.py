@@ -5,14 +5,16 @@ import pandas as pd
 
 from simulator.arrays import FloatArray
 from simulator.traffic.link_intervals import Traversals
+from simulator.traffic.places import passing_times
 
 
 def passages(driven: Traversals, length_m: FloatArray, rows: pd.DataFrame, *, end_s: float) -> pd.DataFrame:
     """Count the vehicles that pass positions in intervals.
 
     A vehicle passes the start of a link (0) when it enters the link, its end (1) when it leaves it, onto another link
-    or at its destination, and a position between them when its free driving reaches it: a queue stands at the end of
-    the link and has no length. A trip that begins on a link enters at its start.
+    or at its destination, and a position between them when its trajectory (Newell 2002) reaches it: in a queue, when
+    the vehicles ahead let it move up; see `passing_times`. A recorded vehicle moves evenly. A trip that begins on a
+    link enters at its start.
 
     Parameters
     ----------
@@ -33,15 +35,16 @@ def passages(driven: Traversals, length_m: FloatArray, rows: pd.DataFrame, *, en
         of the vehicles counted, without those that are still there at the end of the run, NaN without any. This is the
         harmonic mean of their speeds over the link, its queue included.
     """
-    used = np.flatnonzero(np.isin(driven.link, rows["link"]))
-    used = used[np.argsort(driven.link[used], kind="stable")]
-    on, entry_s, leave_s, free_s = (column[used] for column in driven[1:5])
+    entry_s, leave_s = (np.minimum(column, end_s) for column in (driven.entry_s, driven.leave_s))
     passed = pd.DataFrame({"count": 0, "speed_mps": np.nan}, index=rows.index)
     for at in rows.reset_index().groupby(["link", "fraction"]).indices.values():
         link, fraction = (rows[name].iloc[at[0]] for name in ("link", "fraction"))
-        here = slice(*np.searchsorted(on, [link, link + 1]))
+        here = slice(*np.searchsorted(driven.link, [link, link + 1]))
         entered, left = entry_s[here], leave_s[here]
-        time_s = left if fraction == 1.0 else np.fmin(entered + fraction * free_s[here], left)
+        if 0.0 < fraction < 1.0:
+            time_s = passing_times(driven.trajectories, here.start, here.stop, fraction)
+        else:
+            time_s = left if fraction else entered
         order = np.argsort(time_s)[: int((time_s <= end_s).sum())]  # NaN, of vehicles still there, comes last
         spent_s = (left - entered)[order]
         sums_s, timed = (np.append(0, np.cumsum(values)) for values in (np.nan_to_num(spent_s), ~np.isnan(spent_s)))

@@ -1,8 +1,9 @@
 """Links by interval, and trips, from the complete log of a queue engine or from recorded tracks on links.
 
-In a queue engine a vehicle drives a link at its free speed and then waits at the end of it until it leaves. So its time
-on the link is time of driving, in which it covers the length, and then time in the queue. A recorded vehicle covers its
-part of a link at constant speed. Densities and speeds are those of Edie's definitions (1963): of all vehicles on a link
+The vehicles of a queue engine are where Newell's trajectories put them (`simulator.traffic.places`), and on a junction
+at the end of the link that they left. A vehicle is in the queue from the moment at which those ahead of it, or the end
+of the link, first hold it up until it leaves its lane. A recorded vehicle covers its part of a link at constant speed.
+Densities and speeds are those of Edie's definitions (1963): of all vehicles on a link
 during an interval, the time spent over length and duration, and the distance covered over the time spent. SUMO makes
 these tables itself (`simulator.traffic.sumo.outputs`).
 """
@@ -18,13 +19,16 @@ from simulator.roads.network import Links
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State
 from simulator.traffic.physics import ONE_TICK
-from simulator.traffic.queue_engine import ARRIVED_AT, QueueEngine
+from simulator.traffic.places import Trajectories, places_at, queued_from
+from simulator.traffic.queue_engine import QueueEngine
 from simulator.traffic.recording import Replay, Tracks
 
 LINK_COLUMNS = (
     "link", "from_s", "to_s", "entered", "left", "mean_speed_mps", "density_vpkm", "travel_time_s", "queue_vehicles",
     "occupied_s",
 )  # fmt: skip
+_ROUNDING_S = 0.01
+"""A shorter delay is no queue: times are rounded to 1/1024 tick."""
 _AT_ONCE = 1_000_000
 """Traversals that are cut into intervals together, about 100 bytes each."""
 
@@ -38,27 +42,28 @@ class LinkTables(Protocol):
 
 
 class Traversals(NamedTuple):
-    """Links that vehicles have entered, by trip, then by time.
+    """Links that vehicles have entered, by link: of an engine by lane, and in the order of the vehicles on it.
 
     Attributes
     ----------
     trip, link
         (traversals,) int32.
     entry_s, leave_s
-        (traversals,) float64, seconds from the start of the run; `leave_s` is NaN for a vehicle that is still there.
-    free_s
-        (traversals,) float64: the time that the vehicle takes for the link when nothing holds it.
+        (traversals,) float64, seconds from the start of the run; `leave_s`, the entry into the next link or the
+        arrival, is NaN for a vehicle that is still there.
     share
-        (traversals,) float64: the part of the link that it covers in that time; less than 1 where a recorded track
-        begins or ends on the link.
+        (traversals,) float64: the part of the link that it covers; less than 1 where a recorded track begins or ends
+        on the link.
+    trajectories
+        How vehicles drove on their lanes. A recorded vehicle covers its part at constant speed, and none holds it.
     """
 
     trip: Int32Array
     link: Int32Array
     entry_s: FloatArray
     leave_s: FloatArray
-    free_s: FloatArray
     share: FloatArray
+    trajectories: Trajectories
 
     @classmethod
     def of(cls, engine: QueueEngine, clock: Clock, log: IntArray) -> "Traversals":
@@ -73,13 +78,13 @@ class Traversals(NamedTuple):
         """
         if engine.record_entries != 1:
             raise ValueError(f"the engine must log every vehicle, got record_entries = {engine.record_entries}")
+        row, driven = engine.trajectories(log)
         trip, link, _, time = log.T
         time_s = time / ONE_TICK * clock.step_s
         follows = np.append(trip[1:] == trip[:-1], False)
-        leave_s = np.where(follows, np.append(time_s[1:], np.nan), np.nan)
-        entered = np.flatnonzero(link != ARRIVED_AT)
-        of, on = trip[entered].astype(np.int32), link[entered].astype(np.int32)
-        return cls(of, on, time_s[entered], leave_s[entered], engine.free_s(of, on), np.ones(len(entered)))
+        leave_s = np.where(follows, np.append(time_s[1:], np.nan), np.nan)[row]
+        columns = trip[row].astype(np.int32), link[row].astype(np.int32), time_s[row], leave_s
+        return cls(*columns, np.ones(len(row)), driven)
 
     @classmethod
     def of_tracks(cls, tracks: Tracks, *, end_s: float) -> "Traversals":
@@ -102,11 +107,14 @@ class Traversals(NamedTuple):
         entry_s, leave_s = tracks.time_s[leg[begins]], tracks.time_s[leg[ends] + 1]
         share = np.maximum(stop[ends] - start[begins], 0.0)
         inside = np.flatnonzero((leave_s >= 0.0) & (entry_s <= end_s))
+        inside = inside[np.argsort(on[begins[inside]], kind="stable")]
         entry_s, leave_s, share, at = entry_s[inside], leave_s[inside], share[inside], begins[inside]
         free_s = leave_s - np.maximum(entry_s, 0.0)
         share *= np.divide(free_s, leave_s - entry_s, out=np.ones(len(share)), where=leave_s > entry_s)
         leave_s[leave_s > end_s] = np.nan
-        return cls(of[at].astype(np.int32), on[at], np.maximum(entry_s, 0.0), leave_s, free_s, share)
+        entry_s, exit_s = np.maximum(entry_s, 0.0), np.where(np.isnan(leave_s), np.inf, leave_s)
+        driven = Trajectories(np.full(len(at), -1, np.int32), entry_s, free_s, exit_s, np.empty(0), np.empty(0))
+        return cls(of[at].astype(np.int32), on[at], entry_s, leave_s, share, driven)
 
     def __len__(self) -> int:
         return len(self.trip)
@@ -136,7 +144,8 @@ def links_by_interval(
         The table `links` of a run (docs/columns.md), by link, then by time; without intervals in which no vehicle was
         on the link.
     """
-    parts = [_pieces(driven, length_m, rows, every_s=every_s, end_s=end_s) for rows in _batches(len(driven))]
+    queued_s = queued_from(driven.trajectories, _ROUNDING_S) if queued else driven.trajectories.exit_s
+    parts = [_pieces(driven, length_m, queued_s, rows, every_s=every_s, end_s=end_s) for rows in _batches(len(driven))]
     sums = pd.concat(parts).groupby(level=["link", "interval"]).sum()
     link, interval = (sums.index.get_level_values(level).to_numpy() for level in ("link", "interval"))
     from_s = interval * every_s
@@ -163,31 +172,34 @@ def _batches(traversals: int) -> Iterator[slice]:
         yield slice(start, start + _AT_ONCE)
 
 
-def _pieces(driven: Traversals, length_m: FloatArray, rows: slice, *, every_s: float, end_s: float) -> pd.DataFrame:
+def _pieces(
+    driven: Traversals, length_m: FloatArray, queued_from_s: FloatArray, rows: slice, *, every_s: float, end_s: float
+) -> pd.DataFrame:
     """Cut traversals at the ends of intervals, and return sums by link and interval."""
-    _, link, entry_s, leave_s, free_s, share = (column[rows] for column in driven)
+    _, link, entry_s, leave_s, share = (column[rows] for column in driven[:5])
     has_left = ~np.isnan(leave_s)
-    until_s = np.where(has_left, leave_s, end_s)
-    # A vehicle enters up to a tick earlier than it moves, so it may leave before its free time is over.
-    driving_s = np.where(has_left, np.minimum(free_s, until_s - entry_s), free_s)
+    # A vehicle that is on a junction at the end of the run enters the next link a moment later.
+    entry_s, until_s = np.minimum(entry_s, end_s), np.where(has_left, np.minimum(leave_s, end_s), end_s)
     most = int(np.ceil(end_s / every_s)) - 1
     first, last = (np.clip(time // every_s, 0, most).astype(np.int64) for time in (entry_s, until_s))
     piece, interval = _spread(first, last)
-    link, entry, until, driving = link[piece], entry_s[piece], until_s[piece], driving_s[piece]
-    from_s = np.maximum(entry, interval * every_s)
-    to_s = np.minimum(until, np.where(interval == most, end_s, (interval + 1) * every_s))
-    moving_s = np.maximum(np.minimum(to_s, entry + driving) - from_s, 0.0)
-    leaves = has_left[piece] & (interval == last[piece])
-    part = np.divide(moving_s, driving, out=leaves.astype(np.float64), where=driving > 0.0)
+    begins, leaves = interval == first[piece], has_left[piece] & (interval == last[piece])
+    from_s = np.where(begins, entry_s[piece], interval * every_s)
+    to_s = np.where(interval == last[piece], until_s[piece], (interval + 1) * every_s)
+    at = piece + rows.start
+    part = np.where(leaves, 1.0, places_at(driven.trajectories, at, to_s))
+    part[1:] -= np.where(begins[1:], 0.0, part[:-1])
+    exit_s = driven.trajectories.exit_s[at]
     values = {
-        "entered": interval == first[piece],
+        "entered": begins,
         "left": leaves,
         "occupied_s": to_s - from_s,
-        "queued_s": to_s - from_s - moving_s,
-        "driven_m": part * share[piece] * length_m[link],
-        "travel_s": np.where(leaves, until - entry, 0.0),
+        "queued_s": np.maximum(np.minimum(to_s, exit_s) - np.maximum(from_s, queued_from_s[at]), 0.0),
+        "driven_m": part * share[piece] * length_m[link[piece]],
+        "travel_s": np.where(leaves, (leave_s - entry_s)[piece], 0.0),
     }
-    return pd.DataFrame({"link": link, "interval": interval} | values).groupby(["link", "interval"]).sum()
+    table = pd.DataFrame({"link": link[piece], "interval": interval} | values)
+    return table.groupby(["link", "interval"]).sum()
 
 
 def _spread(first: IntArray, last: IntArray) -> tuple[IntArray, IntArray]:
@@ -247,9 +259,10 @@ def _ends(driven: Traversals, trips: int) -> tuple[FloatArray, FloatArray]:
     """Return when each trip entered its first link and left its last one, (trips,) seconds, NaN if it did not."""
     entry_s, leave_s = np.full(trips, np.nan), np.full(trips, np.nan)
     if len(driven):
-        entered, begins = np.unique(driven.trip, return_index=True)
-        entry_s[entered] = driven.entry_s[begins]
-        leave_s[entered] = driven.leave_s[np.append(begins[1:], len(driven)) - 1]
+        order = np.lexsort((driven.entry_s, driven.trip))
+        entered, begins = np.unique(driven.trip[order], return_index=True)
+        entry_s[entered] = driven.entry_s[order[begins]]
+        leave_s[entered] = driven.leave_s[order[np.append(begins[1:], len(driven)) - 1]]
     return entry_s, leave_s
 
 

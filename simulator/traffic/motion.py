@@ -34,8 +34,8 @@ class Motion(NamedTuple):
     entries
         Of queue engines: `vehicle` (int32, in order of departure), `time_s` (float64), `event` (category, one of
         `EVENTS`), `link` (int32: the link of the origin, the link entered, the link of the destination), `lane` (int8:
-        the queue of the link that is entered, from the right, from 0; −1 for other events), `takes_part` (bool, whether
-        it answers queries); by vehicle, then by time.
+        the queue of the link that is entered, from the edge of the road, from 0; −1 for other events), `takes_part`
+        (bool, whether it answers queries); by vehicle, then by time.
     places
         Of other engines: `vehicle`, `time_s`, `lon`, `lat` (float64, WGS84 degrees), `takes_part`; by vehicle, then by
         time.

@@ -4,17 +4,19 @@ Between two moments the engines move no vehicle along a lane: its place follows 
 vehicles before it left (Newell 2002, eq. 3).
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from mechanisms.compiled import compiled
-from simulator.arrays import FloatArray, Int32Array, StateArray
+from simulator.arrays import FloatArray, Int32Array, IntArray, StateArray
 from simulator.traffic.engine import State
 from simulator.traffic.kernel import Records, unread
 from simulator.traffic.physics import slower
 
 _WAITING, _ON_ROAD = int(State.WAITING), int(State.ON_ROAD)
+_ROUNDING = 1e-9
 
 
 class LanePlaces(NamedTuple):
@@ -42,6 +44,32 @@ class LanePlaces(NamedTuple):
     past: FloatArray
 
 
+class Trajectories(NamedTuple):
+    """Vehicles on lanes, by lane, then in the order in which they are on it.
+
+    Attributes
+    ----------
+    lane
+        (vehicles,) int32: number of the lane; -1 for a vehicle that none holds.
+    begin_s
+        (vehicles,) float64, seconds: when it begins to drive freely; its entry and what it loses then.
+    free_s
+        (vehicles,) float64, seconds: the time that it takes for the lane when nothing holds it.
+    exit_s
+        (vehicles,) float64, seconds: when it leaves the end of the lane; infinite for one that is still there.
+    spacing, wave_s
+        (lanes,) float64: the distance of vehicles in a standing queue, over the length of the lane; and the time after
+        which a vehicle repeats the motion of the one ahead, seconds.
+    """
+
+    lane: Int32Array
+    begin_s: FloatArray
+    free_s: FloatArray
+    exit_s: FloatArray
+    spacing: FloatArray
+    wave_s: FloatArray
+
+
 @compiled
 def lane_positions(
     time: int,
@@ -59,7 +87,7 @@ def lane_positions(
 
     A vehicle drives freely from its entry on, and never closer than its spacing to the place where the vehicle ahead
     was one wave time earlier (Newell 2002, eq. 3). So it is at most k spacings before the end, for the largest k such
-    that the k-th vehicle ahead had not left k wave times ago.
+    that the k-th vehicle ahead had not left k wave times ago. It does not overtake a slower vehicle ahead.
 
     Parameters
     ----------
@@ -81,12 +109,98 @@ def lane_positions(
         (vehicles,) float64: places at `time` and at `before`, to be written.
     """
     for places, moment in ((fraction, time), (past, before)):
-        gone = 0
+        gone, slowest = 0, 1.0
         for i in range(len(entries)):
             while gone < len(exits) and exits[gone] > moment - (i + gone + 1) * wave:
                 gone += 1
-            ahead = 1.0 - (i + gone) * spacing
-            places[i] = max(0.0, min((moment - entries[i] + longer[i]) / (free + longer[i]), ahead))
+            slowest = min(slowest, (moment - entries[i] + longer[i]) / (free + longer[i]))
+            places[i] = max(0.0, min(slowest, 1.0 - (i + gone) * spacing))
+
+
+@compiled
+def passing_times(driven: Trajectories, first: int, last: int, fraction: float) -> FloatArray:
+    """Return when vehicles pass a place within their lanes: the moment from which `lane_positions` has them beyond it.
+
+    A vehicle passes it at the end of its free driving to there, but not before the vehicle ahead, and not before k wave
+    times after the k-th vehicle ahead left the lane, where k spacings are the distance to the end, rounded up.
+
+    Parameters
+    ----------
+    driven
+        All vehicles.
+    first, last
+        Those asked for are `first` … `last` − 1, all of one or more lanes.
+    fraction
+        The place, over the length of the lane; more than 0 and less than 1.
+    """
+    passed = np.empty(last - first)
+    for at in range(first, last):
+        lane, time = driven.lane[at], driven.begin_s[at] + fraction * driven.free_s[at]
+        if lane >= 0:
+            k = math.ceil((1.0 - fraction) / driven.spacing[lane] - _ROUNDING)
+            if at - k >= first and driven.lane[at - k] == lane:
+                time = max(time, driven.exit_s[at - k] + k * driven.wave_s[lane])
+            if at > first and driven.lane[at - 1] == lane:
+                time = max(time, passed[at - 1 - first])
+        passed[at - first] = min(time, driven.exit_s[at])
+    return passed
+
+
+@compiled
+def places_at(driven: Trajectories, rows: IntArray, moments_s: FloatArray) -> FloatArray:
+    """Return where vehicles are on their lanes, as fractions of the length: (places,) float64, as `lane_positions`.
+
+    Parameters
+    ----------
+    driven
+        All vehicles.
+    rows, moments_s
+        (places,) int64 and float64: a vehicle each, and a moment at which it has entered; after its exit it is at 1.
+    """
+    found = np.empty(len(rows))
+    for i in range(len(rows)):
+        at, time, place, k = rows[i], moments_s[i], 1.0, 0
+        lane = driven.lane[at]
+        while driven.exit_s[at] > time:  # for each vehicle that may still hold this one; the first is itself
+            begin, free = driven.begin_s[at - k], driven.free_s[at - k]
+            if driven.exit_s[at - k] > time and time < begin + free:
+                place = min(place, max(0.0, (time - begin) / free))
+            k += 1
+            if lane < 0 or at < k or driven.lane[at - k] != lane:
+                break
+            if driven.exit_s[at - k] <= time - k * driven.wave_s[lane]:
+                break
+            place = min(place, max(0.0, 1.0 - k * driven.spacing[lane]))
+        found[i] = place
+    return found
+
+
+@compiled
+def queued_from(driven: Trajectories, least_s: float) -> FloatArray:
+    """Return since when each vehicle is behind its free driving: (vehicles,) float64; its exit if it never is.
+
+    It joins the queue where it first comes to the end of the lane, to a place that the vehicles ahead do not let it
+    pass yet, or to a slower vehicle. Delays of up to `least_s` are rounding.
+    """
+    joined = driven.exit_s.copy()
+    for at in range(len(joined)):
+        lane, begin, free = driven.lane[at], driven.begin_s[at], driven.free_s[at]
+        if lane < 0 or joined[at] <= begin + free + least_s:
+            continue
+        joined[at] = begin + free
+        k = 1
+        while at >= k and driven.lane[at - k] == lane:
+            released, lead = driven.exit_s[at - k] + k * driven.wave_s[lane], begin - driven.begin_s[at - k]
+            if released <= begin:  # as are those further ahead
+                break
+            reached = begin + max(0.0, 1.0 - k * driven.spacing[lane]) * free
+            if released > reached + least_s:
+                joined[at] = min(joined[at], reached)
+            longer = driven.free_s[at - k] - free
+            if longer > least_s and driven.exit_s[at - k] > begin:
+                joined[at] = min(joined[at], begin + max(0.0, free * lead / longer))
+            k += 1
+    return joined
 
 
 @compiled

@@ -13,8 +13,8 @@ from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State, Totals, VehicleStates
 from simulator.traffic.kernel import LOG_LANE_BITS, LOG_TIME_BITS
 from simulator.traffic.lanes import LinkPhysics
-from simulator.traffic.physics import ONE_TICK
-from simulator.traffic.places import LanePlaces
+from simulator.traffic.physics import NEVER, ONE_TICK
+from simulator.traffic.places import LanePlaces, Trajectories
 from simulator.traffic.reactive import ReactiveRouting
 from simulator.traffic.routes import RouteBook, Routes
 from simulator.traffic.trips import Trips
@@ -25,7 +25,7 @@ ARRIVED_AT = -1
 
 
 class QueueEngine(ABC):
-    """Base class of the spatial queue engines: vehicles with trips and routes on links with `LinkPhysics`.
+    """Base class of the engines with queues on lanes: vehicles with trips and routes on links with `LinkPhysics`.
 
     Parameters
     ----------
@@ -282,14 +282,57 @@ class QueueEngine(ABC):
         wave = physics.lanes["hole"][first] / physics.lanes["storage"][first]
         return physics.spacing[first] * self._road_links.length_m, wave / ONE_TICK * self._clock.step_s
 
+    def trajectories(self, log: IntArray) -> tuple[IntArray, Trajectories]:
+        """Return the link entries of a log by lane, in the order of the vehicles on it, and how they drove there.
+
+        What a vehicle loses as it starts behind a signal or another vehicle is not in the log. It is taken to be what
+        it was late at the end of the link that it entered then, or nothing if it was later than a start can cost.
+
+        Parameters
+        ----------
+        log
+            `log_by_vehicle()` of an engine that logs every trip.
+
+        Returns
+        -------
+        tuple
+            (entries,) int64: rows of the log; and their `Trajectories`.
+        """
+        physics, unit_s = self._physics, self._clock.step_s / ONE_TICK
+        row = np.flatnonzero(log[:, 1] != ARRIVED_AT)
+        trip, link, lane, entry = log[row].T
+        lane = physics.links["first_lane"][link] + lane
+        first = physics.lanes["first_movement"][lane]
+        free = self.free_s(trip, link) / unit_s
+        exit_ = NEVER + entry  # of a vehicle that is still there
+        follows = np.flatnonzero(np.append(log[1:, 0] == log[:-1, 0], False)[row])
+        onto, exit_[follows] = log[row[follows] + 1, 1], log[row[follows] + 1, 3]
+        crosses = (onto != ARRIVED_AT) & (first[follows] >= 0)
+        onto, crosses = onto[crosses], follows[crosses]
+        crossing = physics.movements["crossing"][first[crosses] + onto - physics.lanes["first_out"][lane[crosses]]]
+        if self.totals().rotated:  # without time on the junction, in a pass, as another vehicle enters the lane
+            leaves = lane[crosses] << 32 | exit_[crosses]
+            circles = np.isin(leaves, lane << 32 | entry) & (leaves % (1 << physics.rules.pass_bits) == 0)
+            crossing = np.where(circles, 0, crossing)
+        exit_[crosses] -= crossing
+        late, starts = exit_ - entry - free, np.append(True, trip[1:] != trip[:-1])
+        turned = ~starts & (np.append(-1, first[:-1]) >= 0) & (late <= physics.rules.start_loss)
+        loss = np.where(starts, physics.rules.entry_loss, np.where(turned, np.maximum(late, 0.0), 0.0))
+        order = np.argsort(lane << 32 | exit_)
+        begin_s, free_s, exit_s = unit_s * np.array([entry + loss, free, exit_])[:, order]
+        exit_s[exit_[order] >= NEVER] = np.inf
+        wave_s = unit_s * physics.lanes["hole"] / physics.lanes["storage"]
+        lane_of = lane[order].astype(np.int32)
+        return row[order], Trajectories(lane_of, begin_s, free_s, exit_s, physics.spacing, wave_s)
+
     def log_by_vehicle(self) -> IntArray:
         """Return trip, link, lane and time of the link entries kept so far, and with link −1 of the arrivals.
 
         Returns
         -------
         ndarray
-            (rows, 4) int64, by trip, then by time. Lanes are counted from the right, from 0; times are in 1/1024
-            tick.
+            (rows, 4) int64, by trip, then by time. Lanes are counted from the edge of the road, from 0; times are in
+            1/1024 tick.
         """
         rows = np.sort(self._logged)
         lane, time = rows & ((1 << LOG_LANE_BITS) - 1), (rows >> LOG_LANE_BITS) & ((1 << LOG_TIME_BITS) - 1)

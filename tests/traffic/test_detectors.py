@@ -46,20 +46,30 @@ def test_both_ends_of_a_link_differ_by_what_is_on_it(grid):
     assert there.sum() > 20
 
 
-def test_a_detector_within_a_link_counts_free_driving_and_takes_the_speed_over_the_link(grid):
+def test_a_detector_within_a_link_counts_by_the_trajectories_and_takes_the_speed_over_the_link(grid):
+    """A vehicle passes .3 freely, but k waves after the k-th vehicle ahead left, if k places are .7 of the link."""
     roads, driven = grid
     link = int(np.bincount(driven.link).argmax())
     rows = pd.DataFrame({"link": link, "fraction": 0.3, "from_s": [50.0, 300.0], "to_s": [300.0, END_S]}, index=[7, 4])
     found = passages(driven, roads.links.length_m, rows, end_s=END_S)
+    length_m = roads.links.length_m[link]
+    free_s, k = length_m / 7.0, int(np.ceil(0.7 * length_m / 7.5))
+    wave_s = 3600.0 / 120.0 - free_s / (length_m // 7.5)
+    on = driven.link == link
+    stays = sorted(zip(driven.entry_s[on], np.nan_to_num(driven.leave_s[on], nan=np.inf), strict=True))
+    late = 0
     for row in rows.itertuples():
         times, spent = 0, []
-        for on, entry_s, leave_s, free_s in zip(*driven[1:5], strict=True):
-            at_s = entry_s + 0.3 * free_s
-            if on == link and row.from_s <= at_s and (at_s < row.to_s or row.to_s == at_s == END_S):
+        for place, (entry_s, leave_s) in enumerate(stays):
+            ahead_s = stays[place - k][1] + k * wave_s if place >= k else 0.0
+            at_s = max(entry_s + 0.3 * free_s, ahead_s)
+            late += at_s == ahead_s
+            if row.from_s <= at_s and (at_s < row.to_s or row.to_s == at_s == END_S):
                 times += 1
-                spent += [] if np.isnan(leave_s) else [leave_s - entry_s]
+                spent += [leave_s - entry_s] if leave_s < np.inf else []
         assert found["count"][row.Index] == times > len(rows)
-        assert found["speed_mps"][row.Index] == pytest.approx(roads.links.length_m[link] / np.mean(spent))
+        assert found["speed_mps"][row.Index] == pytest.approx(length_m / np.mean(spent))
+    assert late > len(rows)
     unused = passages(driven, roads.links.length_m, rows.assign(from_s=0.0, to_s=1e-3), end_s=END_S)
     assert (unused["count"] == 0).all()
     assert unused["speed_mps"].isna().all()

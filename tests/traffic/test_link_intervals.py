@@ -2,6 +2,7 @@
 
 import re
 from collections import defaultdict
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -38,31 +39,42 @@ def by_interval(engine, every_s, end_s=700.0):
 
 
 def sums_by_hand(engine, every_s, end_s):
-    """Sums for each link and interval, added vehicle by vehicle in steps of a hundredth of a second."""
-    sums = defaultdict(lambda: np.zeros(6))
-    log = engine.log_by_vehicle()
-    for vehicle in np.unique(log[:, 0]):
-        rows = log[log[:, 0] == vehicle]
-        times_s = rows[:, 3] / 1024 * STEP_S
-        for place, link in enumerate(rows[:, 1]):
-            if link < 0:
-                continue
-            left = place + 1 < len(rows)
-            entry_s, until_s = times_s[place], times_s[place + 1] if left else end_s
-            free_s = engine._physics.free[link] / 1024 * STEP_S
-            driving_s = min(free_s, until_s - entry_s) if left else free_s
-            last = int(np.ceil(end_s / every_s)) - 1
+    """Sums for each link and interval, added vehicle by vehicle in steps of a hundredth of a second.
+
+    A vehicle has driven freely since it entered, and is no further than k spacings before the end if the k-th vehicle
+    ahead had not left k wave times ago.
+    """
+    sums, physics = defaultdict(lambda: np.zeros(6)), engine._physics
+    log, stays = engine.log_by_vehicle(), defaultdict(list)
+    for row, following in pairwise([*log.tolist(), [-1] * 4]):
+        if row[1] >= 0:
+            until_s = following[3] / 1024 * STEP_S if following[0] == row[0] else np.inf
+            stays[row[1]].append((row[3] / 1024 * STEP_S, until_s))
+    last = int(np.ceil(end_s / every_s)) - 1
+    for link, on in stays.items():
+        on.sort()
+        wave_s = physics.lanes["hole"][link] / physics.lanes["storage"][link] / 1024 * STEP_S
+        free_s = physics.free[link] / 1024 * STEP_S
+        for place, (entry_s, left_s) in enumerate(on):
+            until_s = min(left_s, end_s)
             sums[link, min(int(entry_s // every_s), last)][0] += 1
-            if left:
-                sums[link, min(int(until_s // every_s), last)][[1, 5]] += 1, until_s - entry_s
-            ends = np.arange(entry_s, until_s, 0.01)
-            middles = np.minimum(ends + 0.005, until_s)
-            widths = np.minimum(ends + 0.01, until_s) - ends
-            moving = middles - entry_s < driving_s
-            for interval in np.unique(middles // every_s).astype(int):
-                here = middles // every_s == interval
-                driven_m = (widths * moving)[here].sum() / driving_s * engine.length_m[link]
-                sums[link, interval][2:5] += widths[here].sum(), (widths * ~moving)[here].sum(), driven_m
+            if left_s < np.inf:
+                sums[link, min(int(left_s // every_s), last)][[1, 5]] += 1, left_s - entry_s
+            ends = np.append(np.arange(entry_s, until_s, 0.01), until_s)
+            freely, most = (ends - entry_s) / free_s, np.ones(len(ends))
+            for k in range(1, place + 1):
+                held = ends < on[place - k][1] + k * wave_s
+                if not held.any():
+                    break
+                most[held] = 1.0 - k * physics.spacing[link]
+            at = np.maximum(np.minimum(freely, most), 0.0)
+            at[-1] = 1.0 if left_s < np.inf else at[-1]
+            middles, widths = (ends[1:] + ends[:-1]) / 2, np.diff(ends)
+            held = np.logical_or.accumulate(freely > most + 1e-9)[:-1]
+            for interval in np.unique(np.minimum(middles // every_s, last)).astype(int):
+                here = np.minimum(middles // every_s, last) == interval
+                driven_m = np.diff(at)[here].sum() * engine.length_m[link]
+                sums[link, interval][2:5] += widths[here].sum(), (widths * held)[here].sum(), driven_m
     return sums
 
 

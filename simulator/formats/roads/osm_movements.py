@@ -161,7 +161,7 @@ def movements_of(
         (sum(map(bool, lanes)), "link with lanes for turns", "links with lanes for turns"),
     )
     words = ", ".join(counted(number, one, several) for number, one, several in counts if number)
-    remarks = [f"junctions: {words}; routes keep to the turns, and no engine to the others yet"] if words else []
+    remarks = [f"junctions: {words}; routes keep to the turns, fleet and agents to the others too"] if words else []
     return movement_table(rows), remarks
 
 
