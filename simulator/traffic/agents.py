@@ -15,7 +15,9 @@ from simulator.traffic.engine import State, Totals
 from simulator.traffic.kernel import log_row
 from simulator.traffic.lanes import LinkPhysics
 from simulator.traffic.physics import (
-    CLEARING,
+    ALL_WAY,
+    BESIDE,
+    FIRST_COME,
     FRACTION_BITS,
     FREE,
     FULL,
@@ -23,11 +25,14 @@ from simulator.traffic.physics import (
     LONG_AGO,
     NEVER,
     ONE_TICK,
+    PERMISSIVE,
     PROTECTED,
     RED,
+    SAME_RIGHT,
     accepted_gap,
     comes_first,
     entry_slot,
+    gap_begin,
     green_at,
     lane_cost,
     next_visit,
@@ -93,8 +98,12 @@ class _Movement:
     window_last: int
     cycle: int
     offset: int
+    control: int
+    gap: int
+    follow_up: int
     onto_lanes: int
-    foes: list[tuple[int, bool]]
+    foes: list[tuple[int, int]]
+    """Movements to look at, and what is owed to them."""
     served: int = 0
     last_pass: int = LONG_AGO
 
@@ -277,14 +286,17 @@ class Agents(QueueEngine):
             slot = now + crossing
             forced = True
         time = max(ready, slot - crossing, vehicle.not_before)
+        if vehicle.ready_since >= 0:
+            time = max(time, now - (2 << rules.pass_bits))
         if time > now:
             self._hold(vehicle, ready, FREE)
             self._seek(target, vehicle, lane, movement, ready + crossing)
             return time
         if movement is not None:
-            time, holds = self._junction(vehicle, lane, movement, time, ready, pass_no)
+            time, holds, headway, refused = self._junction(vehicle, lane, movement, time, ready, pass_no)
             if holds != FREE:
                 self._hold(vehicle, ready, holds)
+                vehicle.not_before = max(vehicle.not_before, refused)
                 return time
         if target.claim is not None:
             queue = lane if movement is None else movement
@@ -297,7 +309,7 @@ class Agents(QueueEngine):
         self._stuck += forced
         loss = 0
         if movement is not None:
-            if vehicle.why >= RED:
+            if vehicle.why >= RED or movement.control:
                 loss = rules.start_loss
             elif vehicle.why == FREE:
                 loss = lane.loss * rules.loss_kept >> FRACTION_BITS
@@ -310,48 +322,93 @@ class Agents(QueueEngine):
 
     def _junction(
         self, vehicle: _Vehicle, lane: _Lane, movement: _Movement, time: int, ready: int, pass_no: int
-    ) -> tuple[int, int]:
-        """Return when a vehicle crosses, or tries again, and what holds it: FREE if nothing does."""
-        now, rules, right = pass_no << self._physics.rules.pass_bits, self._physics.rules, PROTECTED
-        if movement.window_first >= 0:
-            time, right = self._green(movement, time)
-            if time > now:
-                return time, RED
-        if not movement.foes or (movement.window_first >= 0 and right == PROTECTED):
-            return time, FREE
-        held = vehicle.ready_since >= 0
-        if held and vehicle.why == GAP:
-            time = max(time, now - (1 << rules.pass_bits))
-        gap = accepted_gap(rules.gap, time - (vehicle.ready_since if held else ready), rules.impatience)
-        for foe, _ in movement.foes:
-            passed = self._movements[foe].last_pass
-            if passed <= time + rules.clearance and passed + rules.clearance > time:
-                time = passed + rules.clearance
-        if time > now:
-            return time, GAP
-        if right != CLEARING and any(
-            self._foe_takes(self._movements[foe], time + gap, ready, lane, pass_no, mutual=mutual)
-            for foe, mutual in movement.foes
-        ):
-            return now + 1, GAP
-        return time, FREE
+    ) -> tuple[int, int, int, int]:
+        """Return when a vehicle that may cross from `time` on does, or tries again, and what the junction does to it.
 
-    def _foe_takes(self, foe: _Movement, until: int, ready: int, lane: _Lane, pass_no: int, *, mutual: bool) -> bool:
-        """Return whether a vehicle that has the right of way could cross before `until`."""
-        if not foe.lane.queue:
+        Returns
+        -------
+        time
+            Of the crossing, or of the next try.
+        holds
+            FREE if it crosses, else RED or GAP.
+        headway
+            After it, until the next vehicle of its lane can follow.
+        refused
+            Time before which it does not cross any more, if it is held.
+        """
+        now, rules, right = pass_no << self._physics.rules.pass_bits, self._physics.rules, PROTECTED
+        signal = movement.window_first >= 0
+        if signal:
+            green, right = self._green(movement, time)
+            if green > now:
+                return green, RED, movement.headway, time
+            time = green
+        if not movement.foes or (signal and right == PROTECTED):
+            return time, FREE, movement.headway, time
+        all_way = movement.control == ALL_WAY
+        passed = max((self._movements[foe].last_pass for foe, owed in movement.foes if owed != BESIDE), default=LONG_AGO)
+        time = refused = max(time, passed + (rules.all_way_clearance if all_way else rules.clearance))
+        if signal:  # it may no longer be green
+            time, right = self._green(movement, time)
+        if time > now:
+            return time, GAP, movement.headway, refused
+        if signal and right != PERMISSIVE:
+            return time, FREE, movement.headway, refused
+        since = vehicle.ready_since if vehicle.ready_since >= 0 else ready
+        begin = gap_begin(time, ready, passed, movement.follow_up)
+        until = begin + accepted_gap(movement.gap, time - since, rules.impatience)
+        if any(
+            self._foe_takes(self._movements[foe], until, ready, lane, pass_no, owed)
+            for foe, owed in movement.foes
+            if owed != BESIDE
+        ):
+            return now + 1, GAP, movement.headway, refused
+        if all_way:
+            return time, FREE, max(self._all_way_headway(movement, time), movement.headway), refused
+        return time, FREE, begin + movement.follow_up - time, refused
+
+    def _all_way_headway(self, movement: _Movement, time: int) -> int:
+        """Return the time that the next vehicle of the lane follows at an all-way stop, by the other approaches in use.
+
+        An approach is in use while a vehicle waits at its end, and for the shortest headway after one has left.
+        """
+        headways, met, used = self._physics.rules.all_way, False, set()
+        for number, owed in movement.foes:
+            foe = self._movements[number]
+            first = foe.lane.queue[0] if foe.lane.queue else None
+            waits = first is not None and foe.lane.movements.get(first.after(1)) is foe
+            if foe.last_pass > time - headways[0] or (waits and first.entry + foe.lane.free <= time):
+                used.add(foe.lane.link.number)
+                met = met or owed != BESIDE
+        return headways[min(len(used) + (len(used) > 1 or met), 4)]
+
+    def _foe_takes(self, foe: _Movement, until: int, ready: int, lane: _Lane, pass_no: int, owed: int) -> bool:
+        """Return whether a vehicle that has the right of way could cross before `until`.
+
+        On a lane that others share with the movement, it may follow those that nothing holds.
+        """
+        theirs, right = foe.lane.discharge, PROTECTED
+        for other in foe.lane.queue:
+            theirs = max(other.entry + foe.lane.free, theirs)
+            if theirs >= until:
+                return False
+            onto = other.after(1)
+            wanted = foe.lane.movements.get(onto)
+            if wanted is foe:
+                break
+            if other.ready_since >= 0:
+                return False
+            theirs += foe.lane.headway if wanted is None else wanted.headway
+        else:
             return False
-        other = foe.lane.queue[0]
-        onto = other.after(1)
-        if other.full_pass >= pass_no - 1 or onto < 0 or foe.lane.movements.get(onto) is not foe:
-            return False
-        theirs, right = foe.lane.ready(other), PROTECTED
-        if theirs >= until:
+        held = other.ready_since >= 0
+        if held and (other.full_pass >= pass_no - 1 or (owed == SAME_RIGHT and other.why == GAP)):
             return False
         if foe.window_first >= 0:
             theirs, right = self._green(foe, theirs)
             if theirs >= until:
                 return False
-        first_come = mutual and (foe.window_first < 0 or right != PROTECTED)
+        first_come = owed == FIRST_COME and (foe.window_first < 0 or right != PROTECTED)
         return not (first_come and (theirs, foe.lane.number) > (ready, lane.number))
 
     def _green(self, movement: _Movement, time: int) -> tuple[int, int]:
@@ -664,11 +721,14 @@ def _links_of(physics: LinkPhysics, roads: Links) -> list[_Link]:
 
 def _movements_of(physics: LinkPhysics, lanes: list[_Lane]) -> list[_Movement]:
     """Make the movements of the arrays, and give them to their lanes."""
-    names = ("crossing", "headway", "stride", "window_first", "window_last", "cycle", "offset", "onto_lanes")
+    names = (
+        *("crossing", "headway", "stride", "window_first", "window_last", "cycle", "offset"),
+        *("control", "gap", "follow_up", "onto_lanes"),
+    )
     movements = []
     for number, record in enumerate(physics.movements):
-        pairs = physics.foes[record["foe_first"] : record["foe_last"]].tolist()
-        foes = [(foe, bool(mutual)) for foe, _, mutual in pairs]
+        pairs = physics.foes[record["foe_first"] : record["foe_first"] + record["foes"]].tolist()
+        foes = [(foe, owed) for foe, _, owed in pairs]
         values = {name: int(record[name]) for name in names}
         movements.append(_Movement(number, lanes[record["lane"]], **values, foes=foes))
     for lane, record in zip(lanes, physics.lanes, strict=True):

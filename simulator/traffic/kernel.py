@@ -32,7 +32,9 @@ from mechanisms.compiled import compiled as compiled_with
 from simulator.arrays import FloatArray, Int32Array, IntArray, LinkIds, Mask
 from simulator.traffic.lanes import ALL_LANES
 from simulator.traffic.physics import (
-    CLEARING,
+    ALL_WAY,
+    BESIDE,
+    FIRST_COME,
     FRACTION_BITS,
     FREE,
     FULL,
@@ -40,12 +42,15 @@ from simulator.traffic.physics import (
     LONG_AGO,
     NEVER,
     ONE_TICK,
+    PERMISSIVE,
     PROTECTED,
     RED,
+    SAME_RIGHT,
     Rules,
     accepted_gap,
     comes_first,
     entry_slot,
+    gap_begin,
     green_at,
     lane_cost,
     next_visit,
@@ -408,9 +413,8 @@ def _leave(
 @compiled_inline
 def _foe_takes(
     movement: Record,
-    time: int,
+    until: int,
     ready: int,
-    gap: int,
     at: Index,
     pass_no: int,
     lanes: Records,
@@ -421,31 +425,140 @@ def _foe_takes(
     vehicles: Records,
     low_bits: np.uint64,
 ) -> bool:
-    """Return whether a vehicle that has the right of way could cross before `time` + `gap`."""
-    for pair in range(movement.foe_first, movement.foe_last):
-        lane = lanes[foes[pair, 1]]
-        if lane.head < 0:
+    """Return whether a vehicle that has the right of way could cross before `until`.
+
+    On a lane that others share with the movement, it may follow those that nothing holds.
+    """
+    for pair in range(movement.foe_first, movement.foe_first + movement.foes):
+        owed = foes[pair, 2]
+        if owed == BESIDE:
             continue
-        other = vehicles[lane.head]
-        code = other.turns & low_bits
-        if code == low_bits or lane.first_movement + np.int64(code) - 1 != foes[pair, 0]:
-            continue
-        theirs = max(other.entry + lane.free, lane.discharge)
-        if theirs >= time + gap:
-            continue
-        state = held[foes[pair, 1]]
-        if state.vehicle == lane.head and state.full_pass >= pass_no - 1:
-            continue
-        foe, right = movements[foes[pair, 0]], PROTECTED
-        if foe.window_first >= 0:
-            theirs, right = green_at(theirs, windows, foe.window_first, foe.window_last, foe.cycle, foe.offset)
-            if theirs >= time + gap:
+        lane, state = lanes[foes[pair, 1]], held[foes[pair, 1]]
+        number, theirs = np.int64(lane.head), np.int64(lane.discharge)
+        while number >= 0:
+            other = vehicles[number]
+            theirs = max(other.entry + lane.free, theirs)
+            if theirs >= until:
+                break
+            code = other.turns & low_bits
+            wanted = lane.first_movement + np.int64(code) - 1
+            if code == low_bits or wanted != foes[pair, 0]:
+                if state.vehicle == number:
+                    break
+                theirs += lane.headway if code == low_bits else movements[wanted].headway
+                number = np.int64(other.next)
                 continue
-        first_come = foes[pair, 2] == 1 and (foe.window_first < 0 or right != PROTECTED)
-        if first_come and (theirs > ready or (theirs == ready and foes[pair, 1] > at)):
-            continue
-        return True
+            if state.vehicle == number and (
+                state.full_pass >= pass_no - 1 or (owed == SAME_RIGHT and state.why == GAP)
+            ):
+                break
+            foe, right = movements[foes[pair, 0]], PROTECTED
+            if foe.window_first >= 0:
+                theirs, right = green_at(theirs, windows, foe.window_first, foe.window_last, foe.cycle, foe.offset)
+                if theirs >= until:
+                    break
+            first_come = owed == FIRST_COME and (foe.window_first < 0 or right != PROTECTED)
+            if first_come and (theirs > ready or (theirs == ready and foes[pair, 1] > at)):
+                break
+            return True
     return False
+
+
+@compiled_inline
+def _all_way_headway(
+    movement: Record,
+    time: int,
+    lanes: Records,
+    movements: Records,
+    foes: Int32Array,
+    vehicles: Records,
+    low_bits: np.uint64,
+    rules: Rules,
+) -> int:
+    """Return the time that the next vehicle of the lane follows at an all-way stop, by the other approaches in use.
+
+    An approach is in use while a vehicle waits at its end, and for the shortest headway after one has left.
+    """
+    used, met, last = 0, False, -1
+    for pair in range(movement.foe_first, movement.foe_first + movement.foes):
+        lane = lanes[foes[pair, 1]]
+        here = movements[foes[pair, 0]].last_pass > time - rules.all_way[0]
+        if lane.head >= 0 and not here:
+            other = vehicles[lane.head]
+            code = other.turns & low_bits
+            here = (
+                code != low_bits
+                and lane.first_movement + np.int64(code) - 1 == foes[pair, 0]
+                and other.entry + lane.free <= time
+            )
+        if here:
+            met = met or foes[pair, 2] != BESIDE
+            used += lane.link != last
+            last = lane.link
+    return rules.all_way[min(used + (used > 1 or met), 4)]
+
+
+@compiled_inline
+def _junction(
+    movement: Record,
+    time: int,
+    ready: int,
+    since: int,
+    at: Index,
+    pass_no: int,
+    lanes: Records,
+    held: Records,
+    movements: Records,
+    windows: Int32Array,
+    foes: Int32Array,
+    vehicles: Records,
+    low_bits: np.uint64,
+    rules: Rules,
+) -> tuple[int, int, int, int]:
+    """Return when a vehicle that may cross from `time` on does, or tries again, and what the junction does to it.
+
+    Returns
+    -------
+    time
+        Of the crossing, or of the next try.
+    holds
+        FREE if it crosses, else RED or GAP.
+    headway
+        After it, until the next vehicle of its lane can follow.
+    refused
+        Time before which it does not cross any more, if it is held.
+    """
+    now, right = pass_no << rules.pass_bits, PROTECTED
+    if movement.window_first >= 0:
+        green, right = green_at(
+            time, windows, movement.window_first, movement.window_last, movement.cycle, movement.offset
+        )
+        if green > now:
+            return green, RED, movement.headway, time
+        time = green
+    if movement.foes == 0 or (movement.window_first >= 0 and right == PROTECTED):
+        return time, FREE, movement.headway, time
+    all_way, passed = movement.control == ALL_WAY, LONG_AGO
+    for pair in range(movement.foe_first, movement.foe_first + movement.foes):
+        if foes[pair, 2] != BESIDE:
+            passed = max(passed, movements[foes[pair, 0]].last_pass)
+    time = refused = max(time, passed + (rules.all_way_clearance if all_way else rules.clearance))
+    if movement.window_first >= 0:  # it may no longer be green
+        time, right = green_at(
+            time, windows, movement.window_first, movement.window_last, movement.cycle, movement.offset
+        )
+    if time > now:
+        return time, GAP, movement.headway, refused
+    if movement.window_first >= 0 and right != PERMISSIVE:
+        return time, FREE, movement.headway, refused
+    begin = gap_begin(time, ready, passed, movement.follow_up)
+    until = begin + accepted_gap(movement.gap, time - since, rules.impatience)
+    if _foe_takes(movement, until, ready, at, pass_no, lanes, held, movements, windows, foes, vehicles, low_bits):
+        return now + 1, GAP, movement.headway, refused
+    if all_way:
+        headway = _all_way_headway(movement, time, lanes, movements, foes, vehicles, low_bits, rules)
+        return time, FREE, max(headway, movement.headway), refused
+    return time, FREE, begin + movement.follow_up - time, refused
 
 
 @compiled
@@ -817,64 +930,37 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                                 break
                             slot = now + crossing
                             forced, was_held = 1, True
-                        time = max(ready, slot - crossing)
+                        time, since = max(ready, slot - crossing), ready
                         if was_held and held[at].vehicle == vehicle:
-                            time = max(time, held[at].not_before)
+                            time = max(time, held[at].not_before, now - (2 << pass_bits))
+                            since = held[at].ready_since
                         if time > now:
                             _hold(vehicle, at, ready, FREE, lanes, held)
                             _seek(target, at, ready + crossing, trips[onto].virtual, move, lanes, held, movements)
                             _schedule(ring, at, time, pass_no, pass_bits)
                             break
                         if not plain:
-                            right = PROTECTED
-                            if movement.window_first >= 0:
-                                time, right = green_at(
-                                    time,
-                                    windows,
-                                    movement.window_first,
-                                    movement.window_last,
-                                    movement.cycle,
-                                    movement.offset,
-                                )
-                                if time > now:
-                                    _hold(vehicle, at, ready, RED, lanes, held)
-                                    _schedule(ring, at, time, pass_no, pass_bits)
-                                    break
-                            if movement.foe_first < movement.foe_last and (
-                                movement.window_first < 0 or right != PROTECTED
-                            ):
-                                since = ready
-                                if was_held and held[at].vehicle == vehicle:
-                                    since = held[at].ready_since
-                                    if held[at].why == GAP:
-                                        time = max(time, now - (1 << pass_bits))
-                                gap = accepted_gap(rules.gap, time - since, rules.impatience)
-                                for pair in range(movement.foe_first, movement.foe_last):
-                                    passed = movements[foes[pair, 0]].last_pass
-                                    if passed <= time + rules.clearance and passed + rules.clearance > time:
-                                        time = passed + rules.clearance
-                                if time > now:
-                                    _hold(vehicle, at, ready, GAP, lanes, held)
-                                    _schedule(ring, at, time, pass_no, pass_bits)
-                                    break
-                                if right != CLEARING and _foe_takes(
-                                    movement,
-                                    time,
-                                    ready,
-                                    gap,
-                                    at,
-                                    pass_no,
-                                    lanes,
-                                    held,
-                                    movements,
-                                    windows,
-                                    foes,
-                                    vehicles,
-                                    low_bits,
-                                ):
-                                    _hold(vehicle, at, ready, GAP, lanes, held)
-                                    _schedule(ring, at, now + 1, pass_no, pass_bits)
-                                    break
+                            time, holds, headway, refused = _junction(
+                                movement,
+                                time,
+                                ready,
+                                since,
+                                at,
+                                pass_no,
+                                lanes,
+                                held,
+                                movements,
+                                windows,
+                                foes,
+                                vehicles,
+                                low_bits,
+                                rules,
+                            )
+                            if holds != FREE:
+                                _hold(vehicle, at, ready, holds, lanes, held)
+                                held[at].not_before = max(held[at].not_before, refused)
+                                _schedule(ring, at, time, pass_no, pass_bits)
+                                break
                         entered = lanes[target]
                         if entered.claim >= 0:
                             served = held[at].served if plain else movement.served
@@ -893,7 +979,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                     loss = 0
                     if not plain and code != arrive:
                         why = held[at].why if was_held and held[at].vehicle == vehicle else FREE
-                        if why >= RED:
+                        if why >= RED or movement.control != 0:
                             loss = rules.start_loss
                         elif why == FREE:
                             loss = held[at].loss * rules.loss_kept >> FRACTION_BITS
