@@ -346,7 +346,9 @@ class Agents(QueueEngine):
         if not movement.foes or (signal and right == PROTECTED):
             return time, FREE, movement.headway, time
         all_way = movement.control == ALL_WAY
-        passed = max((self._movements[foe].last_pass for foe, owed in movement.foes if owed != BESIDE), default=LONG_AGO)
+        passed = max(
+            (self._movements[foe].last_pass for foe, owed in movement.foes if owed != BESIDE), default=LONG_AGO
+        )
         time = refused = max(time, passed + (rules.all_way_clearance if all_way else rules.clearance))
         if signal:  # it may no longer be green
             time, right = self._green(movement, time)
@@ -363,9 +365,10 @@ class Agents(QueueEngine):
             if owed != BESIDE
         ):
             return now + 1, GAP, movement.headway, refused
+        headway = begin + movement.follow_up - time
         if all_way:
-            return time, FREE, max(self._all_way_headway(movement, time), movement.headway), refused
-        return time, FREE, begin + movement.follow_up - time, refused
+            headway = max(self._all_way_headway(movement, time), movement.headway)
+        return time, FREE, headway, refused
 
     def _all_way_headway(self, movement: _Movement, time: int) -> int:
         """Return the time that the next vehicle of the lane follows at an all-way stop, by the other approaches in use.
@@ -376,8 +379,9 @@ class Agents(QueueEngine):
         for number, owed in movement.foes:
             foe = self._movements[number]
             first = foe.lane.queue[0] if foe.lane.queue else None
-            waits = first is not None and foe.lane.movements.get(first.after(1)) is foe
-            if foe.last_pass > time - headways[0] or (waits and first.entry + foe.lane.free <= time):
+            waits = first is not None and first.entry + foe.lane.free <= time
+            wants = first is not None and foe.lane.movements.get(first.after(1)) is foe
+            if foe.last_pass > time - headways[0] or (waits and wants):
                 used.add(foe.lane.link.number)
                 met = met or owed != BESIDE
         return headways[min(len(used) + (len(used) > 1 or met), 4)]

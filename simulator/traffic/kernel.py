@@ -434,7 +434,7 @@ def _foe_takes(
         if owed == BESIDE:
             continue
         lane, state = lanes[foes[pair, 1]], held[foes[pair, 1]]
-        number, theirs = np.int64(lane.head), np.int64(lane.discharge)
+        number, theirs = np.int64(lane.head), lane.discharge
         while number >= 0:
             other = vehicles[number]
             theirs = max(other.entry + lane.free, theirs)
@@ -555,10 +555,11 @@ def _junction(
     until = begin + accepted_gap(movement.gap, time - since, rules.impatience)
     if _foe_takes(movement, until, ready, at, pass_no, lanes, held, movements, windows, foes, vehicles, low_bits):
         return now + 1, GAP, movement.headway, refused
+    headway = begin + movement.follow_up - time
     if all_way:
         headway = _all_way_headway(movement, time, lanes, movements, foes, vehicles, low_bits, rules)
-        return time, FREE, max(headway, movement.headway), refused
-    return time, FREE, begin + movement.follow_up - time, refused
+        headway = max(headway, movement.headway)
+    return time, FREE, headway, refused
 
 
 @compiled

@@ -506,6 +506,8 @@ class _Builder:
         if row.signal is not None or row.right_of_way == "priority":
             kind = "major" if row.signal is None else "signal"
         gaps = self._driving.gaps[kind]
+        if row.signal is None:
+            gaps = self._driving.gaps.get(row.right_of_way, gaps)
         size = min(max((int(self._roads.lanes[link]) for link in major), default=1), 3) - 1
         all_way = record["control"] == ALL_WAY  # where no gap is needed, and only turns matter
         record["gap"] = 1 if all_way else self.units(gaps.critical_s[size])

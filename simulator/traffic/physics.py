@@ -88,7 +88,7 @@ class Rules(NamedTuple):
 
 
 class Gaps(NamedTuple):
-    """Critical gap, in seconds, if the road to yield to has one, two, or more lanes a direction; and follow-up times."""
+    """Critical gaps and follow-up times, where the road to yield to has one, two, or more lanes a direction."""
 
     critical_s: tuple[float, float, float]
     follow_up_s: tuple[float, float, float]
@@ -101,12 +101,12 @@ HCM_GAPS = {
     "left": Gaps((7.1, 7.5, 6.4), (3.5, 3.5, 3.8)),
     "signal": Gaps((4.5, 4.5, 4.5), (2.5, 2.5, 2.5)),
 }
-"""Base critical headways and follow-up headways of the Highway Capacity Manual (6th edition): turns from the major road,
-turns and straight movements from the minor road (Exhibits 20-11 and 20-12), turns at a permissive green (Chapter 31).
+"""Base critical headways and follow-up headways of the Highway Capacity Manual: turns from the major road, turns and
+straight movements from the minor road (7th edition, Exhibits 20-17 and 20-18), turns at permissive green (Chapter 31).
 
 A vehicle enters if the next one to which it yields comes no earlier than the critical gap after it; the next vehicle of
 its lane can enter a follow-up time later. With a Poisson flow v of those, a queue discharges at the capacity
-v exp(-v t_c) / (1 - exp(-v t_f)) (J. Harders 1968; Equation 20-18 of the 7th edition).
+v exp(-v t_c) / (1 - exp(-v t_f)) (J. Harders 1968; Equation 20-18).
 """
 
 
@@ -193,7 +193,8 @@ class Driving:
             impatience=units(self.impatience_s),
             clearance=units(self.clearance_s),
             all_way=tuple(map(units, self.all_way_s)),  # type: ignore[arg-type]  # of the same length
-            all_way_clearance=units(self.all_way_s[3] / 3),  # least time a vehicle, of all cases with several
+            # The least time for each of those that take turns, so that it does not make the headways longer.
+            all_way_clearance=units(min(self.all_way_s[several] / several for several in (2, 3, 4))),
             start_loss=units(self.start_loss_s),
             loss_kept=round(self.loss_kept * ONE_TICK),
             entry_loss=units(self.entry_loss_s),
@@ -204,8 +205,23 @@ class Driving:
         )
 
 
+SUMO_GAPS = {
+    "major": Gaps((5.7, 5.7, 5.7), (2.6, 2.6, 2.6)),
+    "right": Gaps((8.0, 8.0, 8.0), (2.9, 2.9, 2.9)),
+    "straight": Gaps((5.7, 5.7, 5.7), (2.5, 2.5, 2.5)),
+    "left": Gaps((5.7, 5.7, 5.7), (2.6, 2.6, 2.6)),
+    "signal": Gaps((8.0, 8.0, 8.0), (2.6, 2.6, 2.6)),
+    "stop": Gaps((5.8, 5.8, 5.8), (6.3, 6.3, 6.3)),
+    "equal": Gaps((6.6, 6.6, 6.6), (2.5, 2.5, 2.5)),
+}
 SUMO_DRIVING = Driving(
-    slack_mps=0.65, reaction_s=1.37, entry_loss_s=2.0, impatience_s=180.0
+    slack_mps=0.65,
+    reaction_s=1.37,
+    entry_loss_s=2.0,
+    gaps=SUMO_GAPS,
+    impatience_s=180.0,
+    clearing_s=2.0,
+    all_way_s=(6.4, 6.4, 6.7, 6.9, 7.6),
 )
 """Driving on networks of SUMO, whose links state no capacity.
 
@@ -262,13 +278,13 @@ def green_at(time: int, windows: Int32Array, first: int, last: int, cycle: int, 
 
 @compiled
 def accepted_gap(gap: int, waited: int, impatience: int) -> int:
-    """Return the gap that a vehicle accepts after a wait: it shrinks in proportion to nothing at `impatience`, if any."""
+    """Return the gap that a vehicle accepts after a wait: it shrinks in proportion to nothing at any `impatience`."""
     return gap if waited <= 0 or impatience == 0 else gap - gap * min(waited, impatience) // impatience
 
 
 @compiled
 def gap_begin(time: int, ready: int, passed: int, follow_up: int) -> int:
-    """Return when the gap began that a vehicle can use at `time`; the next one of its lane may follow `follow_up` later.
+    """Return when the gap began that a vehicle can use at `time`; the next of its lane may follow `follow_up` later.
 
     It is when it was ready, or when the last of those to which it yields has `passed`: also if it then waits, for less
     than `follow_up`, until that one has cleared the junction or the lane ahead has a place. Otherwise it is `time`.
