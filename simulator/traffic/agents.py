@@ -286,7 +286,7 @@ class Agents(QueueEngine):
             slot = now + crossing
             forced = True
         time = max(ready, slot - crossing, vehicle.not_before)
-        if vehicle.ready_since >= 0:
+        if vehicle.why >= RED:
             time = max(time, now - (2 << rules.pass_bits))
         if time > now:
             self._hold(vehicle, ready, FREE)

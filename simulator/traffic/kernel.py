@@ -933,8 +933,9 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                             forced, was_held = 1, True
                         time, since = max(ready, slot - crossing), ready
                         if was_held and held[at].vehicle == vehicle:
-                            time = max(time, held[at].not_before, now - (2 << pass_bits))
-                            since = held[at].ready_since
+                            time, since = max(time, held[at].not_before), held[at].ready_since
+                            if held[at].why >= RED:
+                                time = max(time, now - (2 << pass_bits))
                         if time > now:
                             _hold(vehicle, at, ready, FREE, lanes, held)
                             _seek(target, at, ready + crossing, trips[onto].virtual, move, lanes, held, movements)
