@@ -205,7 +205,7 @@ class Driving:
         )
 
 
-SUMO_GAPS = {
+SUMO_GAPS = {  # and by right of way
     "major": Gaps((5.7, 5.7, 5.7), (2.6, 2.6, 2.6)),
     "right": Gaps((8.0, 8.0, 8.0), (2.9, 2.9, 2.9)),
     "straight": Gaps((5.7, 5.7, 5.7), (2.5, 2.5, 2.5)),
@@ -227,8 +227,8 @@ SUMO_DRIVING = Driving(
 
 SUMO's drivers dawdle: with its default sigma of 0.5 and steps of 1 s they drive 0.65 m/s slower than they might.
 
-With gaps of 6 s and 7 s, the speeds of cells of 200 m correlate with SUMO's by .894 and .943 in pasubio, .754 and .731
-in acosta (whose runs vary by .07), and .991 in cologne8 (means of ten runs).
+Gaps are fitted to the flows of SUMO 1.28 at a crossing of two roads with one lane and 13.89 m/s (at a permissive green
+of 42 in 90 s) beside Poisson flows of 0 to 1,200 veh/h. SUMO's turns from a road with priority are those of others.
 """
 
 
