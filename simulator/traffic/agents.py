@@ -15,8 +15,10 @@ from simulator.traffic.engine import State, Totals
 from simulator.traffic.kernel import log_row
 from simulator.traffic.lanes import LinkPhysics
 from simulator.traffic.physics import (
-    CLEARING,
+    ALL_WAY,
+    BESIDE,
     CONTESTED_PASSES,
+    FIRST_COME,
     FRACTION_BITS,
     FREE,
     FULL,
@@ -24,10 +26,13 @@ from simulator.traffic.physics import (
     LONG_AGO,
     NEVER,
     ONE_TICK,
+    PERMISSIVE,
     PROTECTED,
     RED,
+    SAME_RIGHT,
     accepted_gap,
     entry_slot,
+    gap_begin,
     green_at,
     lane_cost,
     lead,
@@ -63,6 +68,7 @@ class _Vehicle:
     full_pass: int = -2
     full_lane: "_Lane | None" = None
     blocked_since: int = -1
+    not_before: int = LONG_AGO
 
     @property
     def link(self) -> int:
@@ -93,8 +99,12 @@ class _Movement:
     window_last: int
     cycle: int
     offset: int
+    control: int
+    gap: int
+    follow_up: int
     onto_lanes: int
-    foes: list[tuple[int, bool]]
+    foes: list[tuple[int, int]]
+    """Movements to look at, and what is owed to them."""
     served: int = 0
     last_pass: int = LONG_AGO
 
@@ -208,7 +218,7 @@ class Agents(QueueEngine):
 
     @property
     def _earliest(self) -> int:
-        """After the pass before the present one: the first time at which those move who have been refused."""
+        """The first time after the pass before the present one: trips and those that a junction refused move then."""
         return ((self._pass - 1) << self._physics.rules.pass_bits) + 1
 
     def _later(self, passes: int, priority: int) -> PriorityEvent:
@@ -308,9 +318,9 @@ class Agents(QueueEngine):
         return chosen
 
     def _soonest(self, vehicle: _Vehicle, lane: _Lane) -> int:
-        """Return when the first vehicle of a lane may cross at the earliest: never before it has been refused."""
-        ready = lane.ready(vehicle)
-        return ready if vehicle.ready_since < 0 else max(ready, self._earliest)
+        """Return when the first vehicle of a lane may cross, not in the past if a junction refused it."""
+        time = max(lane.ready(vehicle), vehicle.not_before)
+        return max(time, self._earliest) if vehicle.why >= RED else time
 
     def _try_to_cross(  # noqa: C901, PLR0911, PLR0912, PLR0915  # the rules of a crossing in their order
         self, vehicle: _Vehicle, lane: _Lane
@@ -331,6 +341,7 @@ class Agents(QueueEngine):
         if ahead.is_closed(self._tick):
             self._hold(vehicle, ready, FULL)
             vehicle.full_pass, vehicle.full_lane, vehicle.blocked_since = pass_no, None, -1
+            vehicle.not_before = now + 1
             return now + 1
         time = self._soonest(vehicle, lane)
         if ahead.contested >= pass_no:
@@ -358,9 +369,10 @@ class Agents(QueueEngine):
             self._hold(vehicle, ready, FREE)
             return time
         if movement is not None:
-            time, holds = self._junction(vehicle, lane, movement, time, ready, pass_no)
+            time, holds, headway, refused = self._junction(vehicle, lane, movement, time, ready, pass_no)
             if holds != FREE:
                 self._hold(vehicle, ready, holds)
+                vehicle.not_before = max(vehicle.not_before, refused)
                 return time
         if ahead.contested >= pass_no:
             before = _lead(lane, movement, target)
@@ -369,13 +381,13 @@ class Agents(QueueEngine):
             else:
                 movement.served = target.virtual + before + movement.stride
             target.virtual += max(before, 0)
-            if target.entered_from is not lane:
-                target.entered_from = lane
+            if target.entered_from is not lane and (movement is None or not movement.foes):
                 headway = next_headway(headway, time - ready, time + crossing, target.last_in, target.headway)
+            target.entered_from = lane
         self._stuck += forced
         loss = 0
         if movement is not None:
-            if vehicle.why >= RED:
+            if vehicle.why >= RED or movement.control:
                 loss = rules.start_loss
             elif vehicle.why == FREE:
                 loss = lane.loss * rules.loss_kept >> FRACTION_BITS
@@ -388,51 +400,97 @@ class Agents(QueueEngine):
 
     def _junction(
         self, vehicle: _Vehicle, lane: _Lane, movement: _Movement, time: int, ready: int, pass_no: int
-    ) -> tuple[int, int]:
-        """Return when a vehicle crosses, or tries again, and what holds it: FREE if nothing does."""
-        now, rules, right = pass_no << self._physics.rules.pass_bits, self._physics.rules, PROTECTED
-        if movement.window_first >= 0:
-            time, right = self._green(movement, time)
-            if time > now:
-                return time, RED
-        if not movement.foes or (movement.window_first >= 0 and right == PROTECTED):
-            return time, FREE
-        since = vehicle.ready_since if vehicle.ready_since >= 0 else ready
-        gap, cleared = accepted_gap(rules.gap, time - since, rules.impatience), time
-        for foe, _ in movement.foes:
-            passed = self._movements[foe].last_pass
-            if passed <= cleared + rules.clearance and passed + rules.clearance > cleared:
-                cleared = passed + rules.clearance
-        if cleared > now:
-            return cleared, GAP
-        if cleared > time and movement.window_first >= 0:
-            time, right = self._green(movement, cleared)
-            if time > cleared:
-                return max(time, now + 1), GAP
-        time = cleared
-        if right != CLEARING and any(
-            self._foe_takes(self._movements[foe], time + gap, ready, lane, pass_no, mutual=mutual)
-            for foe, mutual in movement.foes
-        ):
-            return now + 1, GAP
-        return time, FREE
+    ) -> tuple[int, int, int, int]:
+        """Return when a vehicle that may cross from `time` on does, or tries again, and what the junction does to it.
 
-    def _foe_takes(self, foe: _Movement, until: int, ready: int, lane: _Lane, pass_no: int, *, mutual: bool) -> bool:
-        """Return whether a vehicle that has the right of way could cross before `until`."""
-        if not foe.lane.queue:
+        Returns
+        -------
+        time
+            Of the crossing, or of the next try.
+        holds
+            FREE if it crosses, else RED or GAP.
+        headway
+            After it, until the next vehicle of its lane can follow.
+        refused
+            Time before which it does not cross any more, if it is held.
+        """
+        now, rules, right = pass_no << self._physics.rules.pass_bits, self._physics.rules, PROTECTED
+        signal = movement.window_first >= 0
+        if signal:
+            green, right = self._green(movement, time)
+            if green > now:
+                return green, RED, movement.headway, time
+            time = green
+        if not movement.foes or (signal and right == PROTECTED):
+            return time, FREE, movement.headway, time
+        all_way = movement.control == ALL_WAY
+        passed = max(
+            (self._movements[foe].last_pass for foe, owed in movement.foes if owed != BESIDE), default=LONG_AGO
+        )
+        time = refused = max(time, passed + (rules.all_way_clearance if all_way else rules.clearance))
+        if signal:  # it may no longer be green
+            time, right = self._green(movement, time)
+        if time > now:
+            return time, GAP, movement.headway, refused
+        if signal and right != PERMISSIVE:
+            return time, FREE, movement.headway, refused
+        since = vehicle.ready_since if vehicle.ready_since >= 0 else ready
+        begin = gap_begin(time, ready, passed, movement.follow_up)
+        until = begin + accepted_gap(movement.gap, time - since, rules.impatience)
+        if any(
+            self._foe_takes(self._movements[foe], until, ready, lane, pass_no, owed)
+            for foe, owed in movement.foes
+            if owed != BESIDE
+        ):
+            return now + 1, GAP, movement.headway, refused
+        headway = begin + movement.follow_up - time
+        if all_way:
+            headway = max(self._all_way_headway(movement, time), movement.headway)
+        return time, FREE, headway, refused
+
+    def _all_way_headway(self, movement: _Movement, time: int) -> int:
+        """Return the time that the next vehicle of the lane follows at an all-way stop, by the other approaches in use.
+
+        An approach is in use while a vehicle waits at its end, and for the shortest headway after one has left.
+        """
+        headways, met, used = self._physics.rules.all_way, False, set()
+        for number, owed in movement.foes:
+            foe = self._movements[number]
+            first = foe.lane.queue[0] if foe.lane.queue else None
+            waits = first is not None and first.entry + foe.lane.free <= time
+            wants = first is not None and foe.lane.movements.get(first.after(1)) is foe
+            if foe.last_pass > time - headways[0] or (waits and wants):
+                used.add(foe.lane.link.number)
+                met = met or owed != BESIDE
+        return headways[min(len(used) + (len(used) > 1 or met), 4)]
+
+    def _foe_takes(self, foe: _Movement, until: int, ready: int, lane: _Lane, pass_no: int, owed: int) -> bool:
+        """Return whether a vehicle that has the right of way could cross before `until`.
+
+        On a lane that others share with the movement, it may follow those that nothing holds.
+        """
+        theirs, right = foe.lane.discharge, PROTECTED
+        for other in foe.lane.queue:
+            theirs = max(other.entry + foe.lane.free, theirs)
+            if theirs >= until:
+                return False
+            onto = other.after(1)
+            wanted = foe.lane.movements.get(onto)
+            if wanted is foe:
+                break
+            if other.ready_since >= 0:
+                return False
+            theirs += foe.lane.headway if wanted is None else wanted.headway
+        else:
             return False
-        other = foe.lane.queue[0]
-        onto = other.after(1)
-        if other.full_pass >= pass_no - 1 or onto < 0 or foe.lane.movements.get(onto) is not foe:
-            return False
-        theirs, right = foe.lane.ready(other), PROTECTED
-        if theirs >= until:
+        held = other.ready_since >= 0
+        if held and (other.full_pass >= pass_no - 1 or (owed == SAME_RIGHT and other.why == GAP)):
             return False
         if foe.window_first >= 0:
             theirs, right = self._green(foe, theirs)
             if theirs >= until:
                 return False
-        first_come = mutual and (foe.window_first < 0 or right != PROTECTED)
+        first_come = owed == FIRST_COME and (foe.window_first < 0 or right != PROTECTED)
         return not (first_come and (theirs, foe.lane.number) > (ready, lane.number))
 
     def _green(self, movement: _Movement, time: int) -> tuple[int, int]:
@@ -560,7 +618,7 @@ class Agents(QueueEngine):
         onto.entered += 1
         onto.lost += max(0, time - vehicle.entry - lane.free)
         vehicle.ready_since, vehicle.why, vehicle.blocked_since = -1, FREE, -1
-        vehicle.full_pass, vehicle.full_lane = -2, None
+        vehicle.full_pass, vehicle.full_lane, vehicle.not_before = -2, None, LONG_AGO
         if follow:
             self._call(lane)
 
@@ -708,11 +766,14 @@ def _links_of(physics: LinkPhysics, roads: Links) -> list[_Link]:
 
 def _movements_of(physics: LinkPhysics, lanes: list[_Lane]) -> list[_Movement]:
     """Make the movements of the arrays, and give them to their lanes."""
-    names = ("crossing", "headway", "stride", "window_first", "window_last", "cycle", "offset", "onto_lanes")
+    names = (
+        *("crossing", "headway", "stride", "window_first", "window_last", "cycle", "offset"),
+        *("control", "gap", "follow_up", "onto_lanes"),
+    )
     movements = []
     for number, record in enumerate(physics.movements):
-        pairs = physics.foes[record["foe_first"] : record["foe_last"]].tolist()
-        foes = [(foe, bool(mutual)) for foe, _, mutual in pairs]
+        pairs = physics.foes[record["foe_first"] : record["foe_first"] + record["foes"]].tolist()
+        foes = [(foe, owed) for foe, _, owed in pairs]
         values = {name: int(record[name]) for name in names}
         movements.append(_Movement(number, lanes[record["lane"]], **values, foes=foes))
     for lane, record in zip(lanes, physics.lanes, strict=True):

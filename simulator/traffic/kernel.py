@@ -32,8 +32,10 @@ from mechanisms.compiled import compiled as compiled_with
 from simulator.arrays import FloatArray, Int32Array, IntArray, LinkIds, Mask
 from simulator.traffic.lanes import ALL_LANES, NO_CLAIMS
 from simulator.traffic.physics import (
-    CLEARING,
+    ALL_WAY,
+    BESIDE,
     CONTESTED_PASSES,
+    FIRST_COME,
     FRACTION_BITS,
     FREE,
     FULL,
@@ -41,11 +43,14 @@ from simulator.traffic.physics import (
     LONG_AGO,
     NEVER,
     ONE_TICK,
+    PERMISSIVE,
     PROTECTED,
     RED,
+    SAME_RIGHT,
     Rules,
     accepted_gap,
     entry_slot,
+    gap_begin,
     green_at,
     lane_cost,
     lead,
@@ -378,6 +383,16 @@ def _lead_of(
 
 
 @compiled_inline
+def _not_before(ready: int, earliest: int, state: Record) -> int:
+    """Return when a vehicle that was refused may cross: not before `earliest` if the junction refused it.
+
+    Those that lanes ahead refuse keep exact times: on links that have room for one vehicle each pass would add its own.
+    """
+    time: int = max(ready, state.not_before)
+    return max(time, earliest if state.why >= RED else time)
+
+
+@compiled_inline
 def _next_to_enter(  # noqa: C901, PLR0912, PLR0915  # as in the engine of agents
     onto: Index,
     earliest: int,
@@ -428,7 +443,7 @@ def _next_to_enter(  # noqa: C901, PLR0912, PLR0915  # as in the engine of agent
                 move = lane.first_movement + np.int64(word & low) - 1
                 crossing = movements[move].crossing
             if held[one].vehicle == vehicle:
-                ready = max(ready, earliest)
+                ready = _not_before(ready, earliest, held[one])
         else:
             vehicle = np.int64(trips[onto].head)
             ready = max(departure[vehicle] << FRACTION_BITS, earliest)
@@ -521,9 +536,8 @@ def _leave(
 @compiled_inline
 def _foe_takes(
     movement: Record,
-    time: int,
+    until: int,
     ready: int,
-    gap: int,
     at: Index,
     pass_no: int,
     lanes: Records,
@@ -534,40 +548,86 @@ def _foe_takes(
     vehicles: Records,
     low_bits: np.uint64,
 ) -> bool:
-    """Return whether a vehicle that has the right of way could cross before `time` + `gap`."""
-    for pair in range(movement.foe_first, movement.foe_last):
-        lane = lanes[foes[pair, 1]]
-        if lane.head < 0:
+    """Return whether a vehicle that has the right of way could cross before `until`.
+
+    On a lane that others share with the movement, it may follow those that nothing holds.
+    """
+    for pair in range(movement.foe_first, movement.foe_first + movement.foes):
+        owed = foes[pair, 2]
+        if owed == BESIDE:
             continue
-        other = vehicles[lane.head]
-        code = other.turns & low_bits
-        if code == low_bits or lane.first_movement + np.int64(code) - 1 != foes[pair, 0]:
-            continue
-        theirs = max(other.entry + lane.free, lane.discharge)
-        if theirs >= time + gap:
-            continue
-        state = held[foes[pair, 1]]
-        if state.vehicle == lane.head and state.full_pass >= pass_no - 1:
-            continue
-        foe, right = movements[foes[pair, 0]], PROTECTED
-        if foe.window_first >= 0:
-            theirs, right = green_at(theirs, windows, foe.window_first, foe.window_last, foe.cycle, foe.offset)
-            if theirs >= time + gap:
+        lane, state = lanes[foes[pair, 1]], held[foes[pair, 1]]
+        number, theirs = np.int64(lane.head), lane.discharge
+        while number >= 0:
+            other = vehicles[number]
+            theirs = max(other.entry + lane.free, theirs)
+            if theirs >= until:
+                break
+            code = other.turns & low_bits
+            wanted = lane.first_movement + np.int64(code) - 1
+            if code == low_bits or wanted != foes[pair, 0]:
+                if state.vehicle == number:
+                    break
+                theirs += lane.headway if code == low_bits else movements[wanted].headway
+                number = np.int64(other.next)
                 continue
-        first_come = foes[pair, 2] == 1 and (foe.window_first < 0 or right != PROTECTED)
-        if first_come and (theirs > ready or (theirs == ready and foes[pair, 1] > at)):
-            continue
-        return True
+            if state.vehicle == number and (
+                state.full_pass >= pass_no - 1 or (owed == SAME_RIGHT and state.why == GAP)
+            ):
+                break
+            foe, right = movements[foes[pair, 0]], PROTECTED
+            if foe.window_first >= 0:
+                theirs, right = green_at(theirs, windows, foe.window_first, foe.window_last, foe.cycle, foe.offset)
+                if theirs >= until:
+                    break
+            first_come = owed == FIRST_COME and (foe.window_first < 0 or right != PROTECTED)
+            if first_come and (theirs > ready or (theirs == ready and foes[pair, 1] > at)):
+                break
+            return True
     return False
+
+
+@compiled_inline
+def _all_way_headway(
+    movement: Record,
+    time: int,
+    lanes: Records,
+    movements: Records,
+    foes: Int32Array,
+    vehicles: Records,
+    low_bits: np.uint64,
+    rules: Rules,
+) -> int:
+    """Return the time that the next vehicle of the lane follows at an all-way stop, by the other approaches in use.
+
+    An approach is in use while a vehicle waits at its end, and for the shortest headway after one has left.
+    """
+    used, met, last = 0, False, -1
+    for pair in range(movement.foe_first, movement.foe_first + movement.foes):
+        lane = lanes[foes[pair, 1]]
+        here = movements[foes[pair, 0]].last_pass > time - rules.all_way[0]
+        if lane.head >= 0 and not here:
+            other = vehicles[lane.head]
+            code = other.turns & low_bits
+            here = (
+                code != low_bits
+                and lane.first_movement + np.int64(code) - 1 == foes[pair, 0]
+                and other.entry + lane.free <= time
+            )
+        if here:
+            met = met or foes[pair, 2] != BESIDE
+            used += lane.link != last
+            last = lane.link
+    return rules.all_way[min(used + (used > 1 or met), 4)]
 
 
 @compiled_inline
 def _junction(
     movement: Record,
-    at: Index,
     time: int,
     ready: int,
     since: int,
+    at: Index,
     pass_no: int,
     lanes: Records,
     held: Records,
@@ -577,36 +637,52 @@ def _junction(
     vehicles: Records,
     low_bits: np.uint64,
     rules: Rules,
-) -> tuple[int, int]:
-    """Return when the first vehicle of lane `at` crosses, from `time` on, and FREE; or when to try again, and why."""
+) -> tuple[int, int, int, int]:
+    """Return when a vehicle that may cross from `time` on does, or tries again, and what the junction does to it.
+
+    Returns
+    -------
+    time
+        Of the crossing, or of the next try.
+    holds
+        FREE if it crosses, else RED or GAP.
+    headway
+        After it, until the next vehicle of its lane can follow.
+    refused
+        Time before which it does not cross any more, if it is held.
+    """
     now, right = pass_no << rules.pass_bits, PROTECTED
     if movement.window_first >= 0:
+        green, right = green_at(
+            time, windows, movement.window_first, movement.window_last, movement.cycle, movement.offset
+        )
+        if green > now:
+            return green, RED, movement.headway, time
+        time = green
+    if movement.foes == 0 or (movement.window_first >= 0 and right == PROTECTED):
+        return time, FREE, movement.headway, time
+    all_way, passed = movement.control == ALL_WAY, LONG_AGO
+    for pair in range(movement.foe_first, movement.foe_first + movement.foes):
+        if foes[pair, 2] != BESIDE:
+            passed = max(passed, movements[foes[pair, 0]].last_pass)
+    time = refused = max(time, passed + (rules.all_way_clearance if all_way else rules.clearance))
+    if movement.window_first >= 0:  # it may no longer be green
         time, right = green_at(
             time, windows, movement.window_first, movement.window_last, movement.cycle, movement.offset
         )
-        if time > now:
-            return time, RED
-    if movement.foe_first == movement.foe_last or (movement.window_first >= 0 and right == PROTECTED):
-        return time, FREE
-    gap, cleared = accepted_gap(rules.gap, time - since, rules.impatience), time
-    for pair in range(movement.foe_first, movement.foe_last):
-        passed = movements[foes[pair, 0]].last_pass
-        if passed <= cleared + rules.clearance and passed + rules.clearance > cleared:
-            cleared = passed + rules.clearance
-    if cleared > now:
-        return cleared, GAP
-    if cleared > time and movement.window_first >= 0:
-        time, right = green_at(
-            cleared, windows, movement.window_first, movement.window_last, movement.cycle, movement.offset
-        )
-        if time > cleared:
-            return max(time, now + 1), GAP
-    time = cleared
-    if right != CLEARING and _foe_takes(
-        movement, time, ready, gap, at, pass_no, lanes, held, movements, windows, foes, vehicles, low_bits
-    ):
-        return now + 1, GAP
-    return time, FREE
+    if time > now:
+        return time, GAP, movement.headway, refused
+    if movement.window_first >= 0 and right != PERMISSIVE:
+        return time, FREE, movement.headway, refused
+    begin = gap_begin(time, ready, passed, movement.follow_up)
+    until = begin + accepted_gap(movement.gap, time - since, rules.impatience)
+    if _foe_takes(movement, until, ready, at, pass_no, lanes, held, movements, windows, foes, vehicles, low_bits):
+        return now + 1, GAP, movement.headway, refused
+    headway = begin + movement.follow_up - time
+    if all_way:
+        headway = _all_way_headway(movement, time, lanes, movements, foes, vehicles, low_bits, rules)
+        headway = max(headway, movement.headway)
+    return time, FREE, headway, refused
 
 
 @compiled
@@ -627,6 +703,7 @@ def _hold(vehicle: Index, at: Index, ready: int, why: int, held: Records) -> Non
         state.ready_since = ready
         state.blocked_since = -1
         state.full_pass = -2
+        state.not_before = LONG_AGO
     state.why = why
     if why >= RED:
         state.full_pass = -2
@@ -839,7 +916,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
     lane_words = ring.shape[1]
     for pass_no in range(start, stop):
         now = pass_no << pass_bits
-        earliest = now - (1 << pass_bits) + 1  # after the last pass, for those who have been refused
+        earliest = now - (1 << pass_bits) + 1  # after the last pass: for trips and those that a junction refused
 
         while counts.departed < fleet and planned[counts.departed] << FRACTION_BITS <= now:
             vehicle = counts.departed
@@ -974,6 +1051,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                         if link.closed:
                             _hold(vehicle, at, ready, FULL, held)
                             held[at].full_pass, held[at].full_lane, held[at].blocked_since = pass_no, -1, -1
+                            held[at].not_before = now + 1
                             _schedule(ring, at, now + 1, pass_no, pass_bits)
                             break
                         if not chosen and link.contested >= pass_no:
@@ -989,8 +1067,9 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                             movement = movements[move]
                             headway = movement.headway
                             crossing = movement.crossing
+                        since = ready
                         if was_held:
-                            time = max(time, earliest)
+                            time, since = _not_before(ready, earliest, held[at]), held[at].ready_since
                         if target < 0:
                             of_class = np.int64(vehicle_class[vehicle]) if by_class else np.int64(0)
                             target, slot = _lane_of(
@@ -1053,13 +1132,12 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                             _schedule(ring, at, time, pass_no, pass_bits)
                             break
                         if not plain:
-                            since = held[at].ready_since if was_held else ready
-                            time, why = _junction(
+                            time, holds, headway, refused = _junction(
                                 movement,
-                                at,
                                 time,
                                 ready,
                                 since,
+                                at,
                                 pass_no,
                                 lanes,
                                 held,
@@ -1070,8 +1148,9 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                                 low_bits,
                                 rules,
                             )
-                            if why != FREE:
-                                _hold(vehicle, at, ready, why, held)
+                            if holds != FREE:
+                                _hold(vehicle, at, ready, holds, held)
+                                held[at].not_before = max(held[at].not_before, refused)
                                 _schedule(ring, at, time, pass_no, pass_bits)
                                 break
                         if link.contested >= pass_no:
@@ -1082,16 +1161,16 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                             else:
                                 movement.served = entered.virtual + ahead + movement.stride
                             entered.virtual += max(ahead, 0)
-                            if held[target].entered_from != at:
+                            if held[target].entered_from != at and (plain or movement.foes == 0):
                                 headway = next_headway(
                                     headway, time - ready, time + crossing, entered.last_in, entered.headway
                                 )
-                                held[target].entered_from = at
+                            held[target].entered_from = at
                         counts.stuck += forced
                         loss = 0
                         if not plain:
                             why = held[at].why if was_held else FREE
-                            if why >= RED:
+                            if why >= RED or movement.control != 0:
                                 loss = rules.start_loss
                             elif why == FREE:
                                 loss = held[at].loss * rules.loss_kept >> FRACTION_BITS

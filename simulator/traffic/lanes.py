@@ -11,12 +11,17 @@ import numpy.typing as npt
 
 from simulator.roads.movements import is_open_to
 from simulator.traffic.physics import (
+    ALL_WAY,
+    BESIDE,
     CLEARING,
+    FIRST_COME,
     LONG_AGO,
     NEVER,
     ONE_TICK,
     PERMISSIVE,
     PROTECTED,
+    SAME_RIGHT,
+    STOP,
     Driving,
     Rules,
 )
@@ -63,11 +68,11 @@ HELD = np.dtype(
         ("full_pass", np.int32),  # last pass in which all lanes ahead of it were full
         ("full_lane", np.int32),  # one of them
         ("blocked_since", np.int32),  # pass from which it has been blocked by full lanes, -1 if it is not
+        ("not_before", np.int32),  # it crosses no earlier: the link ahead was closed, or the junction was not free
         ("next_claim", np.int32),  # another lane whose first vehicle wants to enter the same link in this pass, or -1
         ("loss", np.int32),  # time lost by the last vehicle that left, for the next one's share of it
         ("served", np.int32),  # tag of the lane, if it has no movements; see `MOVEMENT`
         ("served_onto", np.int32),  # the link that this tag is about
-        ("unused", np.int32),
         ("entered_from", np.int32),  # the lane from which a vehicle entered this one last while the link was contested
         ("turns", np.uint64),
         ("preferred", np.uint64),  # lanes of the next link that lead on for these turns
@@ -86,7 +91,10 @@ MOVEMENT = np.dtype(
         ("cycle", np.int32),
         ("offset", np.int32),
         ("foe_first", np.int32),
-        ("foe_last", np.int32),
+        ("foes", np.int16),
+        ("control", np.int16),  # STOP or ALL_WAY, or 0
+        ("gap", np.int32),  # shortest gap before a conflicting vehicle that is accepted at first
+        ("follow_up", np.int32),  # in place of the headway, if it yields
         ("last_pass", np.int32),
         ("lane", np.int32),
         ("onto_lanes", np.uint64),  # lanes of the next link that it leads to, a bit each
@@ -119,6 +127,8 @@ ENTRY = np.dtype(
 NO_CLAIMS = -2
 
 ALL_LANES = np.uint64(2**64 - 1)
+assert MOVEMENT.itemsize == 64  # noqa: S101  # as above
+_CONTROLS = {"stop": STOP, "all_way_stop": ALL_WAY}
 _MINOR = ("yield", "stop", "all_way_stop", "equal")
 _MINOR_WEIGHT = 4
 """A movement that must yield has this fraction of the turns of others where both enter one link."""
@@ -142,7 +152,8 @@ class LinkPhysics:
     windows
         (windows, 3) int32: green windows; see `green_at`.
     foes
-        (pairs, 3) int32: a movement to yield to, its lane, and whether it yields too.
+        (pairs, 3) int32: a movement to yield to, its lane, and what is owed to it: `FIRST_COME`, `SAME_RIGHT` or
+        `BESIDE`, or 0 for the right of way.
     turn_lanes
         (classes, link and turn) uint64: lanes from which a turn is allowed, a bit each. The first of a link has the
         lanes on which a trip may end.
@@ -279,6 +290,7 @@ class _Builder:
         self.windows: list[tuple[int, int, int]] = []
         self._windows_at: dict[tuple[tuple[int, int, int], ...], int] = {}
         self.foes: list[tuple[int, int, int]] = []
+        self._at_node: dict[int, list[int]] = defaultdict(list)
         self.movements = np.zeros(0, dtype=MOVEMENT)
 
     def units(self, seconds: Any) -> Any:
@@ -373,14 +385,16 @@ class _Builder:
         by_place: dict[tuple[int, int], set[int]] = defaultdict(set)
         for at, ways in rows_of.items():
             movements["onto_lanes"][at] = onto[at]
+            self._at_node[ways[0].node].append(at)
             for row in ways:
                 by_place[row.node, row.place].add(at)
             self._add_movement(movements[at], ways[0], groups, start_s)
         yields = {at: self._yields(at, ways, by_place) for at, ways in rows_of.items()}
         for at in sorted(yields):
-            movements["foe_first"][at] = len(self.foes)
-            self.foes += [(foe, int(movements["lane"][foe]), int(at in yields[foe])) for foe in sorted(yields[at])]
-            movements["foe_last"][at] = len(self.foes)
+            owed = self._owed(at, yields, rows_of)
+            movements["foe_first"][at], movements["foes"][at] = len(self.foes), len(owed)
+            self.foes += [(foe, int(movements["lane"][foe]), owed[foe]) for foe in sorted(owed)]
+            self._set_gap(movements[at], rows_of[at][0], [rows_of[foe][0].from_link for foe in owed])
 
     def _permit(self, table: pd.DataFrame) -> None:
         """Write the lanes that each class may use: those of the movements that are open to it.
@@ -417,6 +431,7 @@ class _Builder:
         if slower > 0:
             record["headway"] = self.units(self._reaction_s[row.from_link] + driving.spacing_m / turning)
         minor = row.signal is None and row.right_of_way in _MINOR
+        record["control"] = 0 if row.signal is not None else _CONTROLS.get(row.right_of_way, 0)
         record["stride"] = record["headway"] * (_MINOR_WEIGHT if minor else 1)
         if row.signal is None or not groups:
             return
@@ -479,3 +494,30 @@ class _Builder:
             if row.right_of_way != "zipper" and row.yields_to is not None:
                 foes.update(*(by_place.get((row.node, place), ()) for place in row.yields_to))
         return {foe for foe in foes if self.movements["lane"][foe] != lane}
+
+    def _owed(self, at: int, yields: dict[int, set[int]], rows_of: dict[int, list[Any]]) -> dict[int, int]:
+        """Return what a movement owes to each other one that it must look at."""
+        row, link = rows_of[at][0], self.lanes["link"][self.movements["lane"]]
+        if self.movements["control"][at] == ALL_WAY:
+            others = [foe for foe in self._at_node[row.node] if link[foe] != link[at]]
+            return {foe: FIRST_COME if foe in yields[at] or at in yields[foe] else BESIDE for foe in others}
+        same = {foe for foe in yields[at] if row.signal is None and rows_of[foe][0].right_of_way == row.right_of_way}
+        return {foe: FIRST_COME if at in yields[foe] else SAME_RIGHT * (foe in same) for foe in yields[at]}
+
+    def _set_gap(self, record: Any, row: Any, major: list[int]) -> None:
+        """Write the critical gap and the follow-up time of a movement that yields to those from links `major`."""
+        across = self._driving.across
+        side = (row.turn or "straight").removeprefix("slight_").replace("u_turn", across)
+        kind = side if side == "straight" else "left" if side == across else "right"
+        if row.signal is not None or row.right_of_way == "priority":
+            kind = "major" if row.signal is None else "signal"
+        gaps = self._driving.gaps[kind]
+        if row.signal is None:
+            gaps = self._driving.gaps.get(row.right_of_way, gaps)
+        size = min(max((int(self._roads.lanes[link]) for link in major), default=1), 3) - 1
+        all_way = record["control"] == ALL_WAY  # where no gap is needed, and only turns matter
+        record["gap"] = 1 if all_way else self.units(gaps.critical_s[size])
+        follow_up_s = self._driving.all_way_s[0] if all_way else gaps.follow_up_s[size]
+        record["follow_up"] = max(record["headway"], self.units(follow_up_s))
+        if record["control"] and (all_way or not major):
+            record["headway"] = record["follow_up"]

@@ -14,7 +14,7 @@ from simulator.traffic.agents import Agents
 from simulator.traffic.clock import Clock
 from simulator.traffic.fleet import Fleet
 from simulator.traffic.lanes import LinkPhysics
-from simulator.traffic.physics import SUMO_DRIVING, Driving
+from simulator.traffic.physics import HCM_GAPS, SUMO_DRIVING, Driving, Gaps
 from simulator.traffic.reactive import ReactiveRouting
 from simulator.traffic.routes import Routes
 from simulator.traffic.trips import Trips, VehicleClasses
@@ -101,7 +101,9 @@ def random_case(seed: int, *, spokes: int = 0, reactive: bool = False) -> Random
         classes = VehicleClasses(("bus", "car"), of.astype(np.uint8), top_mps, spacing_m=7.5)
         chosen = rng.random(len(movements)) < 0.3
         movements.loc[chosen, "classes"] = rng.choice(["bus", "bus taxi", "car"], int(chosen.sum()))
-    driving = [Driving(), SUMO_DRIVING, Driving(start_loss_s=0.0, green_lost_s=0.0, yellow_used_s=0.0, gap_s=3.0)]
+    short = dict.fromkeys(HCM_GAPS, Gaps((3.0, 2.0, 1.0), (1.0, 2.0, 3.0)))
+    other = Driving(start_loss_s=0.0, green_lost_s=0.0, yellow_used_s=0.0, gaps=short, impatience_s=30.0)
+    driving = [Driving(), SUMO_DRIVING, other]
     physics = LinkPhysics.build(
         links,
         clock,
