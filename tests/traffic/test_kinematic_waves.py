@@ -6,7 +6,7 @@ The fundamental diagram of a lane is a triangle: free speed v, capacity C = 1/H,
 
 import numpy as np
 import pytest
-from roads_by_hand import ENGINES, chain, drive, exit_times_s, network
+from roads_by_hand import ENGINES, drive, exit_times_s, network
 
 from simulator.roads.movements import movement_table, signal_table
 from simulator.traffic.engine import State
@@ -14,6 +14,16 @@ from simulator.traffic.fleet import Fleet
 from simulator.traffic.physics import Driving
 
 both = pytest.mark.parametrize("engine", ENGINES)
+numberings = pytest.mark.parametrize("downstream_first", [False, True], ids=["upstream first", "downstream first"])
+
+
+def corridor(*links, downstream_first=False):
+    """Return roads of links one behind the other, and the numbers of their nodes and links in driving order."""
+    nodes = np.arange(len(links) + 1)[:: -1 if downstream_first else 1].tolist()
+    x = np.concatenate([[0.0], np.cumsum([link["length_m"] for link in links])])
+    edges = [(nodes[i], nodes[i + 1], link) for i, link in enumerate(links)]
+    roads = network({nodes[i]: (float(x[i]), 0.0) for i in np.argsort(nodes)}, edges)
+    return roads, nodes, [link_between(roads, *nodes[i : i + 2]) for i in range(len(links))]
 
 
 def link_between(roads, start, end):
@@ -31,92 +41,64 @@ def hourly(times_s, start_s, end_s):
 
 
 @both
-def test_time_on_many_short_links_is_that_of_their_length(engine):
+@numberings
+def test_time_on_many_short_links_is_that_of_their_length(engine, downstream_first):
     """60 links of 50 m at 13.89 m/s: 215.98 s, without rounding at each link."""
-    roads = chain(*[{"length_m": 50.0, "speed_mps": 13.89}] * 60)
-    driven = drive(engine, roads, [(0, list(range(61)))], until=230)
+    links = [{"length_m": 50.0, "speed_mps": 13.89}] * 60
+    roads, nodes, _ = corridor(*links, downstream_first=downstream_first)
+    driven = drive(engine, roads, [(0, nodes)], until=230)
     assert driven.log[-1, 3] / 1024 == pytest.approx(60 * 50 / 13.89, rel=1e-3)
 
 
 @both
-def test_queue_before_a_lane_drop(engine):
+@numberings
+def test_queue_before_a_lane_drop(engine, downstream_first):
     """Demand 0.75 / s at 15 m/s, two lanes of 1,500 m, then one of C = 0.5 / s.
 
     The queue reaches back at the wave speed between the states (.05 / m, .75 / s) and (2 / 7.5 − 0.5 / w, 0.5 / s) with
     w = 7.5 / (2 − 0.5) = 5 m/s: −.25 / (.1667 − .05) = −2.14 m/s, from second 100 on. At 300 s 100 vehicles have left
     of the 225 that departed, and 125 are there; at 600 s 450 − 250 = 200. One lane holds 50 that drive 100 s.
     """
-    roads = chain({"length_m": 1500.0, "speed_mps": 15.0, "lanes": 2}, {"length_m": 1500.0, "speed_mps": 15.0})
-    trips = [(int(k / 0.75), [0, 1, 2]) for k in range(450)]
+    links = [{"length_m": 1500.0, "speed_mps": 15.0, "lanes": lanes} for lanes in (2, 1)]
+    roads, nodes, numbers = corridor(*links, downstream_first=downstream_first)
+    trips = [(int(k / 0.75), nodes) for k in range(450)]
     for at_s, before in ((300, 125), (600, 200)):
         driven = drive(engine, roads, trips, until=at_s)
-        assert vehicles_on(driven, 0) == pytest.approx(before, abs=1)
-        assert vehicles_on(driven, 1) == pytest.approx(50, abs=1)
+        assert vehicles_on(driven, numbers[0]) == pytest.approx(before, abs=1)
+        assert vehicles_on(driven, numbers[1]) == pytest.approx(50, abs=1)
 
 
 @both
-def test_a_jam_starts_at_the_speed_of_the_wave(engine):
+@numberings
+def test_a_jam_starts_at_the_speed_of_the_wave(engine, downstream_first):
     """Ten full links of 300 m behind red: w = 7.5 / (2 − 0.5) = 5 m/s, so each starts 60 s after the one ahead."""
     n, green_s = 10, 1600.0
-    roads = chain(*[{"length_m": 300.0, "speed_mps": 15.0}] * (n + 1))
-    link = {"node": n, "from_link": n - 1, "to_link": n, "from_lane": 0, "to_lane": 0, "turn": "straight"}
+    links = [{"length_m": 300.0, "speed_mps": 15.0}] * (n + 1)
+    roads, nodes, numbers = corridor(*links, downstream_first=downstream_first)
+    link = {"node": nodes[n], "from_link": numbers[n - 1], "to_link": numbers[n], "from_lane": 0, "to_lane": 0}
+    link["turn"] = "straight"
     movements = movement_table([{**link, "signal": "s", "group": 0, "place": 0, "yields_to": ()}])
     window = {"signal": "s", "group": 0, "from_s": green_s, "to_s": 5000.0, "protected": True}
     signals = signal_table([{**window, "cycle_s": 5000.0, "offset_s": 0.0, "actuated": False}])
     driven = drive(
         engine,
         roads,
-        [(0, list(range(n + 2)))] * (40 * n),
+        [(0, nodes)] * (40 * n),
         until=2300,
         movements=movements,
         signals=signals,
         driving=Driving(green_lost_s=0.0, start_loss_s=0.0),
     )
-    firsts = [exits[exits >= green_s - 1][0] - green_s for exits in (exit_times_s(driven, k) for k in range(n))]
+    firsts = [exits[exits >= green_s - 1][0] - green_s for exits in (exit_times_s(driven, k) for k in numbers[:n])]
     np.testing.assert_allclose(firsts[::-1], 60.0 * np.arange(n), atol=0.1 * n)
 
 
-def merge(engine, demands, *, lanes=(1, 1), swapped=False):
-    """Vehicles per hour that leave each of two links of 3 km onto one of one lane, in seconds 600 to 1,200."""
-    nodes = {0: (0.0, 0.0), 1: (0.0, 100.0), 2: (3000.0, 0.0), 3: (3600.0, 0.0)}
-    first, second = (1, 0) if swapped else (0, 1)
-    edges = [
-        (first, 2, {"length_m": 3000.0, "speed_mps": 15.0, "lanes": lanes[0]}),
-        (second, 2, {"length_m": 3000.0, "speed_mps": 15.0, "lanes": lanes[1]}),
-        (2, 3, {"length_m": 600.0, "speed_mps": 15.0}),
-    ]
-    roads = network(nodes, edges)
-    trips = sorted(
-        (int(k * 3600 / demand), [start, 2, 3])
-        for start, demand in zip((first, second), demands, strict=True)
-        for k in range(demand // 3)
-    )
-    driven = drive(engine, roads, trips, until=1250)
-    links = (link_between(roads, first, 2), link_between(roads, second, 2))
-    return [hourly(exit_times_s(driven, link), 600, 1200) for link in links]
-
-
-@pytest.mark.parametrize("swapped", [False, True])
-@pytest.mark.parametrize(
-    ("demands", "lanes", "flows"),
-    [
-        ((1700, 1700), (1, 1), (900, 900)),
-        ((1500, 1500), (1, 1), (900, 900)),
-        ((1200, 600), (1, 1), (1200, 600)),
-        ((1700, 400), (1, 1), (1400, 400)),
-        ((3400, 1700), (2, 1), (1200, 600)),
-    ],
-)
-def test_a_merge_shares_capacity_by_that_of_its_links(demands, lanes, flows, swapped):
-    """Daganzo's merge with priorities in the ratio of capacities; a link whose demand is less has its demand."""
-    assert merge(Fleet, demands, lanes=lanes, swapped=swapped) == pytest.approx(flows, rel=0.01, abs=6)
-
-
+@numberings
 @pytest.mark.parametrize("vehicles", [24, 48, 60, 96, 144, 192, 216, 228])
-def test_flow_on_a_ring_is_that_of_the_fundamental_diagram(vehicles):
+def test_flow_on_a_ring_is_that_of_the_fundamental_diagram(vehicles, downstream_first):
     """min(v k, w (1 / 7.5 − k)) on 12 links of 150 m at 15 m/s, v = 15 and w = 5 m/s."""
     n = 12
-    flow, driven = ring(n, vehicles)
+    flow, driven = ring(n, vehicles, reverse=downstream_first)
     density = vehicles / (150.0 * n)
     assert flow == pytest.approx(min(15.0 * density, 5.0 * (1 / 7.5 - density)) * 3600, rel=0.01, abs=6)
     assert driven.totals().rotated == 0
@@ -133,17 +115,18 @@ def test_a_full_ring_moves_by_rotations_only():
     assert 0 < flow <= 3600 / 30
 
 
-def ring(n, vehicles):
-    nodes = {k: (150.0 * np.cos(k), 150.0 * np.sin(k)) for k in range(n)}
-    roads = network(nodes, [(k, (k + 1) % n, {"length_m": 150.0, "speed_mps": 15.0}) for k in range(n)])
-    trips = [(2 * j, [(k + step) % n for step in range(481)]) for j in range(vehicles // n) for k in range(n)]
+def ring(n, vehicles, *, reverse=False):
+    nodes, step = {k: (150.0 * np.cos(k), 150.0 * np.sin(k)) for k in range(n)}, -1 if reverse else 1
+    roads = network(nodes, [(k, (k + step) % n, {"length_m": 150.0, "speed_mps": 15.0}) for k in range(n)])
+    trips = [(2 * j, [(k + step * turn) % n for turn in range(481)]) for j in range(vehicles // n) for k in range(n)]
     driven = drive(Fleet, roads, trips, until=1850)
     assert driven.totals().on_road == vehicles
     return np.mean([hourly(exit_times_s(driven, k), 600, 1800) for k in range(n)]), driven
 
 
 @both
-def test_places_and_speeds_in_a_queue(engine):
+@numberings
+def test_places_and_speeds_in_a_queue(engine, downstream_first):
     """A bottleneck of 900 / h at the end of 2,000 m, and 1,500 / h upstream of it, at 15 m/s.
 
     Upstream 1,500 / 3,600 / 15 = .0278 / m: 5.6 vehicles in a cell of 200 m. In the queue 1 / 7.5 − .25 / 5 =
@@ -151,10 +134,11 @@ def test_places_and_speeds_in_a_queue(engine):
     The queue ends at 2,000 m − (.4167 − .25) / (.0833 − .0278) · (t − 133) s,
     so at 1,050 m at 450 s.
     """
-    roads = chain({"length_m": 2000.0, "speed_mps": 15.0}, {"length_m": 1000.0, "speed_mps": 15.0, "capacity_vph": 900})
-    driven = drive(engine, roads, [(int(2.4 * k), [0, 1, 2]) for k in range(200)], until=450)
+    links = [{"length_m": 2000.0, "speed_mps": 15.0}, {"length_m": 1000.0, "speed_mps": 15.0, "capacity_vph": 900}]
+    roads, nodes, numbers = corridor(*links, downstream_first=downstream_first)
+    driven = drive(engine, roads, [(int(2.4 * k), nodes) for k in range(200)], until=450)
     places, speeds = driven.places(), driven.speeds()
-    on = (places.state == State.ON_ROAD) & (places.link == 0)
+    on = (places.state == State.ON_ROAD) & (places.link == numbers[0])
     at_m = places.fraction[on] * 2000.0
     cells = np.histogram(at_m, bins=np.arange(0, 2001, 200))[0]
     np.testing.assert_allclose(cells[:5], 5.56, atol=1)
@@ -164,17 +148,19 @@ def test_places_and_speeds_in_a_queue(engine):
 
 
 @both
-def test_forty_seconds_of_green_serve_twenty_vehicles(engine):
+@numberings
+def test_forty_seconds_of_green_serve_twenty_vehicles(engine, downstream_first):
     """At a headway of 2 s, in each cycle of 90 s."""
-    roads = chain({"length_m": 1500.0, "speed_mps": 15.0}, {"length_m": 600.0, "speed_mps": 15.0})
-    link = {"node": 1, "from_link": 0, "to_link": 1, "from_lane": 0, "to_lane": 0, "turn": "straight"}
+    links = [{"length_m": 1500.0, "speed_mps": 15.0}, {"length_m": 600.0, "speed_mps": 15.0}]
+    roads, nodes, (first, second) = corridor(*links, downstream_first=downstream_first)
+    link = {"node": 1, "from_link": first, "to_link": second, "from_lane": 0, "to_lane": 0, "turn": "straight"}
     movements = movement_table([{**link, "signal": "s", "group": 0, "place": 0, "yields_to": ()}])
     window = {"signal": "s", "group": 0, "from_s": 0.0, "to_s": 40.0, "protected": True}
     signals = signal_table([{**window, "cycle_s": 90.0, "offset_s": 0.0, "actuated": False}])
     driving = Driving(green_lost_s=0.0, yellow_used_s=0.0)
-    trips = [(3 * k, [0, 1, 2]) for k in range(300)]
+    trips = [(3 * k, nodes) for k in range(300)]
     driven = drive(engine, roads, trips, until=900, movements=movements, signals=signals, driving=driving)
-    times = exit_times_s(driven, 0)
+    times = exit_times_s(driven, first)
     served = np.histogram(times, bins=np.arange(180, 901, 90))[0]
     assert np.abs(served - 20).max() <= 1
     assert ((times % 90) <= 40).all()
