@@ -122,7 +122,7 @@ def folder_of(name: str, data: Path, scratch: Path) -> Path | None:
     program, *options = MADE[name].format(osm=osm).split()
     subprocess.run([home / "bin" / program, *options, "-o", net], check=True, capture_output=True)
     trips = ["-e", "3600", "-p", "1.2", "--fringe-factor", "5", "--seed", "42", "--validate"]
-    files = ["-n", net, "-o", scratch / "trips.xml", "-r", scratch / CASES[name].routes]
+    files: list[str | Path] = ["-n", net, "-o", scratch / "trips.xml", "-r", scratch / CASES[name].routes]
     tool = [sys.executable, home / "tools" / "randomTrips.py", *files, *trips]
     subprocess.run(tool, check=True, capture_output=True, env=os.environ | {"SUMO_HOME": str(home)})
     return scratch
