@@ -438,7 +438,7 @@ class Agents(QueueEngine):
         begin = gap_begin(time, ready, passed, movement.follow_up)
         until = begin + accepted_gap(movement.gap, time - since, rules.impatience)
         if any(
-            self._foe_takes(self._movements[foe], until, ready, lane, pass_no, owed)
+            self._foe_takes(self._movements[foe], time, until, ready, lane, pass_no, owed)
             for foe, owed in movement.foes
             if owed != BESIDE
         ):
@@ -464,8 +464,10 @@ class Agents(QueueEngine):
                 met = met or owed != BESIDE
         return headways[min(len(used) + (len(used) > 1 or met), 4)]
 
-    def _foe_takes(self, foe: _Movement, until: int, ready: int, lane: _Lane, pass_no: int, owed: int) -> bool:
-        """Return whether a vehicle that has the right of way could cross before `until`.
+    def _foe_takes(  # noqa: PLR0911  # the reasons for which one does not
+        self, foe: _Movement, time: int, until: int, ready: int, lane: _Lane, pass_no: int, owed: int
+    ) -> bool:
+        """Return whether a vehicle that has the right of way, and no red at `time`, could cross before `until`.
 
         On a lane that others share with the movement, it may follow those that nothing holds.
         """
@@ -483,10 +485,13 @@ class Agents(QueueEngine):
             theirs += foe.lane.headway if wanted is None else wanted.headway
         else:
             return False
-        held = other.ready_since >= 0
-        if held and (other.full_pass >= pass_no - 1 or (owed == SAME_RIGHT and other.why == GAP)):
+        # Of vehicles that yield to each other in a circle, the first ready goes.
+        later, held = (theirs, foe.lane.number) > (ready, lane.number), other.ready_since >= 0
+        if held and (other.full_pass >= pass_no - 1 or (other.why == GAP and (owed == SAME_RIGHT or later))):
             return False
         if foe.window_first >= 0:
+            if self._green(foe, time)[0] > time:
+                return False
             theirs, right = self._green(foe, theirs)
             if theirs >= until:
                 return False

@@ -536,6 +536,7 @@ def _leave(
 @compiled_inline
 def _foe_takes(
     movement: Record,
+    time: int,
     until: int,
     ready: int,
     at: Index,
@@ -548,7 +549,7 @@ def _foe_takes(
     vehicles: Records,
     low_bits: np.uint64,
 ) -> bool:
-    """Return whether a vehicle that has the right of way could cross before `until`.
+    """Return whether a vehicle that has the right of way, and no red at `time`, could cross before `until`.
 
     On a lane that others share with the movement, it may follow those that nothing holds.
     """
@@ -571,12 +572,17 @@ def _foe_takes(
                 theirs += lane.headway if code == low_bits else movements[wanted].headway
                 number = np.int64(other.next)
                 continue
+            # Of vehicles that yield to each other in a circle, the first ready goes.
+            later = theirs > ready or (theirs == ready and foes[pair, 1] > at)
             if state.vehicle == number and (
-                state.full_pass >= pass_no - 1 or (owed == SAME_RIGHT and state.why == GAP)
+                state.full_pass >= pass_no - 1 or (state.why == GAP and (owed == SAME_RIGHT or later))
             ):
                 break
             foe, right = movements[foes[pair, 0]], PROTECTED
             if foe.window_first >= 0:
+                green, _ = green_at(time, windows, foe.window_first, foe.window_last, foe.cycle, foe.offset)
+                if green > time:
+                    break
                 theirs, right = green_at(theirs, windows, foe.window_first, foe.window_last, foe.cycle, foe.offset)
                 if theirs >= until:
                     break
@@ -676,7 +682,7 @@ def _junction(
         return time, FREE, movement.headway, refused
     begin = gap_begin(time, ready, passed, movement.follow_up)
     until = begin + accepted_gap(movement.gap, time - since, rules.impatience)
-    if _foe_takes(movement, until, ready, at, pass_no, lanes, held, movements, windows, foes, vehicles, low_bits):
+    if _foe_takes(movement, time, until, ready, at, pass_no, lanes, held, movements, windows, foes, vehicles, low_bits):
         return now + 1, GAP, movement.headway, refused
     headway = begin + movement.follow_up - time
     if all_way:

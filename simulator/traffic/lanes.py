@@ -319,16 +319,22 @@ class _Builder:
         link = np.repeat(np.arange(size), queues)
         headway = self.units(self._headway_s / wide)
         free = self.units(roads.length_m / self.speed_mps)
-        places = roads.length_m * wide / self._driving.spacing_m
-        storage = np.maximum(np.floor(places + 1e-9 * np.maximum(1.0, places)), 1).astype(np.int64)
+        headway, free = headway[link], free[link]
+        first = np.concatenate([[0], np.cumsum(queues)[:-1]])
+        waits_m = self._waits_m(movements, first, len(link))
+        places = ((roads.length_m * wide)[link] + waits_m) / self._driving.spacing_m
+        within = 1e-9 * np.maximum(1.0, places)
+        # Where vehicles wait on the junction too, the last one needs no more than its front there.
+        storage = np.where(waits_m > 0, np.ceil(places - within), np.floor(places + within))
+        storage = np.maximum(storage, 1).astype(np.int64)
         hole = np.clip(storage * headway - free, 0, NEVER // 2)
         lanes = np.zeros(len(link), dtype=LANE)
         for name in ("head", "tail", "first_movement"):
             lanes[name] = -1
         lanes["last_in"] = LONG_AGO
         for name, values in (("storage", storage), ("free", free), ("headway", headway), ("hole", hole)):
-            lanes[name] = values[link]
-        lanes["exits"] = np.concatenate([[0], np.cumsum(storage[link])[:-1]])
+            lanes[name] = values
+        lanes["exits"] = np.concatenate([[0], np.cumsum(storage)[:-1]])
         # On a lane that is full with fewer vehicles, every entry waits for an exit. Two vehicles may have left in a
         # pass when an earlier entry is decided.
         critical = lanes["free"] // lanes["headway"]
@@ -338,19 +344,39 @@ class _Builder:
         self.lanes, self._by_lane = lanes, by_lane
         self.spacing = self._driving.spacing_m / (roads.length_m * wide)[link]
         records = np.zeros(size, dtype=LINK)
-        records["first_lane"] = np.concatenate([[0], np.cumsum(queues)[:-1]])
+        records["first_lane"] = first
         records["lanes"] = queues
         records["contested"] = records["first_claim"] = -1
         records["next_link"] = NO_CLAIMS
         records["first_out"] = roads.first_out[roads.to_node]
         self.entries = np.zeros(size, dtype=ENTRY)
         self.entries["head"] = self.entries["tail"] = -1
-        self.entries["stride"] = headway // queues
+        self.entries["stride"] = headway[first] // queues
         turns = (roads.first_out[roads.to_node + 1] - roads.first_out[roads.to_node]).astype(np.int64)
         records["first_turn"] = np.concatenate([[0], np.cumsum(turns + 1)[:-1]])
         self.links, self._turns = records, turns
         self.turn_lanes = np.full((1, (turns + 1).sum()), ALL_LANES)
         self.turn_reach = np.full(self.turn_lanes.shape[1], ALL_LANES)
+
+    def _waits_m(self, movements: pd.DataFrame | None, first: npt.NDArray[np.int64], size: int) -> FloatArray:
+        """Return on how many metres of junction vehicles wait for each of `size` lanes, on the shortest path to it.
+
+        A vehicle counts on a lane from its crossing on. Junctions at which another movement crosses or merges are kept
+        clear, but not before a lane that is shorter than a vehicle: a vehicle reaches over several such lanes.
+        """
+        waits_m = np.full(size, np.inf)
+        if movements is not None:
+            table = movements[movements["allowed"]]
+            node, place, yields = (table[name].tolist() for name in ("node", "place", "yields_to"))
+            leading = {(at, other) for at, others in zip(node, yields, strict=True) for other in others or ()}
+            ways = zip(node, place, yields, strict=True)
+            alone = [not others and (at, number) not in leading for at, number, others in ways]
+            onto, lane = table["to_link"].to_numpy(), table["to_lane"].to_numpy()
+            kept = ~np.array(alone, dtype=np.bool_) & (self._roads.length_m[onto] >= self._driving.spacing_m)
+            length_m = np.where(kept, 0.0, table["length_m"].fillna(0.0))
+            by_lane = np.isin(onto, movements["from_link"].unique())
+            np.minimum.at(waits_m, first[onto] + np.where(by_lane, lane, 0), length_m)
+        return np.where(np.isfinite(waits_m), waits_m, 0.0)
 
     def add_movements(self, table: pd.DataFrame, signals: pd.DataFrame | None, *, start_s: float) -> None:
         """Make the movements of the links with a queue for each lane."""

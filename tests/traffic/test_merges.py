@@ -11,6 +11,7 @@ from roads_by_hand import ENGINES, drive, exit_times_s, network
 from simulator.roads.movements import movement_table
 from simulator.traffic.agents import Agents
 from simulator.traffic.fleet import Fleet
+from simulator.traffic.physics import ONE_TICK
 
 FED = 1.25
 """Demand of each approach, over its capacity. Below 1 the measured flows would be the demands of the test itself."""
@@ -130,20 +131,16 @@ def test_an_approach_whose_demand_is_below_its_share_has_its_demand(demands, lan
 
 
 @pytest.mark.parametrize("renumbered", [False, True], ids=["given", "renumbered"])
-def test_a_trip_that_starts_on_a_link_takes_turns_with_those_that_enter_it(renumbered):
+def test_trips_that_start_on_a_link_take_turns_with_those_that_enter_it(renumbered):
     """Trips that start on a link are a queue with the capacity of the link."""
     first, second = (1, 0) if renumbered else (0, 1)
     drawn = {"length_m": 900.0, "speed_mps": 15.0}
-    roads = network(
-        {first: (0.0, 0.0), second: (900.0, 0.0), 2: (1800.0, 0.0)}, [(first, second, drawn), (second, 2, drawn)]
-    )
-    trips = sorted([(k, [first, second, 2]) for k in range(0, 1500, 2)] + [(k, [second, 2]) for k in range(0, 1500, 2)])
+    nodes = {node: (900.0 * place, 0.0) for place, node in sorted(enumerate((first, second, 2)), key=lambda at: at[1])}
+    roads = network(nodes, [(first, second, drawn), (second, 2, drawn)])
+    shared = roads.links.to_node.tolist().index(2)
+    trips = sorted((k, [*start, second, 2]) for k in range(0, 1500, 2) for start in ([first], []))
     for engine in ENGINES:
-        driven = drive(engine, roads, trips, until=1500)
-        log = driven.log_by_vehicle()
-        both = driven.routes.offsets[1:] - driven.routes.offsets[:-1] == 2
-        entered = log[log[:, 1] == int(np.flatnonzero(roads.links.to_node == 2)[0])]
-        times = entered[:, 3] / 1024
-        through = both[entered[:, 0]] & (times >= 500)
-        assert through.sum() == pytest.approx(250, abs=2)
-        assert (~both[entered[:, 0]] & (times >= 500)).sum() == pytest.approx(250, abs=2)
+        log = drive(engine, roads, trips, until=1500).log
+        entered = log[(log[:, 1] == shared) & (log[:, 3] >= 500 * ONE_TICK)]
+        through = np.array([len(path) == 3 for _, path in trips])[entered[:, 0]]
+        assert [through.sum(), (~through).sum()] == pytest.approx([250, 250], abs=2)
