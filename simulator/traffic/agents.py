@@ -573,7 +573,9 @@ class Agents(QueueEngine):
         for (moving, _), (_, onto) in zip(cycle, [*cycle[1:], cycle[0]], strict=True):
             if moving is not vehicle:
                 moving.process.interrupt()
-            self._enter(moving, onto, time, 0, call=False)
+            # A vehicle that was forced onto the lane may enter it later than now.
+            entry = time if onto.last_in <= time else onto.last_in + onto.headway
+            self._enter(moving, onto, entry, 0, call=False)
         for _, here in cycle:
             self._call(here, later=True)
         self._rotated += len(cycle)

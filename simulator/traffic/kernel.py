@@ -771,9 +771,11 @@ def _rotate(
         lane = held[lane].full_lane
         here = lanes[lane]
         loss = slower(head, here.link, pace, length_m, here.free)
-        _enter(head, lane, time, loss, here, vehicles, ring, pass_no, pass_bits)
+        # A vehicle that was forced onto the lane may enter it later than now.
+        entry = time if here.last_in <= time else here.last_in + here.headway
+        _enter(head, lane, entry, loss, here, vehicles, ring, pass_no, pass_bits)
         if log.shape[0] > 0 and head & (log_every - 1) == 0:
-            log[counts.logged] = log_row(head // log_every, time, lane - links[here.link].first_lane)
+            log[counts.logged] = log_row(head // log_every, entry, lane - links[here.link].first_lane)
             counts.logged += 1
     for _ in range(length):
         here = lanes[lane]
