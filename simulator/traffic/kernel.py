@@ -420,6 +420,8 @@ def _next_to_enter(  # noqa: C901, PLR0912, PLR0915  # as in the engine of agent
     link = links[onto]
     low = np.uint64((1 << bits) - 1)
     one, before = np.int64(link.first_claim), np.int64(-1)
+    if one < 0 and link.lanes == 1:
+        return one, np.int64(link.first_lane), _slot(lanes[link.first_lane], exits)
     if link.starts == 0 and held[one].next_claim < 0:
         link.first_claim = -1
         return one, np.int64(-1), NEVER

@@ -39,8 +39,8 @@ MOST_AHEAD = 63
 """Passes after which a vehicle that cannot cross yet tries again at the latest."""
 
 CONTESTED_PASSES = 4
-"""Passes for which a link stays contested after the next attempt of a vehicle that it held. With 2, merges onto several
-lanes depend on the numbering of links; with 3 to 64 they do not, and more passes take more time in a jam."""
+"""Passes for which a link stays contested after the next attempt of a vehicle that it held. With 3, merges of several
+lanes depend on the numbering of links; with 4 to 64 they do not, and more passes take more time in a jam."""
 
 _HALF_WORD, _WORD_BITS = 1 << 31, (1 << 32) - 1
 
