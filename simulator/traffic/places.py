@@ -87,7 +87,7 @@ def lane_positions(
 
     A vehicle drives freely from its entry on, and never closer than its spacing to the place where the vehicle ahead
     was one wave time earlier (Newell 2002, eq. 3). So it is at most k spacings before the end, for the largest k such
-    that the k-th vehicle ahead had not left k wave times ago. It does not overtake a slower vehicle ahead.
+    that none of the j-th vehicles ahead, j = 1 … k, had left j wave times ago. It does not overtake a slower one ahead.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def queued_from(driven: Trajectories, least_s: float) -> FloatArray:
     """Return since when each vehicle is behind its free driving: (vehicles,) float64; its exit if it never is.
 
     It joins the queue where it first comes to the end of the lane, to a place that the vehicles ahead do not let it
-    pass yet, or to a slower vehicle. Delays of up to `least_s` are rounding.
+    pass yet, or to a slower vehicle; but one that leaves without delay never did. Delays of up to `least_s` are rounding.
     """
     joined = driven.exit_s.copy()
     for at in range(len(joined)):
