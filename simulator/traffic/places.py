@@ -185,7 +185,7 @@ def queued_from(driven: Trajectories, least_s: float) -> FloatArray:
     """Return since when each vehicle is behind its free driving: (vehicles,) float64; its exit if it never is.
 
     It joins the queue where it first comes to the end of the lane, to a place that the vehicles ahead do not let it
-    pass yet, or to a slower vehicle; but one that leaves without delay never did. Delays of up to `least_s` are rounding.
+    pass yet, or to a slower vehicle. One that leaves without delay never did; delays of up to `least_s` are rounding.
     """
     joined = driven.exit_s.copy()
     for at in range(len(joined)):

@@ -42,8 +42,8 @@ def sums_by_hand(engine, every_s, end_s):
     """Sums for each link and interval, added vehicle by vehicle in steps of a hundredth of a second.
 
     A vehicle has driven freely since it entered, and is no further than k spacings before the end if the k-th vehicle
-    ahead had not left k wave times ago, nor any j-th behind that one j wave times ago.
-    One that leaves without delay was in no queue, though a vehicle that left a little late may have held it for a place.
+    ahead had not left k wave times ago, nor any j-th behind that one j wave times ago. One that leaves without delay
+    was in no queue, though another that was late once may have held it for the time of a place.
     """
     sums, physics = defaultdict(lambda: np.zeros(6)), engine._physics
     log, stays = engine.log_by_vehicle(), defaultdict(list)
