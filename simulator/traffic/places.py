@@ -195,10 +195,8 @@ def queued_from(driven: Trajectories, least_s: float) -> FloatArray:
         joined[at], released = begin + free, driven.exit_s[at]
         k = 1
         while at >= k and driven.lane[at - k] == lane:
-            released, lead = (
-                min(released, driven.exit_s[at - k] + k * driven.wave_s[lane]),
-                begin - driven.begin_s[at - k],
-            )
+            lead = begin - driven.begin_s[at - k]
+            released = min(released, driven.exit_s[at - k] + k * driven.wave_s[lane])
             if released <= begin:  # as are those further ahead
                 break
             reached = begin + max(0.0, 1.0 - k * driven.spacing[lane]) * free
