@@ -87,7 +87,7 @@ def lane_positions(
 
     A vehicle drives freely from its entry on, and never closer than its spacing to the place where the vehicle ahead
     was one wave time earlier (Newell 2002, eq. 3). So it is at most k spacings before the end, for the largest k such
-    that the k-th vehicle ahead had not left k wave times ago. It does not overtake a slower vehicle ahead.
+    that none of the j-th vehicles ahead, j = 1 … k, had left j wave times ago. It does not overtake a slower one ahead.
 
     Parameters
     ----------
@@ -122,7 +122,8 @@ def passing_times(driven: Trajectories, first: int, last: int, fraction: float) 
     """Return when vehicles pass a place within their lanes: the moment from which `lane_positions` has them beyond it.
 
     A vehicle passes it at the end of its free driving to there, but not before the vehicle ahead, and not before k wave
-    times after the k-th vehicle ahead left the lane, where k spacings are the distance to the end, rounded up.
+    times after the k-th vehicle ahead left the lane, where k spacings are the distance to the end, rounded up. Vehicles
+    that leave sooner than a wave time one after another have moved up before: then the j-th one, j < k, lets it pass.
 
     Parameters
     ----------
@@ -139,7 +140,11 @@ def passing_times(driven: Trajectories, first: int, last: int, fraction: float) 
         if lane >= 0:
             k = math.ceil((1.0 - fraction) / driven.spacing[lane] - _ROUNDING)
             if at - k >= first and driven.lane[at - k] == lane:
-                time = max(time, driven.exit_s[at - k] + k * driven.wave_s[lane])
+                released = driven.exit_s[at - k] + k * driven.wave_s[lane]
+                while k > 0 and driven.exit_s[at - k] < released and time < released:
+                    k -= 1
+                    released = min(released, driven.exit_s[at - k] + k * driven.wave_s[lane])
+                time = max(time, released)
             if at > first and driven.lane[at - 1] == lane:
                 time = max(time, passed[at - 1 - first])
         passed[at - first] = min(time, driven.exit_s[at])
@@ -180,17 +185,18 @@ def queued_from(driven: Trajectories, least_s: float) -> FloatArray:
     """Return since when each vehicle is behind its free driving: (vehicles,) float64; its exit if it never is.
 
     It joins the queue where it first comes to the end of the lane, to a place that the vehicles ahead do not let it
-    pass yet, or to a slower vehicle. Delays of up to `least_s` are rounding.
+    pass yet, or to a slower vehicle. One that leaves without delay never did; delays of up to `least_s` are rounding.
     """
     joined = driven.exit_s.copy()
     for at in range(len(joined)):
         lane, begin, free = driven.lane[at], driven.begin_s[at], driven.free_s[at]
         if lane < 0 or joined[at] <= begin + free + least_s:
             continue
-        joined[at] = begin + free
+        joined[at], released = begin + free, driven.exit_s[at]
         k = 1
         while at >= k and driven.lane[at - k] == lane:
-            released, lead = driven.exit_s[at - k] + k * driven.wave_s[lane], begin - driven.begin_s[at - k]
+            lead = begin - driven.begin_s[at - k]
+            released = min(released, driven.exit_s[at - k] + k * driven.wave_s[lane])
             if released <= begin:  # as are those further ahead
                 break
             reached = begin + max(0.0, 1.0 - k * driven.spacing[lane]) * free

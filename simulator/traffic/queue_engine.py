@@ -286,7 +286,8 @@ class QueueEngine(ABC):
         """Return the link entries of a log by lane, in the order of the vehicles on it, and how they drove there.
 
         What a vehicle loses as it starts behind a signal or another vehicle is not in the log. It is taken to be what
-        it was late at the end of the link that it entered then, or nothing if it was later than a start can cost.
+        it was late at the end of the link that it entered then, or nothing if it was later than a start can cost; but
+        whoever comes from a stop has lost a start.
 
         Parameters
         ----------
@@ -309,15 +310,21 @@ class QueueEngine(ABC):
         onto, exit_[follows] = log[row[follows] + 1, 1], log[row[follows] + 1, 3]
         crosses = (onto != ARRIVED_AT) & (first[follows] >= 0)
         onto, crosses = onto[crosses], follows[crosses]
-        crossing = physics.movements["crossing"][first[crosses] + onto - physics.lanes["first_out"][lane[crosses]]]
+        movement = physics.movements[first[crosses] + onto - physics.lanes["first_out"][lane[crosses]]]
+        crossing, stops = movement["crossing"], movement["control"] != 0
         if self.totals().rotated:  # without time on the junction, in a pass, as another vehicle enters the lane
             leaves = lane[crosses] << 32 | exit_[crosses]
             circles = np.isin(leaves, lane << 32 | entry) & (leaves % (1 << physics.rules.pass_bits) == 0)
-            crossing = np.where(circles, 0, crossing)
+            crossing, stops = np.where(circles, 0, crossing), stops & ~circles
         exit_[crosses] -= crossing
-        late, starts = exit_ - entry - free, np.append(True, trip[1:] != trip[:-1])
-        turned = ~starts & (np.append(-1, first[:-1]) >= 0) & (late <= physics.rules.start_loss)
-        loss = np.where(starts, physics.rules.entry_loss, np.where(turned, np.maximum(late, 0.0), 0.0))
+        late, starts, start_loss = (
+            exit_ - entry - free,
+            np.append(True, trip[1:] != trip[:-1]),
+            physics.rules.start_loss,
+        )
+        turned = ~starts & (np.append(-1, first[:-1]) >= 0) & (late <= start_loss)
+        turned[crosses[stops] + 1] = True
+        loss = np.where(starts, physics.rules.entry_loss, np.where(turned, np.clip(late, 0.0, start_loss), 0.0))
         order = np.argsort(lane << 32 | exit_)
         begin_s, free_s, exit_s = unit_s * np.array([entry + loss, free, exit_])[:, order]
         exit_s[exit_[order] >= NEVER] = np.inf

@@ -42,7 +42,8 @@ def sums_by_hand(engine, every_s, end_s):
     """Sums for each link and interval, added vehicle by vehicle in steps of a hundredth of a second.
 
     A vehicle has driven freely since it entered, and is no further than k spacings before the end if the k-th vehicle
-    ahead had not left k wave times ago.
+    ahead had not left k wave times ago, nor any j-th behind that one j wave times ago. One that leaves without delay
+    was in no queue, though another that was late once may have held it for the time of a place.
     """
     sums, physics = defaultdict(lambda: np.zeros(6)), engine._physics
     log, stays = engine.log_by_vehicle(), defaultdict(list)
@@ -61,16 +62,16 @@ def sums_by_hand(engine, every_s, end_s):
             if left_s < np.inf:
                 sums[link, min(int(left_s // every_s), last)][[1, 5]] += 1, left_s - entry_s
             ends = np.append(np.arange(entry_s, until_s, 0.01), until_s)
-            freely, most = (ends - entry_s) / free_s, np.ones(len(ends))
+            freely, most, held = (ends - entry_s) / free_s, np.ones(len(ends)), np.ones(len(ends), dtype=bool)
             for k in range(1, place + 1):
-                held = ends < on[place - k][1] + k * wave_s
+                held &= ends < on[place - k][1] + k * wave_s
                 if not held.any():
                     break
                 most[held] = 1.0 - k * physics.spacing[link]
             at = np.maximum(np.minimum(freely, most), 0.0)
             at[-1] = 1.0 if left_s < np.inf else at[-1]
             middles, widths = (ends[1:] + ends[:-1]) / 2, np.diff(ends)
-            held = np.logical_or.accumulate(freely > most + 1e-9)[:-1]
+            held = np.logical_or.accumulate((freely > most + 1e-9) & (left_s > entry_s + free_s + 1e-6))[:-1]
             for interval in np.unique(np.minimum(middles // every_s, last)).astype(int):
                 here = np.minimum(middles // every_s, last) == interval
                 driven_m = np.diff(at)[here].sum() * engine.length_m[link]

@@ -55,7 +55,7 @@ def _places_by_hand(engine):
     """Place of each vehicle on the road, by its number, from the log and Newell's rule for one queue a link.
 
     A vehicle has driven freely since it entered, and is no further than k spacings before the end if the k-th vehicle
-    ahead had not left k wave times ago.
+    ahead had not left k wave times ago, nor any j-th behind that one j wave times ago.
     """
     log, physics, now = engine.log_by_vehicle().tolist(), engine._physics, engine._now * ONE_TICK
     on_link = defaultdict(list)
@@ -68,9 +68,9 @@ def _places_by_hand(engine):
         wave = lane["hole"] / lane["storage"]
         for i, (entry, vehicle, left) in enumerate(stays):
             if left == np.inf:
-                ahead = [k for k in range(1, i + 1) if stays[i - k][2] > now - k * wave]
-                free = (now - entry) / lane["free"]
-                places[vehicle] = max(0.0, min(free, 1.0 - max(ahead, default=0) * physics.spacing[link]))
+                left_behind = (k for k in range(1, i + 1) if stays[i - k][2] <= now - k * wave)
+                ahead, free = next(left_behind, i + 1) - 1, (now - entry) / lane["free"]
+                places[vehicle] = max(0.0, min(free, 1.0 - ahead * physics.spacing[link]))
     return dict(sorted(places.items()))
 
 
