@@ -265,8 +265,9 @@ def scores(reference: pd.DataFrame, other: pd.DataFrame) -> tuple[float, float, 
         kept = seen[(seen["t"] >= WARM_UP_S) & (seen["t"] < END_S)]
         tables.append(kept.assign(cell=list(zip(kept["x"] // CELL_M, kept["y"] // CELL_M, strict=True))))
     counts = [table.groupby(["t", "cell"]).size().unstack(fill_value=0) for table in tables]
-    cells = counts[0].columns.union(counts[1].columns)
-    a, b = (count.reindex(columns=cells, fill_value=0).to_numpy(dtype=float).ravel() for count in counts)
+    minutes, cells = counts[0].index.union(counts[1].index), counts[0].columns.union(counts[1].columns)
+    whole = [count.reindex(minutes, fill_value=0).reindex(columns=cells, fill_value=0) for count in counts]
+    a, b = (count.to_numpy(dtype=float).ravel() for count in whole)
     speeds = [table.groupby("cell")["speed"].agg(["mean", "size"]) for table in tables]
     both = speeds[0].join(speeds[1], rsuffix="_other", how="inner")
     both = both[(both["size"] >= 50) & (both["size_other"] >= 50)]

@@ -97,15 +97,23 @@ def cases() -> list[Case]:
         Case(f"{name} {until_s:.0f} s", drop, many, until_s, lambda drives, t=until_s: on_links(drives, t, 2), expected)  # type: ignore[misc]
         for until_s, expected in ((300.0, "125, 50"), (600.0, "200, 50"))
     ]
-    for first, second, lanes, expected in (
-        (1700, 1700, 1, "900, 900"),
-        (1200, 600, 1, "1,200, 600"),
-        (3400, 1700, 2, "1,200, 600"),
+    for lanes, onto, demands, expected in (
+        ((1, 1), 1, (1200, 600), "1,200, 600"),
+        # From here on each approach is fed 1.25 times its capacity, so that the shares are those of the merge.
+        ((1, 1), 1, (2250, 2250), "900, 900"),
+        ((2, 1), 1, (4500, 2250), "1,200, 600"),
+        ((2, 1), 2, (4500, 2250), "2,400, 1,200"),
+        ((2, 2), 2, (4500, 4500), "1,800, 1,800"),
+        ((3, 1), 3, (6750, 2250), "4,050, 1,350"),
     ):
-        links = [Link(0, 2, 3000.0, lanes), Link(1, 2, 3000.0), Link(2, 3, 600.0)]
-        trips: list[Trip] = [(i * 3600 / first, (0, 2, 3)) for i in range(first // 3)]
-        trips += [(i * 3600 / second + 0.3, (1, 2, 3)) for i in range(second // 3)]
-        name = f"{lanes} + 1 lanes into 1, {first:,} and {second:,} vehicles/h arrive: vehicles/h"
+        links = [*(Link(i, 2, 3000.0, wide) for i, wide in enumerate(lanes)), Link(2, 3, 600.0, onto)]
+        trips: list[Trip] = [
+            (i * 3600 / demand + 0.3 * start, (start, 2, 3))
+            for start, demand in enumerate(demands)
+            for i in range(demand // 3)
+        ]
+        arrive = f"{demands[0]:,} and {demands[1]:,} vehicles/h arrive"
+        name = f"{lanes[0]} + {lanes[1]} lanes into {onto}, {arrive}: vehicles/h"
         found.append(Case(name, links, trips, 1250.0, flows((0, 1), 600.0, 1200.0), expected))
     around = [Link(i, (i + 1) % 12, 150.0) for i in range(12)]
     for each in (4, 8, 16):
