@@ -9,6 +9,7 @@ import pytest
 from roads_by_hand import ENGINES, drive, exit_times_s, network
 
 from simulator.roads.movements import movement_table, signal_table
+from simulator.traffic.agents import Agents
 from simulator.traffic.engine import State
 from simulator.traffic.fleet import Fleet
 from simulator.traffic.physics import Driving
@@ -164,3 +165,52 @@ def test_forty_seconds_of_green_serve_twenty_vehicles(engine, downstream_first):
     served = np.histogram(times, bins=np.arange(180, 901, 90))[0]
     assert np.abs(served - 20).max() <= 1
     assert ((times % 90) <= 40).all()
+
+
+def signalised_corridor(seed, *, most_lanes, downstream_first):
+    """Return random roads with a signal at the end of each link, movements, signals, nodes and trips that jam them."""
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(3, 9))
+    links = [
+        {"length_m": float(rng.uniform(20, 300)), "speed_mps": float(rng.uniform(6, 20))}
+        | {"lanes": int(rng.integers(1, most_lanes + 1))}
+        for _ in range(size)
+    ]
+    roads, nodes, numbers = corridor(*links, downstream_first=downstream_first)
+    cycle_s, rows, windows = float(rng.choice([40.0, 60.0, 90.0])), [], []
+    for at in range(size - 1):
+        ways = [(a, b) for a in range(links[at]["lanes"]) for b in range(links[at + 1]["lanes"])]
+        row = {"node": nodes[at + 1], "from_link": numbers[at], "to_link": numbers[at + 1], "turn": "straight"}
+        row |= {"signal": f"s{at}", "group": 0, "yields_to": (), "length_m": float(rng.uniform(0, 30))}
+        row["speed_mps"] = float(rng.uniform(5, 15))
+        rows += [{**row, "from_lane": a, "to_lane": b, "place": place} for place, (a, b) in enumerate(ways)]
+        window = {"signal": f"s{at}", "group": 0, "from_s": 0.0, "to_s": float(rng.uniform(10, cycle_s - 5))}
+        offset_s = float(rng.uniform(0, cycle_s))
+        windows.append({**window, "protected": True, "cycle_s": cycle_s, "offset_s": offset_s, "actuated": False})
+    departures = np.sort(rng.integers(0, 120, 90 * max(link["lanes"] for link in links))).tolist()
+    trips = [(tick, nodes) for tick in departures]
+    return roads, numbers, trips, {"movements": movement_table(rows), "signals": signal_table(windows)}
+
+
+@pytest.mark.parametrize("most_lanes", [1, 3])
+@pytest.mark.parametrize("engine", [Fleet, pytest.param(Agents, marks=pytest.mark.slow)])
+def test_a_jam_before_signals_is_the_same_in_both_numberings(engine, most_lanes):
+    """On 200 random corridors vehicles leave every link at the same times.
+
+    Where they choose between lanes, a vehicle may choose before or after another one has left in the same pass. Then
+    times change by a headway, or by the cycle of a signal; as many vehicles leave, but for the last ones.
+    """
+    jammed, equal = 0, []
+    for seed in range(200):
+        times = []
+        for downstream_first in (False, True):
+            roads, numbers, trips, physics = signalised_corridor(
+                seed, most_lanes=most_lanes, downstream_first=downstream_first
+            )
+            driven = drive(engine, roads, trips, until=500, **physics)
+            times.append([exit_times_s(driven, number).tolist() for number in numbers[:-1]])
+            jammed += driven.totals().waiting > 0
+        equal.append(times[0] == times[1])
+        assert max(abs(len(a) - len(b)) for a, b in zip(*times, strict=True)) <= most_lanes - 1, seed
+    assert jammed > 50
+    assert np.mean(equal) >= (1 if most_lanes == 1 else 0.8)
