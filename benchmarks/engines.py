@@ -33,12 +33,12 @@ def crossings_per_second(engine: Fleet | Agents, *, ticks: int) -> tuple[float, 
 
 
 def compare(other: Path, *, vehicles: int, side: int, signals: bool, turns: int = 5) -> None:
-    """Run this benchmark and that of another version in turn, and print the ratio; only this one has signals."""
+    """Run this benchmark and that of another version in turn, and print the ratio."""
     rates: list[list[float]] = [[], []]
     given = ["--vehicles", str(vehicles), "--side", str(side), "--repetitions", "3", "--agents", "0"]
     for _ in range(turns):
         for folder, found in zip((Path(__file__).parents[1], other.resolve()), rates, strict=True):
-            more = ["--signals"] if signals and folder != other.resolve() else []
+            more = ["--signals"] if signals else []
             output = subprocess.run(
                 [sys.executable, "benchmarks/engines.py", *given, *more],
                 cwd=folder,

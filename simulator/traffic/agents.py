@@ -16,7 +16,6 @@ from simulator.traffic.kernel import log_row
 from simulator.traffic.lanes import LinkPhysics
 from simulator.traffic.physics import (
     ALL_WAY,
-    BESIDE,
     CONTESTED_PASSES,
     FIRST_COME,
     FRACTION_BITS,
@@ -25,6 +24,7 @@ from simulator.traffic.physics import (
     GAP,
     LONG_AGO,
     NEVER,
+    NO_CONFLICT,
     ONE_TICK,
     PERMISSIVE,
     PROTECTED,
@@ -291,7 +291,7 @@ class Agents(QueueEngine):
         Whoever cannot enter in this pass is next at once. Of the others it is the first to enter, then the one with the
         least lead, then the one with the lowest number; trips are last.
         """
-        now, found = self._pass << self._physics.rules.pass_bits, []
+        now, able = self._pass << self._physics.rules.pass_bits, []
         for claim in link.claims:
             vehicle, lane = claim.vehicle, claim.lane
             number, crossing, movement = len(self._lanes), 0, None
@@ -301,19 +301,20 @@ class Agents(QueueEngine):
                 number, movement = lane.number, lane.movements.get(link.number)
                 ready, crossing = self._soonest(vehicle, lane), movement.crossing if movement else 0
             else:  # it has moved on in a rotation
-                found = [(0, 0, 0, claim)]
+                chosen = claim
                 break
             target, claim.slot = self._choose_lane(link, vehicle, 0 if lane is None else 1, ready + crossing)
             claim.target, entry = target, max(ready + crossing, claim.slot)
             if entry - crossing > now:
-                found = [(0, 0, 0, claim)]
+                chosen = claim
                 break
             if lane is None:
                 ahead = lead(link.origin_served, target.virtual, link.origin_stride, len(link.lanes))
             else:
                 ahead = _lead(lane, movement, target)
-            found.append((entry, ahead, number, claim))
-        chosen = min(found, key=lambda one: one[:3])[3]
+            able.append((entry, ahead, number, claim))
+        else:
+            *_, chosen = min(able, key=lambda one: one[:3])
         link.claims.remove(chosen)
         return chosen
 
@@ -425,7 +426,7 @@ class Agents(QueueEngine):
             return time, FREE, movement.headway, time
         all_way = movement.control == ALL_WAY
         passed = max(
-            (self._movements[foe].last_pass for foe, owed in movement.foes if owed != BESIDE), default=LONG_AGO
+            (self._movements[foe].last_pass for foe, owed in movement.foes if owed != NO_CONFLICT), default=LONG_AGO
         )
         time = refused = max(time, passed + (rules.all_way_clearance if all_way else rules.clearance))
         if signal:  # it may no longer be green
@@ -440,7 +441,7 @@ class Agents(QueueEngine):
         if any(
             self._foe_takes(self._movements[foe], time, until, ready, lane, pass_no, owed)
             for foe, owed in movement.foes
-            if owed != BESIDE
+            if owed != NO_CONFLICT
         ):
             return now + 1, GAP, movement.headway, refused
         headway = begin + movement.follow_up - time
@@ -461,7 +462,7 @@ class Agents(QueueEngine):
             wants = first is not None and foe.lane.movements.get(first.after(1)) is foe
             if foe.last_pass > time - headways[0] or (waits and wants):
                 used.add(foe.lane.link.number)
-                met = met or owed != BESIDE
+                met = met or owed != NO_CONFLICT
         return headways[min(len(used) + (len(used) > 1 or met), 4)]
 
     def _foe_takes(  # noqa: PLR0911  # the reasons for which one does not

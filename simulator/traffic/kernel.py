@@ -33,7 +33,6 @@ from simulator.arrays import FloatArray, Int32Array, IntArray, LinkIds, Mask
 from simulator.traffic.lanes import ALL_LANES, NO_CLAIMS
 from simulator.traffic.physics import (
     ALL_WAY,
-    BESIDE,
     CONTESTED_PASSES,
     FIRST_COME,
     FRACTION_BITS,
@@ -42,6 +41,7 @@ from simulator.traffic.physics import (
     GAP,
     LONG_AGO,
     NEVER,
+    NO_CONFLICT,
     ONE_TICK,
     PERMISSIVE,
     PROTECTED,
@@ -437,7 +437,7 @@ def _next_to_enter(  # noqa: C901, PLR0912, PLR0915  # as in the engine of agent
             # The first vehicle has changed if the one that wanted to enter has moved on in a rotation.
             ready = max(vehicles[vehicle].entry + lane.free, lane.discharge) if vehicle >= 0 else NEVER
             if ready > now:
-                best, best_before, best_target, soonest = one, before, np.int64(-1), NEVER
+                best, best_before, best_target = one, before, np.int64(-1)
                 break
             word = vehicles[vehicle].turns
             turns = word >> np.uint64(bits)
@@ -476,8 +476,7 @@ def _next_to_enter(  # noqa: C901, PLR0912, PLR0915  # as in the engine of agent
             ahead = _lead_of(one, move, onto, clock, link.lanes, lanes, held, movements)
         else:
             ahead = lead(trips[onto].served, clock, trips[onto].stride, link.lanes)
-        first = entry < soonest or (entry == soonest and (ahead < least or (ahead == least and 0 <= one < best)))
-        if first:
+        if entry < soonest or (entry == soonest and (ahead < least or (ahead == least and 0 <= one < best))):
             best, best_before, best_target, best_slot = one, before, target, slot
             soonest, least = entry, ahead
         if one < 0:
@@ -557,7 +556,7 @@ def _foe_takes(
     """
     for pair in range(movement.foe_first, movement.foe_first + movement.foes):
         owed = foes[pair, 2]
-        if owed == BESIDE:
+        if owed == NO_CONFLICT:
             continue
         lane, state = lanes[foes[pair, 1]], held[foes[pair, 1]]
         number, theirs = np.int64(lane.head), lane.discharge
@@ -623,7 +622,7 @@ def _all_way_headway(
                 and other.entry + lane.free <= time
             )
         if here:
-            met = met or foes[pair, 2] != BESIDE
+            met = met or foes[pair, 2] != NO_CONFLICT
             used += lane.link != last
             last = lane.link
     return rules.all_way[min(used + (used > 1 or met), 4)]
@@ -671,7 +670,7 @@ def _junction(
         return time, FREE, movement.headway, time
     all_way, passed = movement.control == ALL_WAY, LONG_AGO
     for pair in range(movement.foe_first, movement.foe_first + movement.foes):
-        if foes[pair, 2] != BESIDE:
+        if foes[pair, 2] != NO_CONFLICT:
             passed = max(passed, movements[foes[pair, 0]].last_pass)
     time = refused = max(time, passed + (rules.all_way_clearance if all_way else rules.clearance))
     if movement.window_first >= 0:  # it may no longer be green

@@ -12,11 +12,11 @@ import numpy.typing as npt
 from simulator.roads.movements import is_open_to
 from simulator.traffic.physics import (
     ALL_WAY,
-    BESIDE,
     CLEARING,
     FIRST_COME,
     LONG_AGO,
     NEVER,
+    NO_CONFLICT,
     ONE_TICK,
     PERMISSIVE,
     PROTECTED,
@@ -100,6 +100,7 @@ MOVEMENT = np.dtype(
         ("onto_lanes", np.uint64),  # lanes of the next link that it leads to, a bit each
     ]
 )
+assert MOVEMENT.itemsize == 64  # noqa: S101  # as `LANE`
 
 LINK = np.dtype(
     [
@@ -111,7 +112,7 @@ LINK = np.dtype(
         ("starts", np.int8),  # whether a trip wants to enter in this pass
         ("contested", np.int32),  # until this pass, who enters is decided after all that are due in a pass have come
         ("first_claim", np.int32),  # a lane whose first vehicle wants to enter in this pass, -1 for none
-        ("unused", np.int32),
+        ("unused", np.int32),  # so that a record lies in half a cache line
         ("next_link", np.int32),  # another link with claims; -1 for none, `NO_CLAIMS` if this one has none
     ]
 )
@@ -125,9 +126,9 @@ ENTRY = np.dtype(
     ]
 )
 NO_CLAIMS = -2
+"""`next_link` of a link that nobody wants to enter in this pass."""
 
 ALL_LANES = np.uint64(2**64 - 1)
-assert MOVEMENT.itemsize == 64  # noqa: S101  # as above
 _CONTROLS = {"stop": STOP, "all_way_stop": ALL_WAY}
 _MINOR = ("yield", "stop", "all_way_stop", "equal")
 _MINOR_WEIGHT = 4
@@ -153,7 +154,7 @@ class LinkPhysics:
         (windows, 3) int32: green windows; see `green_at`.
     foes
         (pairs, 3) int32: a movement to yield to, its lane, and what is owed to it: `FIRST_COME`, `SAME_RIGHT` or
-        `BESIDE`, or 0 for the right of way.
+        `NO_CONFLICT`, or 0 for the right of way.
     turn_lanes
         (classes, link and turn) uint64: lanes from which a turn is allowed, a bit each. The first of a link has the
         lanes on which a trip may end.
@@ -526,7 +527,7 @@ class _Builder:
         row, link = rows_of[at][0], self.lanes["link"][self.movements["lane"]]
         if self.movements["control"][at] == ALL_WAY:
             others = [foe for foe in self._at_node[row.node] if link[foe] != link[at]]
-            return {foe: FIRST_COME if foe in yields[at] or at in yields[foe] else BESIDE for foe in others}
+            return {foe: FIRST_COME if foe in yields[at] or at in yields[foe] else NO_CONFLICT for foe in others}
         same = {foe for foe in yields[at] if row.signal is None and rows_of[foe][0].right_of_way == row.right_of_way}
         return {foe: FIRST_COME if at in yields[foe] else SAME_RIGHT * (foe in same) for foe in yields[at]}
 

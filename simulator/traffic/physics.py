@@ -54,9 +54,10 @@ PERMISSIVE, PROTECTED, CLEARING = 1, 2, 3
 STOP, ALL_WAY = 1, 2
 """Control of a movement whose every vehicle stops: it yields like others, or all approaches take turns."""
 
-FIRST_COME, SAME_RIGHT, BESIDE = 1, 2, 3
-"""What a movement owes another one, if not the right of way: of two that yield to each other, who is ready first goes;
-of two with the same right, nobody waits for a vehicle that a third one holds; and those that do not meet."""
+FIRST_COME, SAME_RIGHT, NO_CONFLICT = 1, 2, 3
+"""How a movement treats another one that it looks at, if it does not simply yield to it. FIRST_COME: both yield, and
+the vehicle that is ready first goes. SAME_RIGHT: both have the same right of way, and a vehicle that a third movement
+holds is not waited for. NO_CONFLICT: their paths do not meet."""
 
 
 class Rules(NamedTuple):
@@ -66,8 +67,8 @@ class Rules(NamedTuple):
     """Wait after which any gap is accepted, until which it shrinks in proportion; 0 if it does not shrink."""
     clearance: int
     """Time for which a conflicting vehicle that passed keeps the junction."""
-    all_way: tuple[int, int, int, int, int]
-    """Headways at an all-way stop; see `Driving`."""
+    all_way: tuple[int, ...]
+    """The five headways at an all-way stop; see `Driving`."""
     all_way_clearance: int
     """Time for which a vehicle that passed an all-way stop keeps it."""
     start_loss: int
@@ -198,7 +199,7 @@ class Driving:
         return Rules(
             impatience=units(self.impatience_s),
             clearance=units(self.clearance_s),
-            all_way=tuple(map(units, self.all_way_s)),  # type: ignore[arg-type]  # of the same length
+            all_way=tuple(map(units, self.all_way_s)),
             # The least time for each of those that take turns, so that it does not make the headways longer.
             all_way_clearance=units(min(self.all_way_s[several] / several for several in (2, 3, 4))),
             start_loss=units(self.start_loss_s),
@@ -285,7 +286,7 @@ def green_at(time: int, windows: Int32Array, first: int, last: int, cycle: int, 
 
 @compiled
 def accepted_gap(gap: int, waited: int, impatience: int) -> int:
-    """Return the gap that a vehicle accepts after a wait: it shrinks in proportion to nothing at any `impatience`."""
+    """Return the gap that a vehicle accepts after a wait: it shrinks to nothing at `impatience`, 0 for never."""
     return gap if waited <= 0 or impatience == 0 else gap - gap * min(waited, impatience) // impatience
 
 

@@ -317,11 +317,8 @@ class QueueEngine(ABC):
             circles = np.isin(leaves, lane << 32 | entry) & (leaves % (1 << physics.rules.pass_bits) == 0)
             crossing, stops = np.where(circles, 0, crossing), stops & ~circles
         exit_[crosses] -= crossing
-        late, starts, start_loss = (
-            exit_ - entry - free,
-            np.append(True, trip[1:] != trip[:-1]),
-            physics.rules.start_loss,
-        )
+        late, start_loss = exit_ - entry - free, physics.rules.start_loss
+        starts = np.append(True, trip[1:] != trip[:-1])
         turned = ~starts & (np.append(-1, first[:-1]) >= 0) & (late <= start_loss)
         turned[crosses[stops] + 1] = True
         loss = np.where(starts, physics.rules.entry_loss, np.where(turned, np.clip(late, 0.0, start_loss), 0.0))
