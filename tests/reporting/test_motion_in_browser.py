@@ -103,14 +103,14 @@ def test_vehicles_are_drawn_where_the_engine_has_them(driven, opened, name):
         assert away.max() < 0.6 + 15 / unit_m
         standing = (found.loc[rows.index, "state"] == 3).to_numpy()
         assert 0 <= standing.mean() < 1
-        # What is painted: red dots there, and not where there is no vehicle.
+        # What is painted: red dots where the page has vehicles, and not where there is no vehicle.
         url = page.evaluate(PAINT, float(time_s))
         image = np.asarray(Image.open(io.BytesIO(base64.b64decode(url.partition(",")[2]))).convert("RGBA"))
         red = (image[..., 0] > 200) & (image[..., 2] < 60) & (image[..., 3] > 0)
         city = city_outlines(run_.cells, run_.roads)
         tall, wide = red.shape
         box = np.array([city["width"] + 16, city["height"] + (52 if city["metres"] else 16)])
-        middle = np.array([wide, tall]) / 2 + (expected + 8 - box / 2) * min(wide / box[0], tall / box[1])
+        middle = np.array([wide, tall]) / 2 + (there + 8 - box / 2) * min(wide / box[0], tall / box[1])
         column, row = np.clip(np.rint(middle), 3, np.array([wide, tall]) - 4).astype(int).T
         near = np.any([red[row + j, column + i] for i in (-2, -1, 0, 1, 2) for j in (-2, -1, 0, 1, 2)], axis=0)
         assert near.mean() > 0.99
