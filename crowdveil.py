@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import scenarios
-    from mechanisms.conformance import ConformanceError, ConformanceReport, check_mechanism
     from mechanisms.declared import Declared, Parameter
     from mechanisms.inference.likelihood import best_guess, log_likelihood
     from mechanisms.inference.report_law import NoLikelihoodError
@@ -40,15 +39,16 @@ if TYPE_CHECKING:
     from simulator.api import DifferentTruthError, RunHandle, RunResult, compare, load, roads_of, run
     from simulator.attacks.guesses import CellAttack, Guesses, Prior
     from simulator.attacks.observation import Observation, link_rounds_of, read_round
-    from simulator.exports.geopackage import write_geopackage
-    from simulator.plots import COLUMN_IN, paper_style
-    from simulator.plots.film import write_film
-    from simulator.plug_in_checks.aggregators import check_aggregator
-    from simulator.plug_in_checks.attacks import check_attack
-    from simulator.plug_in_checks.cells import check_cells
-    from simulator.plug_in_checks.demand import check_demand
-    from simulator.plug_in_checks.engines import check_engine
-    from simulator.plug_in_checks.readers import check_reader
+    from simulator.kits.aggregators import check_aggregator
+    from simulator.kits.attacks import check_attack
+    from simulator.kits.cells import check_cells
+    from simulator.kits.demand import check_demand
+    from simulator.kits.engines import check_engine
+    from simulator.kits.mechanisms import ConformanceError, ConformanceReport, check_mechanism
+    from simulator.kits.readers import check_reader
+    from simulator.pages.exports.geopackage import write_geopackage
+    from simulator.pages.plots import COLUMN_IN, paper_style
+    from simulator.pages.plots.film import write_film
     from simulator.results.store import UnfinishedRunError
     from simulator.roads import RoadNetwork
     from simulator.roads.movements import movement_table, signal_table
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from simulator.traffic.engine import State, VehicleStates
 
 _MODULES = {
-    "mechanisms.conformance": ("ConformanceError", "ConformanceReport", "check_mechanism"),
+    "simulator.kits.mechanisms": ("ConformanceError", "ConformanceReport", "check_mechanism"),
     "mechanisms.declared": ("Declared", "Parameter"),
     "mechanisms.inference.likelihood": ("best_guess", "log_likelihood"),
     "mechanisms.inference.report_law": ("NoLikelihoodError",),
@@ -77,16 +77,16 @@ _MODULES = {
     "simulator.api": ("DifferentTruthError", "RunHandle", "RunResult", "compare", "load", "roads_of", "run"),
     "simulator.attacks.observation": ("Observation", "link_rounds_of", "read_round"),
     "simulator.attacks.guesses": ("CellAttack", "Guesses", "Prior"),
-    "simulator.plug_in_checks.aggregators": ("check_aggregator",),
-    "simulator.plug_in_checks.attacks": ("check_attack",),
-    "simulator.plug_in_checks.cells": ("check_cells",),
-    "simulator.plug_in_checks.demand": ("check_demand",),
-    "simulator.plug_in_checks.engines": ("check_engine",),
-    "simulator.plug_in_checks.readers": ("check_reader",),
+    "simulator.kits.aggregators": ("check_aggregator",),
+    "simulator.kits.attacks": ("check_attack",),
+    "simulator.kits.cells": ("check_cells",),
+    "simulator.kits.demand": ("check_demand",),
+    "simulator.kits.engines": ("check_engine",),
+    "simulator.kits.readers": ("check_reader",),
     "simulator.results.store": ("UnfinishedRunError",),
-    "simulator.exports.geopackage": ("write_geopackage",),
-    "simulator.plots": ("COLUMN_IN", "paper_style"),
-    "simulator.plots.film": ("write_film",),
+    "simulator.pages.exports.geopackage": ("write_geopackage",),
+    "simulator.pages.plots": ("COLUMN_IN", "paper_style"),
+    "simulator.pages.plots.film": ("write_film",),
     "simulator.roads": ("RoadNetwork",),
     "simulator.roads.movements": ("movement_table", "signal_table"),
     "simulator.roads.raw_network": ("RawNetwork",),

@@ -11,10 +11,10 @@ import simpy
 from timing import spread
 
 import scenarios
-from simulator.experiment.build.city import build_city
-from simulator.experiment.build.engine import build_engine
-from simulator.experiment.build.physics import build_physics
-from simulator.stopwatch import Stopwatch
+from simulator.experiment.assembly.city import build_city
+from simulator.experiment.assembly.engine import build_engine
+from simulator.experiment.assembly.physics import build_physics
+from simulator.files.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.agents import Agents
 from simulator.traffic.clock import Clock

@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import dijkstra
 from timing import spread
 
 import scenarios
-from simulator.experiment.build.city import build_city
+from simulator.experiment.assembly.city import build_city
 from simulator.traffic.paths import ShortestPaths
 
 SCALE_S = 600.0

@@ -24,15 +24,15 @@ import pandas as pd
 import simpy
 
 import scenarios
-from simulator.experiment.build.city import build_city
-from simulator.experiment.build.engine import build_engine
+from simulator.experiment.assembly.city import build_city
+from simulator.experiment.assembly.engine import build_engine
 from simulator.experiment.study_area import City
+from simulator.files.stopwatch import Stopwatch
 from simulator.roads import RoadNetwork
 from simulator.roads.sumo_frame import NetFrame
-from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
+from simulator.sumo.routes import sumo_link_ids
 from simulator.traffic.clock import Clock
-from simulator.traffic.demand.sumo_routes import sumo_link_ids
 from simulator.traffic.engine import State
 from simulator.traffic.fleet import Fleet
 from simulator.traffic.link_intervals import Traversals, links_by_interval

@@ -220,7 +220,7 @@ MECHANISMS: Final = (
         title="Sampling Privacy",
         about="Two rounds: all devices answer with blanks, then the sampled devices answer with the truth.",
         class_name="SamplingPrivacy",
-        builder="simulator.experiment.build.mechanisms:build_sampling_privacy",
+        builder="simulator.experiment.assembly.mechanisms:build_sampling_privacy",
         parameters=(
             _choice(
                 "form", "One answer among all cells, or a yes/no answer for each cell.", ("multi", "binary"), "multi"

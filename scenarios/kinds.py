@@ -22,7 +22,7 @@ class Kind(NamedTuple):
     model
         Class of its section, as ``module:Class``; it is imported when a section of this kind is read.
     constructor
-        What builds it, as ``module:attribute``; only `simulator.experiment.build` resolves this name.
+        What builds it, as ``module:attribute``; only `simulator.experiment.assembly` resolves this name.
     capabilities
         What other code asks about it; each role lists its capabilities below.
     reader
@@ -44,7 +44,7 @@ class Kind(NamedTuple):
     needs: tuple[str, str] | None = None
 
 
-_BUILD = "simulator.experiment.build."
+_BUILD = "simulator.experiment.assembly."
 _RECORDED = "simulator.formats.recorded."
 _PLACES = f"{_RECORDED}places:read_places"
 _DRIVEN = "simulated_traffic:DrivenTraffic"
@@ -98,7 +98,7 @@ def _refinement(name: str, title: str, class_: str, *capabilities: str) -> Kind:
 
 
 def _attack(name: str, title: str, class_: str, constructor: str, *capabilities: str) -> Kind:
-    return _kind(f"attacks:{class_}Section", name, title, f"simulator.games.{constructor}", *capabilities)
+    return _kind(f"attacks:{class_}Section", name, title, f"simulator.attacks.{constructor}", *capabilities)
 
 
 _ROLES: Mapping[str, tuple[Kind, ...]] = {
@@ -197,14 +197,14 @@ _ROLES: Mapping[str, tuple[Kind, ...]] = {
     ),
     # "guess": it guesses cells from what was received in one query; "shares": it needs servers that hold shares.
     "attack": (
-        _attack("round_one", "round one alone", "RoundOne", "guesses:CellGame", "guess"),
-        _attack("round_two", "round two alone", "RoundTwo", "guesses:CellGame", "guess"),
-        _attack("link_rounds", "linked rounds", "LinkRounds", "guesses:CellGame", "guess"),
-        _attack("shares", "pooled shares", "Shares", "guesses:CellGame", "guess", "shares"),
-        _attack("known_others", "known others", "KnownOthers", "counterfactual:KnownOthers"),
-        _attack("longitudinal", "several queries", "Longitudinal", "guesses:LongitudinalGame"),
-        _attack("poisoning", "poisoning", "Poisoning", "counterfactual:Poisoning"),
-        _attack("drop_out", "dropped devices", "DropOut", "counterfactual:DropOut"),
+        _attack("round_one", "round one alone", "RoundOne", "guessing_games:CellGame", "guess"),
+        _attack("round_two", "round two alone", "RoundTwo", "guessing_games:CellGame", "guess"),
+        _attack("link_rounds", "linked rounds", "LinkRounds", "guessing_games:CellGame", "guess"),
+        _attack("shares", "pooled shares", "Shares", "guessing_games:CellGame", "guess", "shares"),
+        _attack("known_others", "known others", "KnownOthers", "counterfactual_games:KnownOthers"),
+        _attack("longitudinal", "several queries", "Longitudinal", "guessing_games:LongitudinalGame"),
+        _attack("poisoning", "poisoning", "Poisoning", "counterfactual_games:Poisoning"),
+        _attack("drop_out", "dropped devices", "DropOut", "counterfactual_games:DropOut"),
     ),
 }
 

@@ -13,7 +13,7 @@ from simulator.files.errors import InputError
 from simulator.files.extras import import_extra
 from simulator.formats.roads.geo_files import write_geoparquet
 from simulator.formats.roads.graphs import directed
-from simulator.reporting import write_report
+from simulator.pages.report import write_report
 from simulator.results.compare import DifferentTruthError, compare
 from simulator.results.run import RunResult
 from simulator.results.store import check_free

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from simulator.mean_intervals import FEWEST_SHARES, LEVEL, error_interval, share_interval
 from simulator.results.compare import paired_difference
+from simulator.results.mean_intervals import FEWEST_SHARES, LEVEL, error_interval, share_interval
 from simulator.studies.summary import HALF, HIGH, LOW, means
 
 RUNS = 200

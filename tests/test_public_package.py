@@ -16,7 +16,7 @@ import pytest
 from rich.console import Console
 
 import crowdveil as cv
-from simulator.reporting import print_summary
+from simulator.pages.terminal_summary import print_summary
 from simulator.results.formatting import LEAST_WIDTH
 
 TABLES = ("cells", "estimates", "rounds", "servers", "scores", "claims", "attacks")

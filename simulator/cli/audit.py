@@ -11,7 +11,7 @@ from scenarios.suggestions import suggestion
 from simulator.cli.check import OwnKindError, import_own
 from simulator.cli.common import print_json, wrapped
 from simulator.cli.options import command
-from simulator.plug_in_checks.audit_adapters import ADAPTERS, Randomiser, of_function
+from simulator.kits.audit_adapters import ADAPTERS, Randomiser, of_function
 
 T = TypeVar("T")
 

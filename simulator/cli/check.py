@@ -16,16 +16,16 @@ from simulator.cli.options import Role, command, mechanism_class_names
 from simulator.files.errors import UserError
 
 if TYPE_CHECKING:
-    from mechanisms.conformance import ConformanceReport
+    from simulator.kits.mechanisms import ConformanceReport
 
 KITS: Mapping[Role, str] = {
-    "mechanism": "mechanisms.conformance:check_mechanism",
-    "aggregator": "simulator.plug_in_checks.aggregators:check_aggregator",
-    "attack": "simulator.plug_in_checks.attacks:check_attack",
-    "engine": "simulator.plug_in_checks.engines:check_engine",
-    "cells": "simulator.plug_in_checks.cells:check_cells",
-    "demand": "simulator.plug_in_checks.demand:check_demand",
-    "reader": "simulator.plug_in_checks.readers:check_reader",
+    "mechanism": "simulator.kits.mechanisms:check_mechanism",
+    "aggregator": "simulator.kits.aggregators:check_aggregator",
+    "attack": "simulator.kits.attacks:check_attack",
+    "engine": "simulator.kits.engines:check_engine",
+    "cells": "simulator.kits.cells:check_cells",
+    "demand": "simulator.kits.demand:check_demand",
+    "reader": "simulator.kits.readers:check_reader",
 }
 """The conformance kit of each role, as ``module:function``; each takes what makes the object, and a seed."""
 CELLS = 3
@@ -136,7 +136,7 @@ def _role_of(reference: str, subject: Any) -> Role:
         If there is none, or there are several.
     """
     from scenarios.plug_ins import WORDS  # noqa: PLC0415 - imported only when needed
-    from simulator.experiment.build.constructors import METHODS, missing_methods  # noqa: PLC0415 - as above
+    from simulator.experiment.assembly.constructors import METHODS, missing_methods  # noqa: PLC0415 - as above
 
     by_word = {WORDS.get(role, role): role for role in METHODS}
     needed = {word: METHODS[role] for word, role in by_word.items()}

@@ -29,7 +29,7 @@ PAGE = "report.html"
 @command
 def report(directory: FinishedRun) -> None:
     """Write report.html of a finished run again."""
-    from simulator.reporting import write_report  # noqa: PLC0415 - slow to import
+    from simulator.pages.report import write_report  # noqa: PLC0415 - slow to import
     from simulator.results.store import damage_named  # noqa: PLC0415 - slow to import
 
     with damage_named(directory):
@@ -62,9 +62,9 @@ def figures(
     film
         Write a film of the vehicles and of the estimates instead of the figures.
     """
-    from simulator.plots.files import formats_of, width_in_inches, write_figures  # noqa: PLC0415 - slow to import
-    from simulator.plots.film import write_film  # noqa: PLC0415 - slow to import
-    from simulator.plots.looks import pyplot  # noqa: PLC0415 - slow to import
+    from simulator.pages.plots.files import formats_of, width_in_inches, write_figures  # noqa: PLC0415 - slow to import
+    from simulator.pages.plots.film import write_film  # noqa: PLC0415 - slow to import
+    from simulator.pages.plots.looks import pyplot  # noqa: PLC0415 - slow to import
     from simulator.results.run import RunResult  # noqa: PLC0415 - slow to import
     from simulator.results.store import damage_named  # noqa: PLC0415 - slow to import
 
@@ -103,10 +103,10 @@ def export(
     out
         What to write; run.gpkg, kepler.geojson, simwrapper, edgedata.xml or link_performance.csv in DIR if not given.
     """
-    from simulator.exports.geopackage import write_geopackage  # noqa: PLC0415 - slow to import
-    from simulator.exports.link_tables import write_edge_data, write_link_performance  # noqa: PLC0415 - slow to import
-    from simulator.exports.positions import HOW_TO_KEEP, write_trips  # noqa: PLC0415 - slow to import
-    from simulator.exports.simwrapper import write_folder  # noqa: PLC0415 - slow to import
+    from simulator.pages.exports.geopackage import write_geopackage  # noqa: PLC0415 - slow to import
+    from simulator.pages.exports.link_tables import write_edge_data, write_link_performance  # noqa: PLC0415 - slow to import
+    from simulator.pages.exports.positions import HOW_TO_KEEP, write_trips  # noqa: PLC0415 - slow to import
+    from simulator.pages.exports.simwrapper import write_folder  # noqa: PLC0415 - slow to import
     from simulator.results.run import RunResult  # noqa: PLC0415 - slow to import
     from simulator.results.store import damage_named  # noqa: PLC0415 - slow to import
 

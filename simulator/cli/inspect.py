@@ -22,7 +22,7 @@ def inspect(paths: list[Path], *, write: Path | None = None, overwrite: Overwrit
     """
     from simulator.files.atomic_write import export_file  # noqa: PLC0415 - imported only when needed
     from simulator.files.errors import InputError  # noqa: PLC0415 - imported only when needed
-    from simulator.inspection import inspect as inspect_files  # noqa: PLC0415 - slow, and needed by this command alone
+    from simulator.inspection.suggested_scenario import inspect as inspect_files  # noqa: PLC0415 - slow, and needed by this command alone
 
     if write is not None and write.suffix != ".toml":
         raise InputError([f"{write}: the name of the file must end in .toml"])

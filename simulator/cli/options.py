@@ -126,7 +126,7 @@ def data_set_names() -> Sequence[str]:
 
 def entry_names() -> Sequence[str]:
     """Return the names of the reproduced tables and figures."""
-    from simulator.reproduction.published_results import ENTRIES  # noqa: PLC0415 - imported only when needed
+    from simulator.papers.published_results import ENTRIES  # noqa: PLC0415 - imported only when needed
 
     return [*(entry.name for entry in ENTRIES), "all"]
 

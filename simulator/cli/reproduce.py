@@ -11,7 +11,7 @@ from rich.text import Text
 from simulator.cli.common import print_json, print_rows
 from simulator.cli.options import command, entry_names
 from simulator.files.errors import InputError
-from simulator.reproduction.published_results import ALL, CITATIONS, ENTRIES, Entry, Reproduction, find_entries
+from simulator.papers.published_results import ALL, CITATIONS, ENTRIES, Entry, Reproduction, find_entries
 from simulator.results.formatting import wide_console
 
 STYLES = {True: "green", False: "bold yellow", None: "dim"}
@@ -59,7 +59,7 @@ def reproduce(
         for result in done:
             print_entry(result)
     if path is not None:
-        from simulator.reproduction.page import write_page  # noqa: PLC0415 - slow to import, and the list needs none
+        from simulator.papers.page import write_page  # noqa: PLC0415 - slow to import, and the list needs none
 
         write_page(done, path, seed=seed)
         typer.echo(f"Page: {path}", err=json)
@@ -99,7 +99,7 @@ def _compute(entry: Entry, seed: int, place: str) -> Reproduction:
 
 def print_entry(done: Reproduction) -> None:
     """Print the published values of an entry beside the computed ones."""
-    from simulator.reproduction.page import shown  # noqa: PLC0415 - slow to import, and the list needs none
+    from simulator.papers.page import shown  # noqa: PLC0415 - slow to import, and the list needs none
 
     console, entry = wide_console(), done.entry
     console.print()

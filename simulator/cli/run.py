@@ -35,7 +35,8 @@ def run(
     with nullcontext() if quiet else notice("loading the simulator"):
         from simulator.experiment.run import run_scenario  # noqa: PLC0415 - imported only when needed
         from simulator.files.available_memory import permitting  # noqa: PLC0415 - imported only when needed
-        from simulator.reporting import Progress, print_summary, write_report  # noqa: PLC0415 - imported only when needed
+        from simulator.pages.report import write_report  # noqa: PLC0415 - imported only when needed
+        from simulator.pages.terminal_summary import Progress, print_summary  # noqa: PLC0415 - imported only when needed
         from simulator.results.provenance import files_outside  # noqa: PLC0415 - imported only when needed
         from simulator.results.store import check_free, link_latest  # noqa: PLC0415 - imported only when needed
 

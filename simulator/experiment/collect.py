@@ -12,7 +12,8 @@ import scenarios
 from mechanisms.local import AdaptiveBudget
 from scenarios import Scenario, plug_ins
 from scenarios.recorded_traffic import VEHICLES
-from simulator.experiment.build.constructors import source_sha256
+from simulator.attacks.games import AttackResults
+from simulator.experiment.assembly.constructors import source_sha256
 from simulator.experiment.claims import tabulate_claims, weakened_claims
 from simulator.experiment.components import RunComponents
 from simulator.experiment.count_comparison import compare_counts
@@ -29,7 +30,7 @@ from simulator.experiment.tables import (
 from simulator.files.available_memory import peak_memory_nbytes
 from simulator.files.extras import own_version
 from simulator.files.messages import Note, notes_of, texts_of, warning, warnings_among
-from simulator.games.games import AttackResults
+from simulator.files.stopwatch import Stopwatch
 from simulator.results.provenance import data_checksums, files_outside, package_versions, without_paths
 from simulator.results.record import (
     BESIDE,
@@ -49,7 +50,6 @@ from simulator.roads.network import LINK_IDS
 from simulator.roads.surroundings import with_streets
 from simulator.sensing.campaign import Campaign
 from simulator.sensing.query import QueriedPopulation, Query
-from simulator.stopwatch import Stopwatch
 from simulator.traffic.agents import Agents
 from simulator.traffic.clock import Clock
 from simulator.traffic.detectors import detector_table

@@ -13,13 +13,14 @@ from mechanisms.local import LocalMechanism, NotEstimableError
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.kinds import find_kind
 from scenarios.run_clock import RunClock, find_zone
-from simulator.experiment.build.attacks import build_attacks, check_attacks
-from simulator.experiment.build.campaigns import build_campaigns, unchecked_counts
-from simulator.experiment.build.city import build_city
-from simulator.experiment.build.constructors import check_own_kinds
-from simulator.experiment.build.demand import build_flow_check, clock_of_trips
-from simulator.experiment.build.detectors import build_counts, build_detectors
-from simulator.experiment.build.mechanisms import build_mechanisms
+from simulator.attacks.games import Attack
+from simulator.experiment.assembly.attacks import build_attacks, check_attacks
+from simulator.experiment.assembly.campaigns import build_campaigns, unchecked_counts
+from simulator.experiment.assembly.city import build_city
+from simulator.experiment.assembly.constructors import check_own_kinds
+from simulator.experiment.assembly.demand import build_flow_check, clock_of_trips
+from simulator.experiment.assembly.detectors import build_counts, build_detectors
+from simulator.experiment.assembly.mechanisms import build_mechanisms
 from simulator.experiment.build_cache import cached_city
 from simulator.experiment.flow_check import FlowCheck
 from simulator.experiment.memory_estimate import check_memory
@@ -27,7 +28,6 @@ from simulator.experiment.refine import RefinementPlan, plan_refinements
 from simulator.experiment.study_area import City, cells_of_traffic
 from simulator.experiment.tables import Participation
 from simulator.files.messages import Note, warning, warnings_among
-from simulator.games.games import Attack
 from simulator.sensing.campaign import Campaign
 from simulator.sensing.query import keeps_randomness
 from simulator.streams import Streams

@@ -23,7 +23,7 @@ from mechanisms.privacy import (
 from mechanisms.privacy.view_claims import located_claim
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.transcript import MIXER, NETWORK
-from simulator.experiment.build.constructors import same_keys
+from simulator.experiment.assembly.constructors import same_keys
 from simulator.experiment.error_theory import OCCUPANCIES
 from simulator.files.messages import texts_of
 from simulator.results.claims import Reason

@@ -13,7 +13,7 @@ from scenarios import Fault, Scenario, ScenarioError
 from scenarios.kinds import is_capable
 from simulator.aggregation.rounds import theoretical_std_error
 from simulator.arrays import FloatArray, Mask
-from simulator.experiment.build.constructors import constructor_of
+from simulator.experiment.assembly.constructors import constructor_of
 from simulator.experiment.tables import HOT_SHARE
 from simulator.files.messages import Note, warning
 from simulator.results.record import MeasuredRefinement, RefinementProperties, RefinementRecord

@@ -16,13 +16,15 @@ import simpy
 import scenarios
 from scenarios import Fault, Overrides, Scenario, ScenarioError, plug_ins
 from scenarios.run_clock import RunClock
-from simulator.experiment.build.attacks import most_corrupted
-from simulator.experiment.build.campaigns import build_channel, build_population, check_behaviour
-from simulator.experiment.build.constructors import check_own_kinds, faults_of_files, faults_of_own_kinds
-from simulator.experiment.build.constructors import source_sha256 as module_sha256
-from simulator.experiment.build.demand import check_corrupted
-from simulator.experiment.build.engine import build_engine, build_samplers, traffic_faults
-from simulator.experiment.build.sumo_traffic import build_beside
+from simulator.attacks.games import play_attacks
+from simulator.attacks.records import record_campaigns
+from simulator.experiment.assembly.attacks import most_corrupted
+from simulator.experiment.assembly.campaigns import build_channel, build_population, check_behaviour
+from simulator.experiment.assembly.constructors import check_own_kinds, faults_of_files, faults_of_own_kinds
+from simulator.experiment.assembly.constructors import source_sha256 as module_sha256
+from simulator.experiment.assembly.demand import check_corrupted
+from simulator.experiment.assembly.engine import build_engine, build_samplers, traffic_faults
+from simulator.experiment.assembly.sumo_traffic import build_beside
 from simulator.experiment.build_cache import default_folder, folder_fault, using_cache
 from simulator.experiment.collect import collect
 from simulator.experiment.components import RunComponents
@@ -30,15 +32,13 @@ from simulator.experiment.run_handle import RunHandle, UserProcess
 from simulator.experiment.traffic_log import TrafficLog, drive_alone
 from simulator.files.errors import InputError
 from simulator.files.extras import recorded_extras
-from simulator.games.games import play_attacks
-from simulator.games.records import record_campaigns
+from simulator.files.stopwatch import Stopwatch
 from simulator.results.provenance import data_checksums, source_sha256, without_paths
 from simulator.results.run import RunResult
 from simulator.sensing.campaign import CampaignProcess, SensingContext, fleet_order
 from simulator.sensing.messages import Behaviour, MessageSurvey
 from simulator.sensing.query import Memories, QueriedPopulation, Query
 from simulator.sensing.survey import Survey
-from simulator.stopwatch import Stopwatch
 from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import Engine
 from simulator.traffic.fcd import Sampler

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from simulator.mean_intervals import share_interval, t_quantile
+from simulator.results.mean_intervals import share_interval, t_quantile
 from simulator.results.run import RunResult
 from simulator.results.tables import is_partial, of_all_vehicles
 

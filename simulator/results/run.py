@@ -20,6 +20,7 @@ from scenarios.manifest import data_set
 from scenarios.references import DATA_PREFIX
 from simulator.files.available_memory import peak_memory_nbytes
 from simulator.files.messages import release_parameters
+from simulator.files.stopwatch import Stopwatch
 from simulator.results.claims import Claim, claims_in, worth_reading
 from simulator.results.names import COUNT, NO_PRIVACY, OwnerNames, Statistic, statistic_of
 from simulator.results.record import (
@@ -42,12 +43,11 @@ from simulator.results.store import (
     write_record,
 )
 from simulator.results.tables import count_fit, error_intervals, findings, is_partial, mean_asked, of_all_vehicles
-from simulator.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
     import geopandas as gpd
 
-    from simulator.plots import RunPlots
+    from simulator.pages.plots import RunPlots
 
 OPENSTREETMAP = "© OpenStreetMap contributors, ODbL 1.0"
 _ORIGIN = ("Latitude of natural origin", "Longitude of natural origin")
@@ -314,19 +314,19 @@ class RunResult:
     @cached_property
     def plot(self) -> "RunPlots":
         """Plots on matplotlib axes, such as ``map``, ``errors``, ``growth``, ``privacy`` and ``traffic``."""
-        from simulator.plots import RunPlots  # noqa: PLC0415
+        from simulator.pages.plots import RunPlots  # noqa: PLC0415
 
         return RunPlots(self)
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the scores and, if matplotlib is installed, a map of the first query."""
-        from simulator.plots.files import summary_html  # noqa: PLC0415
+        from simulator.pages.plots.files import summary_html  # noqa: PLC0415
 
         return summary_html(self)
 
     def summary(self) -> str:
         """Return the summary that `crowdveil run` prints: errors, claims, attacks, notes and warnings."""
-        from simulator.reporting.terminal_summary import summary_text  # noqa: PLC0415
+        from simulator.pages.terminal_summary import summary_text  # noqa: PLC0415
 
         return summary_text(self._with(record=self._timed))
 

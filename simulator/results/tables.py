@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from scenarios.run_clock import RunClock
-from simulator.mean_intervals import t_quantile
+from simulator.results.mean_intervals import t_quantile
 from simulator.results.schema import TABLES
 
 RECEIVED = ("round_one", "round_two", "link_rounds", "shares")

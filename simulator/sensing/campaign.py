@@ -15,6 +15,7 @@ from simulator.aggregation.publication import Publication
 from simulator.aggregation.rounds import report_nbytes
 from simulator.arrays import Cells, IntArray, Mask
 from simulator.files.messages import Note, release_parameters
+from simulator.files.stopwatch import Stopwatch
 from simulator.sensing.adaptive_survey import AdaptiveSurvey, BudgetHistory, BudgetSchedule
 from simulator.sensing.channel import Channel, Transmission
 from simulator.sensing.query import (
@@ -29,7 +30,6 @@ from simulator.sensing.query import (
 )
 from simulator.sensing.speed_survey import SPEED_NBYTES, SpeedQuestion, survey_speeds
 from simulator.sensing.survey import DividedSurvey, Draws, Survey
-from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import Engine, VehicleStates

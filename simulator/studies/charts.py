@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from simulator.charts import Axis, Chart, Series
-from simulator.charts.spec import Mark, names_axis, open_axis, with_shared_ends
-from simulator.charts.styles import PLAIN, styles_of
-from simulator.reporting.document import PageGroup
+from simulator.pages.charts import Axis, Chart, Series
+from simulator.pages.charts.spec import Mark, names_axis, open_axis, with_shared_ends
+from simulator.pages.charts.styles import PLAIN, styles_of
+from simulator.pages.document import PageGroup
 from simulator.results.formatting import claimed, parameter, real
 from simulator.results.names import statistic_of
 from simulator.studies.summary import HALF, HIGH, LOW, SCORES, ScoreColumn, front, is_numeric, leaks_of

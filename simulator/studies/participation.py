@@ -11,15 +11,15 @@ import pandas as pd
 import scenarios
 from scenarios import Scenario
 from simulator.cells import RoadSegments
-from simulator.charts import Axis, Chart, Series
-from simulator.charts.matplotlib import draw
-from simulator.charts.spec import open_axis
-from simulator.charts.styles import styles_of
 from simulator.experiment.components import RunComponents
 from simulator.files.errors import InputError
-from simulator.plots.files import FORMATS
-from simulator.plots.looks import COLUMN_IN, paper_style, pyplot
-from simulator.reporting.document import Document, PageGroup, render, write_document
+from simulator.pages.charts import Axis, Chart, Series
+from simulator.pages.charts.matplotlib import draw
+from simulator.pages.charts.spec import open_axis
+from simulator.pages.charts.styles import styles_of
+from simulator.pages.document import Document, PageGroup, render, write_document
+from simulator.pages.plots.files import FORMATS
+from simulator.pages.plots.looks import COLUMN_IN, paper_style, pyplot
 from simulator.results.formatting import listed, percent
 from simulator.studies.design import Design
 from simulator.studies.evaluate import base_tables

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from simulator.charts import Axis, Chart, Series
-from simulator.charts.styles import styles_of
-from simulator.reporting.document import Document, PageGroup, render, write_document
+from simulator.pages.charts import Axis, Chart, Series
+from simulator.pages.charts.styles import styles_of
+from simulator.pages.document import Document, PageGroup, render, write_document
 from simulator.results.formatting import number, sentence_case, whole
 from simulator.results.names import statistic_of
 from simulator.results.tables import is_partial

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from simulator.mean_intervals import error_interval, share_interval, t_quantile
 from simulator.results.claims import with_rows_at_delta_zero
 from simulator.results.formatting import claimed
+from simulator.results.mean_intervals import error_interval, share_interval, t_quantile
 from simulator.results.tables import is_partial, of_all_vehicles
 from simulator.studies.store import Study
 

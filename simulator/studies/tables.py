@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from simulator.reporting.document import FORMATS, PageGroup, PageSection, ShownTable, marked, write_document
+from simulator.pages.document import FORMATS, PageGroup, PageSection, ShownTable, marked, write_document
 from simulator.results.formatting import whole
 from simulator.studies.summary import HALF, HIGH, LOW, SHOWN, is_numeric
 
@@ -80,7 +80,7 @@ def view_table(
         The table; a column with others of its name and `HALF`, `LOW`, `HIGH` is shown with these, as
         `interval_text`.
     formats
-        Names of formats of columns, as in `simulator.reporting.document.FORMATS`, beside those of ``tables.toml``; by
+        Names of formats of columns, as in `simulator.pages.document.FORMATS`, beside those of ``tables.toml``; by
         default `whole` for integers and `number` for other numbers.
     titles
         Titles of columns, beside those of ``tables.toml``; others are shown by their names.

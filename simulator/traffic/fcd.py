@@ -15,9 +15,9 @@ import pyproj
 import simpy
 
 from simulator.arrays import FloatArray
+from simulator.files.stopwatch import Stopwatch
 from simulator.roads import RoadNetwork
 from simulator.roads.projection import WGS84, transform
-from simulator.stopwatch import Stopwatch
 from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import Engine, State, VehicleStates
 

@@ -5,7 +5,7 @@ at the end of the link that they left. A vehicle is in the queue from the moment
 of the link, first hold it up until it leaves its lane. A recorded vehicle covers its part of a link at constant speed.
 Densities and speeds are those of Edie's definitions (1963): of all vehicles on a link
 during an interval, the time spent over length and duration, and the distance covered over the time spent. SUMO makes
-these tables itself (`simulator.traffic.sumo.outputs`).
+these tables itself (`simulator.sumo.outputs`).
 """
 
 from collections.abc import Iterator

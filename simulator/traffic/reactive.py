@@ -6,8 +6,8 @@ import numpy as np
 
 from simulator.arrays import FloatArray, Int32Array, IntArray, Mask, StateArray
 from simulator.files.messages import Note, counted
+from simulator.files.stopwatch import Stopwatch
 from simulator.roads.network import Links
-from simulator.stopwatch import Stopwatch
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State
 from simulator.traffic.paths import NoPathError, ShortestPaths

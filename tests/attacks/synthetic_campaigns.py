@@ -8,11 +8,11 @@ import numpy as np
 from mechanisms.local import SamplingPrivacy
 from simulator.aggregation.servers import PerRound, SecretShared, ShuffledReports, ThresholdShared, Trusted
 from simulator.aggregation.transcript import RecordedMessages
-from simulator.experiment.build.attacks import build_attack, games_of
+from simulator.attacks.games import play_attacks
+from simulator.attacks.records import CampaignRecord, StoredTranscripts
+from simulator.attacks.world import Member, Observer
+from simulator.experiment.assembly.attacks import build_attack, games_of
 from simulator.files.messages import texts_of
-from simulator.games.games import play_attacks
-from simulator.games.records import CampaignRecord, StoredTranscripts
-from simulator.games.world import Member, Observer
 from simulator.results.schema import TABLES
 from simulator.sensing.query import QueryRecord
 from simulator.streams import Streams

@@ -20,11 +20,11 @@ from mechanisms.local import (
 from mechanisms.privacy import LinkedReports, ReleasedDifferences, Report
 from mechanisms.privacy.audit import clopper_pearson, delta_lower_bound
 from simulator.aggregation.servers import PerRound
+from simulator.attacks.counterfactual_games import KnownOthers
+from simulator.attacks.guessing_games import score_cells
 from simulator.attacks.reconstruction import ROUND_ATTACKS
-from simulator.games.counterfactual import KnownOthers
-from simulator.games.guesses import score_cells
-from simulator.games.scores import pool_scores
-from simulator.games.world import Member, Observer, Truth
+from simulator.attacks.scores import pool_scores
+from simulator.attacks.world import Member, Observer, Truth
 
 # Mechanism, attack, the view it has, and the fraction of ε that its lower bound reaches at least.
 PURE = {

@@ -18,9 +18,9 @@ from synthetic_campaigns import (
 from mechanisms.local import KRandomizedResponse, SamplingPrivacy
 from scenarios.kinds import names_of
 from simulator.aggregation.servers import PerRound, SecretShared, ShuffledReports, Trusted
+from simulator.attacks.records import places_of
+from simulator.attacks.scores import Score, pool_scores
 from simulator.files.errors import InputError
-from simulator.games.records import places_of
-from simulator.games.scores import Score, pool_scores
 from simulator.results.schema import TABLES
 from simulator.streams import Streams
 
@@ -222,7 +222,7 @@ def test_stored_pseudonyms_map_back_to_their_devices(name):
 def test_transcripts_too_large_to_keep_are_regenerated_identically(monkeypatch):
     record = campaign(SecretShared(servers=2), vehicles=50, queries=2)
     kept, _ = evaluate_attacks(record, attack("link_rounds", ["server:1", "server:2"]))
-    monkeypatch.setattr("simulator.games.records.MOST_WORDS", 10)
+    monkeypatch.setattr("simulator.attacks.records.MOST_WORDS", 10)
     again, _ = evaluate_attacks(record, attack("link_rounds", ["server:1", "server:2"]))
     assert kept == again
 

@@ -19,8 +19,8 @@ from mechanisms.local import (
 from mechanisms.privacy import Report
 from simulator.aggregation.servers import PerRound, SecretShared, Trusted
 from simulator.attacks.counterfactual import others_dropped
+from simulator.attacks.counterfactual_games import remake
 from simulator.attacks.guesses import Prior
-from simulator.games.counterfactual import remake
 
 REFRESHED = SamplingPrivacy(cells=CELLS, sampling=0.4, refresh=0.3)
 ROBUST = SecretShared(servers=2, paired=True, robust=True)

@@ -7,9 +7,9 @@ import pytest
 from synthetic_campaigns import DEPLOYMENTS, attack, campaign, filed_of
 
 from scenarios.kinds import names_of
-from simulator.experiment.build.attacks import games_of
-from simulator.games.scores import Score, pool_scores
-from simulator.games.world import Game, Member, Observer, Truth
+from simulator.attacks.scores import Score, pool_scores
+from simulator.attacks.world import Game, Member, Observer, Truth
+from simulator.experiment.assembly.attacks import games_of
 
 
 @pytest.mark.parametrize("kind", names_of("attack"))

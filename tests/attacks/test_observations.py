@@ -16,7 +16,7 @@ from simulator.aggregation.transcript import StoredEntries
 from simulator.attacks.guesses import Guesses, Prior
 from simulator.attacks.observation import Observation, link_rounds_of, read_round
 from simulator.attacks.reconstruction import ROUND_ATTACKS, LongitudinalAttack
-from simulator.games.records import CampaignRecord, places_of
+from simulator.attacks.records import CampaignRecord, places_of
 
 
 def test_observation_has_exactly_these_fields():

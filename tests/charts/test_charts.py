@@ -13,10 +13,10 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "reproduction"))
 
 from reproduce_browser import open_page
 
-from simulator.charts import Axis, Chart, Series, Style
-from simulator.charts.spec import data, names_axis, open_axis, over_names, with_shared_ends
-from simulator.charts.styles import STYLES, numbered_style, styles_of
-from simulator.reporting.document import Document, PageGroup, PageSection, render
+from simulator.pages.charts import Axis, Chart, Series, Style
+from simulator.pages.charts.spec import data, names_axis, open_axis, over_names, with_shared_ends
+from simulator.pages.charts.styles import STYLES, numbered_style, styles_of
+from simulator.pages.document import Document, PageGroup, PageSection, render
 
 X, Y = np.array([1.0, 10.0, 100.0]), [2, None, 8.5]
 HOSTILE = '<img src=x> $\\frac{ & "quoted"'
@@ -120,7 +120,7 @@ def test_styles_are_distinct_and_the_usual_ones_fixed():
 @pytest.mark.parametrize("sideways", [False, True])
 def test_matplotlib_draws_every_mark(mark, sideways):
     figure = pytest.importorskip("matplotlib.figure").Figure()
-    from simulator.charts.matplotlib import draw  # noqa: PLC0415 - needs matplotlib
+    from simulator.pages.charts.matplotlib import draw  # noqa: PLC0415 - needs matplotlib
 
     chart = every_mark()[mark]
     ax = figure.add_subplot()

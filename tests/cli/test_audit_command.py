@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from simulator.cli import main
-from simulator.plug_in_checks.audit_adapters import ADAPTERS, Randomiser
-from simulator.plug_in_checks.kit import global_random_states
+from simulator.kits.audit_adapters import ADAPTERS, Randomiser
+from simulator.kits.kit import global_random_states
 
 OWN = """
 import math, random

@@ -21,7 +21,7 @@ from mechanisms.privacy.rounding import rounded_up
 from simulator.cli import main
 from simulator.cli.commands import load_command
 from simulator.experiment import build_cache
-from simulator.experiment.build.mechanisms import build_mechanisms
+from simulator.experiment.assembly.mechanisms import build_mechanisms
 from simulator.studies.evaluation_tables import Goal
 
 CITY = ("--cells", "4", "--population", "400")

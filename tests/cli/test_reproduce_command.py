@@ -11,7 +11,7 @@ import pytest
 
 from simulator.cli import main
 from simulator.files.errors import InputError
-from simulator.reproduction.published_results import ENTRIES, DataError, Entry, Row, find_entries
+from simulator.papers.published_results import ENTRIES, DataError, Entry, Row, find_entries
 
 KEYS = {"name", "paper", "title", "rows", "findings", "skipped"}
 
@@ -51,7 +51,7 @@ def test_list_names_every_entry_and_computes_none(call_in_process, monkeypatch):
 
 def test_listing_entries_imports_no_heavy_library():
     script = (
-        "import sys; from simulator.reproduction.published_results import ENTRIES; "
+        "import sys; from simulator.papers.published_results import ENTRIES; "
         "print([name for name in ('matplotlib', 'pandas', 'numba', 'scipy', 'rich') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
@@ -166,7 +166,7 @@ def test_all_gives_a_list_for_any_catalogue(call_in_process, tmp_path, monkeypat
     def second(_, seed):
         raise DataError(f"no data, seed {seed}")
 
-    monkeypatch.setitem(sys.modules, "simulator.reproduction.made_here", SimpleNamespace(first=first, second=second))
+    monkeypatch.setitem(sys.modules, "simulator.papers.made_here", SimpleNamespace(first=first, second=second))
     monkeypatch.setattr("simulator.cli.reproduce.ENTRIES", entries)
     one, two = json.loads(call_in_process("all", "--seed", "3", "--json", "--out", "all.html").stdout)
     assert one["rows"][0]["computed"] == "infinite"

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 import crowdveil
-from simulator.reporting import print_summary
+from simulator.pages.terminal_summary import print_summary
 
 NARROW, WIDE = 80, 119
 PLAN = ("plan", "--cells", "9", "--population", "4000", "--delta", "1e-4")

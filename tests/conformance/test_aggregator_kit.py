@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mechanisms.conformance.findings import Findings
 from simulator.aggregation.combining import add_estimates, normal_estimate
 from simulator.aggregation.secret_sharing import AdditiveSharing, ThresholdSharing
-from simulator.plug_in_checks.aggregators import CHECKS, LEVEL, check_aggregator
-from simulator.plug_in_checks.shares import check_too_few_shares
+from simulator.kits.aggregators import CHECKS, LEVEL, check_aggregator
+from simulator.kits.mechanisms.findings import Findings
+from simulator.kits.shares import check_too_few_shares
 
 
 class AddUp:
@@ -261,7 +261,7 @@ def additive():
 @pytest.mark.parametrize("sound", [AddUp, Median, two_of_three, additive])
 def test_sound_aggregators_pass(sound, monkeypatch):
     if sound is not AddUp:  # most of the time is spent on stated errors
-        monkeypatch.setattr("simulator.plug_in_checks.aggregators.NOISY", 40)
+        monkeypatch.setattr("simulator.kits.aggregators.NOISY", 40)
     report = check_aggregator(sound, seed=2)
     assert report.passed, str(report)
     assert [result.name for result in report.results] == list(CHECKS)
@@ -285,7 +285,7 @@ def test_sound_aggregators_pass(sound, monkeypatch):
 )
 def test_broken_aggregators_fail(broken, check, monkeypatch):
     if check not in ("errors", "intervals"):
-        monkeypatch.setattr("simulator.plug_in_checks.aggregators.NOISY", 2)
+        monkeypatch.setattr("simulator.kits.aggregators.NOISY", 2)
     report = check_aggregator(broken, seed=1)
     for name in (check, "errors") if check == "intervals" else (check,):
         assert not report[name].passed, str(report)

@@ -10,7 +10,7 @@ import pytest
 from mechanisms.inference.report_law import NoLikelihoodError
 from simulator.attacks.guesses import Guesses
 from simulator.attacks.reconstruction import ROUND_ATTACKS, RoundAttack
-from simulator.plug_in_checks.attacks import CASES, CHECKS, check_attack
+from simulator.kits.attacks import CASES, CHECKS, check_attack
 from simulator.sensing.query import QueryRecord
 
 
@@ -151,7 +151,7 @@ def test_the_projects_own_attacks_pass(attack):
 
 @pytest.mark.parametrize(("check", "make"), [(check, make) for check, makes in BROKEN.items() for make in makes])
 def test_each_fault_is_found_by_the_check_meant_for_it(check, make, monkeypatch):
-    monkeypatch.setattr("simulator.plug_in_checks.attacks.CASES", CASES[::4])
+    monkeypatch.setattr("simulator.kits.attacks.CASES", CASES[::4])
     report = check_attack(make)
     assert [result.name for result in report.failures] == [check], str(report)
 

@@ -8,7 +8,7 @@ import shapely
 from own_parts import Rings
 
 from simulator.cells import SquareGrid
-from simulator.plug_in_checks.cells import CHECKS, check_cells
+from simulator.kits.cells import CHECKS, check_cells
 
 
 class Floats(Rings):

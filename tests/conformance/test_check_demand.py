@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from simulator.plug_in_checks.demand import CHECKS, check_demand
+from simulator.kits.demand import CHECKS, check_demand
 
 
 class Commuters:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from own_parts import Drones
 
-from simulator.plug_in_checks.engines import CHECKS, check_engine
+from simulator.kits.engines import CHECKS, check_engine
 from simulator.traffic.engine import State, VehicleStates
 
 

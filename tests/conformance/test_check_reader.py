@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from crowdveil import RawNetwork
-from simulator.plug_in_checks.readers import CHECKS, check_reader
+from simulator.kits.readers import CHECKS, check_reader
 
 
 class Square:

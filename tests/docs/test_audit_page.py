@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from simulator.plug_in_checks.audit_adapters import ADAPTERS
+from simulator.kits.audit_adapters import ADAPTERS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "audit.md").read_text(encoding="utf-8")
 ROWS = [[cell.strip() for cell in row.strip("|\n").split("|")] for row in re.findall(r"(?m)^\| `[\w-]+:.*\|$", PAGE)]

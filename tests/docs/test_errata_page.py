@@ -11,8 +11,8 @@ import pytest
 from mechanisms.local import RandomizedResponse
 from mechanisms.privacy import SafeDelta
 from mechanisms.privacy.subsampling import least_epsilon
-from simulator.reproduction.published_results import ENTRIES
-from simulator.reproduction.safe_sampling.generalization import BLOCKS, BlockChoice
+from simulator.papers.published_results import ENTRIES
+from simulator.papers.safe_sampling.generalization import BLOCKS, BlockChoice
 
 PAGE = Path(__file__).parents[2].joinpath("docs", "errata.md").read_text("utf-8")
 

@@ -10,7 +10,7 @@ from pyproj import Geod, Transformer
 
 import scenarios
 from scenarios import ScenarioError
-from simulator.experiment.build.city import build_city
+from simulator.experiment.assembly.city import build_city
 from simulator.experiment.components import RunComponents
 from simulator.experiment.run import run_scenario
 

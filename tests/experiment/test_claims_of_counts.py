@@ -14,8 +14,9 @@ from mechanisms.privacy import LinkedReports, ReleasedCounts, Report, pair_delta
 from mechanisms.privacy.integer_noise import IntegerNoise
 from simulator import run
 from simulator.aggregation.server_noise import noisy_claim
-from simulator.experiment.build.mechanisms import drawn_as_counts
-from simulator.reporting import build_report, print_summary
+from simulator.experiment.assembly.mechanisms import drawn_as_counts
+from simulator.pages.report import build_report
+from simulator.pages.terminal_summary import print_summary
 
 TOWN = """
 [scenario]

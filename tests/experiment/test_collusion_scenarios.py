@@ -10,7 +10,8 @@ from scipy import stats
 import scenarios
 from simulator import RunResult, run
 from simulator.experiment.run import run_scenario
-from simulator.reporting import build_report, print_summary
+from simulator.pages.report import build_report
+from simulator.pages.terminal_summary import print_summary
 
 pytestmark = pytest.mark.slow  # the scenario with all its trials takes half a minute
 

@@ -14,7 +14,8 @@ from mechanisms.privacy import LinkedReports, ReleasedCounts, ReleasedDifference
 from mechanisms.privacy.rounding import rounded_up
 from simulator import run
 from simulator.experiment.deployment_record import CountedReports
-from simulator.reporting import build_report, print_summary
+from simulator.pages.report import build_report
+from simulator.pages.terminal_summary import print_summary
 
 TOWN = """
 [scenario]

@@ -9,7 +9,7 @@ import pytest
 import scenarios
 from scenarios import ScenarioError
 from simulator import run
-from simulator.reporting.report import build_report
+from simulator.pages.report import build_report
 from simulator.results.run import RunResult
 
 SCENARIO = """

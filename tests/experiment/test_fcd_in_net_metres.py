@@ -6,7 +6,7 @@ from pyproj import Transformer
 
 import scenarios
 from scenarios import ScenarioError
-from simulator.experiment.build.city import build_city
+from simulator.experiment.assembly.city import build_city
 from simulator.files.errors import InputError
 from simulator.formats.recorded import read_trace
 from simulator.roads.sumo_frame import NetFrame

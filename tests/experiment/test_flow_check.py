@@ -8,7 +8,7 @@ import pytest
 from scenarios import ScenarioError
 from simulator.experiment.flow_check import compare
 from simulator.experiment.run import run_scenario
-from simulator.reporting.report import build_report, write_report
+from simulator.pages.report import build_report, write_report
 
 # Minutes: 2 (1 + v / 300) over node 5 and 3 (1 + v / 600) over node 6; all other links take a minute at any volume.
 # Of 600 trips from zone 1 to zone 2, v = 4 / (1/150 + 1/200) take the first in equilibrium.

@@ -12,7 +12,7 @@ from crowdveil import RawNetwork, ScenarioError
 from mechanisms.central import SampleThenSuppress
 from mechanisms.local import Estimate, KRandomizedResponse
 from mechanisms.privacy import PrivacyClaim
-from simulator.experiment.build.city import build_roads
+from simulator.experiment.assembly.city import build_roads
 from simulator.files.errors import InputError
 
 

@@ -6,8 +6,8 @@ import pytest
 
 import crowdveil as cv
 from simulator.experiment.claims import KEY
-from simulator.plots.city_map import values_of
-from simulator.reporting.map_section import map_section
+from simulator.pages.map_section import map_section
+from simulator.pages.plots.city_map import values_of
 from simulator.results.tables import SCALED
 
 BLOCKS = {"partition": "blocks", "kind": "square", "size_m": 250}

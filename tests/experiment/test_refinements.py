@@ -13,8 +13,9 @@ import scenarios
 from mechanisms.refinement import project_onto_simplex, variance_law
 from scenarios import ScenarioError
 from simulator import RunResult, run
-from simulator.experiment.build.mechanisms import build_mechanisms
-from simulator.reporting import build_report, print_summary
+from simulator.experiment.assembly.mechanisms import build_mechanisms
+from simulator.pages.report import build_report
+from simulator.pages.terminal_summary import print_summary
 
 LEVEL = 1e-6
 KINDS = """

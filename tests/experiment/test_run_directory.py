@@ -19,7 +19,7 @@ import pytest
 import scenarios
 from simulator import run
 from simulator.api import load
-from simulator.reporting import build_report
+from simulator.pages.report import build_report
 from simulator.results.schema import TABLES
 from simulator.results.store import DirectoryError, UnfinishedRunError, fill_directory, link_latest
 

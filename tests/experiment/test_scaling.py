@@ -12,8 +12,8 @@ import scenarios
 from mechanisms.local import BinarySamplingPrivacy, NoPrivacy, SamplingPrivacy
 from simulator import run
 from simulator.experiment.tables import Participation, Rows, scale_to_all
-from simulator.reporting.findings_section import sentences
-from simulator.reporting.terminal_summary import print_run
+from simulator.pages.findings_section import sentences
+from simulator.pages.terminal_summary import print_run
 from simulator.results.compare import compare
 from simulator.results.tables import of_all_vehicles
 from simulator.sensing.query import Occupancy

@@ -12,15 +12,15 @@ import scenarios
 from scenarios import ScenarioError
 from simulator import run
 from simulator.cli import main
-from simulator.experiment.build.city import build_city
-from simulator.experiment.build.engine import build_engine
+from simulator.experiment.assembly.city import build_city
+from simulator.experiment.assembly.engine import build_engine
 from simulator.streams import Streams
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "traffic"))
 
 from sumo_by_hand import ROUTES, make_net, plain_run
 
-from simulator.stopwatch import Stopwatch
+from simulator.files.stopwatch import Stopwatch
 
 SCENARIO = """
 [scenario]

@@ -6,8 +6,8 @@ import pytest
 import scenarios
 from simulator import run
 from simulator.api import load
-from simulator.reporting.map_section import city_outlines
-from simulator.reporting.motion_section import motion_section
+from simulator.pages.map_section import city_outlines
+from simulator.pages.motion_section import motion_section
 
 SCENARIO = """
 [scenario]

@@ -6,7 +6,7 @@ import pytest
 
 import crowdveil as cv
 from simulator.aggregation.transcript import RecordedMessages
-from simulator.games.scores import Guesser, Score, choose_vehicles, tabulate_guesses
+from simulator.attacks.scores import Guesser, Score, choose_vehicles, tabulate_guesses
 from simulator.results.run import RunResult
 from simulator.results.schema import TABLES
 from simulator.sensing.query import QueryRecord

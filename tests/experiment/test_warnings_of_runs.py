@@ -15,8 +15,8 @@ from scenarios import ScenarioError
 from simulator import run
 from simulator.cli import main
 from simulator.files import available_memory
-from simulator.reporting import print_summary, write_report
-from simulator.reporting.report import build_report
+from simulator.pages.report import build_report, write_report
+from simulator.pages.terminal_summary import print_summary
 
 DATA = Path(os.environ.get("CROWDVEIL_DATA", "no such folder"))
 

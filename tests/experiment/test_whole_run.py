@@ -8,7 +8,7 @@ import pytest
 import crowdveil as cv
 from mechanisms.privacy import PrivacyClaim
 from simulator.experiment.claims import KEY
-from simulator.reporting.findings_section import first_screen
+from simulator.pages.findings_section import first_screen
 from simulator.results.claims import claims_in, with_rows_at_delta_zero
 from simulator.studies.evaluation_tables import Goal, leak_of
 

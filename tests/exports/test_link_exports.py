@@ -6,10 +6,10 @@ import pandas as pd
 import pytest
 
 import crowdveil as cv
-from simulator.exports.geopackage import write_geopackage
-from simulator.exports.link_tables import write_edge_data, write_link_performance
 from simulator.files.errors import InputError
 from simulator.files.xml_elements import elements_of
+from simulator.pages.exports.geopackage import write_geopackage
+from simulator.pages.exports.link_tables import write_edge_data, write_link_performance
 
 
 @pytest.fixture(scope="module")

@@ -13,11 +13,11 @@ import shapely
 import yaml
 
 import crowdveil as cv
-from simulator.exports.geopackage import mean_estimates, write_geopackage
-from simulator.exports.positions import kept_positions, write_trips
-from simulator.exports.simwrapper import write_folder
 from simulator.files.errors import InputError
-from simulator.plots import RunPlots
+from simulator.pages.exports.geopackage import mean_estimates, write_geopackage
+from simulator.pages.exports.positions import kept_positions, write_trips
+from simulator.pages.exports.simwrapper import write_folder
+from simulator.pages.plots import RunPlots
 
 EPOCH_S = 1_577_836_800  # 2020-01-01
 MECHANISMS = ("sampling", "randomized", "baseline")

@@ -17,8 +17,8 @@ from mutated_inputs import damaged, inputs
 
 import scenarios
 from scenarios import ScenarioError
-from simulator.experiment.build.demand import check_demand
-from simulator.experiment.build.sumo_traffic import sumo_inputs, sumo_insertions
+from simulator.experiment.assembly.demand import check_demand
+from simulator.experiment.assembly.sumo_traffic import sumo_inputs, sumo_insertions
 from simulator.experiment.components import RunComponents
 from simulator.experiment.run import run_scenario
 from simulator.files.errors import InputError

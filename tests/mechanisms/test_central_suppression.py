@@ -340,7 +340,7 @@ def test_publish_draws_level_and_table_of_the_distribution():
 
 def test_theorem_6_fails_where_the_map_is_chosen_on_the_sample():
     """The only device in one of two cells, merged or not by a threshold on sampled counts: δ is 10¹⁰ times larger."""
-    from simulator.reproduction.safe_sampling.generalization import BETA, REST, Choice, K  # noqa: PLC0415 - only here
+    from simulator.papers.safe_sampling.generalization import BETA, REST, Choice, K  # noqa: PLC0415 - only here
 
     for spent in (1.0, 3.0):
         epsilon = spent + REST - math.log1p(-BETA)
@@ -355,7 +355,7 @@ def test_theorem_6_fails_where_the_map_is_chosen_on_the_sample():
 
 
 def test_choice_of_the_counterexample_is_private():
-    from simulator.reproduction.safe_sampling.generalization import Choice  # noqa: PLC0415 - only here
+    from simulator.papers.safe_sampling.generalization import Choice  # noqa: PLC0415 - only here
 
     for flag in (True, False):
         choice = Choice(3.0, from_sample=flag)

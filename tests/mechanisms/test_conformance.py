@@ -24,13 +24,13 @@ from mechanism_cases import GOOD
 from minimal_mechanism import PlainResponse
 from scipy.stats import binom
 
-from mechanisms.conformance import ConformanceError, check_mechanism
-from mechanisms.conformance.bounds import bernstein
-from mechanisms.conformance.claims import check_claims_hold
-from mechanisms.conformance.findings import Findings, run_check
-from mechanisms.conformance.harness import STATISTICAL_CHECKS, Harness
-from mechanisms.conformance.runner import CHECKS
 from mechanisms.local import LocalMechanism, NoPrivacy, ParameterError, RandomizedResponse, SamplingPrivacy
+from simulator.kits.mechanisms import ConformanceError, check_mechanism
+from simulator.kits.mechanisms.bounds import bernstein
+from simulator.kits.mechanisms.claims import check_claims_hold
+from simulator.kits.mechanisms.findings import Findings, run_check
+from simulator.kits.mechanisms.harness import STATISTICAL_CHECKS, Harness
+from simulator.kits.mechanisms.runner import CHECKS
 
 examine = partial(check_mechanism, raise_failures=False)
 

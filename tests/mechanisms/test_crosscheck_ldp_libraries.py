@@ -16,13 +16,13 @@ import pytest
 
 from mechanisms.central import LaplaceCounts
 from mechanisms.central.grid_noise import draw_rounded_laplace
-from mechanisms.conformance.bounds import row_keys, same_law
 from mechanisms.local import RandomizedResponse
 from mechanisms.local.k_randomized_response import KRandomizedResponse
 from mechanisms.local.local_hashing import LocalHashing
 from mechanisms.local.unary_encoding import OptimisedUnary, SymmetricUnary
 from mechanisms.local.yes_no import Warner
 from mechanisms.privacy import Report
+from simulator.kits.mechanisms.bounds import row_keys, same_law
 
 LEVEL = 1e-6
 DEVICES = 5_000

@@ -8,10 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mechanism_cases import ALL, run_query, truth_of
 
-from mechanisms.conformance.bad_inputs import check_bad_inputs
-from mechanisms.conformance.findings import Findings
-from mechanisms.conformance.harness import Harness
-from mechanisms.conformance.interface import (
+from mechanisms.local import LocalMechanism, ParameterError
+from mechanisms.local.distributed_laplace import DistributedLaplace
+from simulator.kits.mechanisms.bad_inputs import check_bad_inputs
+from simulator.kits.mechanisms.findings import Findings
+from simulator.kits.mechanisms.harness import Harness
+from simulator.kits.mechanisms.interface import (
     check_answer_draws_nothing,
     check_early_rounds,
     check_estimates,
@@ -20,8 +22,6 @@ from mechanisms.conformance.interface import (
     check_others_stay,
     check_reports,
 )
-from mechanisms.local import LocalMechanism, ParameterError
-from mechanisms.local.distributed_laplace import DistributedLaplace
 
 CHECKS = (
     check_reports,

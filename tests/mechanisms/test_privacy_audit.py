@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.stats import binom, binomtest
 
-from mechanisms.conformance.bounds import mean_interval, mean_reach, row_keys, same_law, square_reach
 from mechanisms.parameter import ParameterError
 from mechanisms.privacy.audit import (
     PairAudit,
@@ -17,6 +16,7 @@ from mechanisms.privacy.audit import (
     estimate_bias,
     report_bias,
 )
+from simulator.kits.mechanisms.bounds import mean_interval, mean_reach, row_keys, same_law, square_reach
 
 
 @pytest.mark.parametrize("alpha", [0.5, 0.1, 0.025, 1e-6, 1e-10])

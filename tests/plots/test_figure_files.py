@@ -14,8 +14,8 @@ pytest.importorskip("matplotlib")
 from PIL import Image
 
 from simulator.files.errors import InputError
-from simulator.plots import run_plots
-from simulator.plots.files import formats_of, width_in_inches, write_figures
+from simulator.pages.plots import run_plots
+from simulator.pages.plots.files import formats_of, width_in_inches, write_figures
 
 SVG = "{http://www.w3.org/2000/svg}"
 MECHANISMS = ("sampling", "randomized")

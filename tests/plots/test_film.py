@@ -11,7 +11,7 @@ pytest.importorskip("matplotlib")
 from PIL import Image
 
 from simulator.files.errors import InputError
-from simulator.plots.film import _vehicles_of, write_film
+from simulator.pages.plots.film import _vehicles_of, write_film
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def test_what_cannot_be_filmed_is_refused_with_what_can(run, tmp_path, name, cho
 
 
 def test_the_command_writes_the_whole_run_as_a_gif(run, tmp_path, call_in_process, monkeypatch):
-    monkeypatch.setattr("simulator.plots.film.FRAMES", 12)
+    monkeypatch.setattr("simulator.pages.plots.film.FRAMES", 12)
     run.save(tmp_path / "run")
     done = call_in_process("figures", str(tmp_path / "run"), "--film", "--width", "40", cwd=tmp_path)
     with Image.open(tmp_path / "run" / "film.gif") as film:
@@ -88,7 +88,7 @@ def test_a_film_in_mp4_needs_ffmpeg(run, tmp_path, monkeypatch):
 
 
 def test_a_film_of_a_campaign_of_speeds_shows_the_mechanism_that_has_its_estimates(tmp_path, monkeypatch):
-    monkeypatch.setattr("simulator.plots.film.FRAMES", 3)
+    monkeypatch.setattr("simulator.pages.plots.film.FRAMES", 3)
     speeds = {"name": "speeds", "statistic": "mean_speed", "start_s": 200}
     run = cv.run(
         "tiny", overrides={"campaigns": [speeds], "mechanisms": [{"kind": "oue", "epsilon": 1}, {"kind": "no_privacy"}]}

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 import crowdveil as cv
-from simulator.plots import NothingToDrawError
-from simulator.reporting.map_section import city_outlines
-from simulator.reporting.motion_section import motion_section
-from simulator.reporting.traffic_section import fundamental_diagram, time_space, traffic_section
+from simulator.pages.map_section import city_outlines
+from simulator.pages.motion_section import motion_section
+from simulator.pages.plots import NothingToDrawError
+from simulator.pages.traffic_section import fundamental_diagram, time_space, traffic_section
 
 mpl.use("Agg")
 plt = pytest.importorskip("matplotlib.pyplot")

@@ -13,11 +13,11 @@ import shapely
 from scipy import stats
 
 import crowdveil as cv
-from simulator.charts.matplotlib import marker
-from simulator.charts.styles import numbered_style
 from simulator.files.errors import InputError
-from simulator.plots import NothingToDrawError, RunPlots
-from simulator.reporting.run_charts import measured, style
+from simulator.pages.charts.matplotlib import marker
+from simulator.pages.charts.styles import numbered_style
+from simulator.pages.plots import NothingToDrawError, RunPlots
+from simulator.pages.run_charts import measured, style
 from simulator.roads.projection import crs_about
 
 mpl.use("Agg")

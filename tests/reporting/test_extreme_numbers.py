@@ -15,10 +15,11 @@ from synthetic_run import SyntheticRun
 
 import crowdveil as cv
 from simulator.cli import main
-from simulator.plots.looks import figure_of
-from simulator.plots.run_plots import RunPlots
-from simulator.reporting import PageError, build_report, print_summary, write_report
-from simulator.reporting.map_section import query_numbers
+from simulator.pages.map_section import query_numbers
+from simulator.pages.plots.looks import figure_of
+from simulator.pages.plots.run_plots import RunPlots
+from simulator.pages.report import PageError, build_report, write_report
+from simulator.pages.terminal_summary import print_summary
 from simulator.results.formatting import chance, claimed, duration, number, parameter, percent, size, whole
 from simulator.results.run import RunResult
 

@@ -10,8 +10,8 @@ from scipy import stats
 from synthetic_run import SyntheticRun
 
 import crowdveil as cv
-from simulator.reporting.findings_section import first_screen, sentences
-from simulator.reporting.report import build_report
+from simulator.pages.findings_section import first_screen, sentences
+from simulator.pages.report import build_report
 from simulator.results.run import RunResult
 
 PRIOR = 0.1

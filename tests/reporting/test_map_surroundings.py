@@ -10,8 +10,8 @@ import pytest
 import shapely
 
 import crowdveil as cv
-from simulator.reporting import report
-from simulator.reporting.map_section import city_outlines
+from simulator.pages import report
+from simulator.pages.map_section import city_outlines
 from simulator.results.run import RunResult
 
 SCRIPT = "<script>document.title='stolen'</script>"

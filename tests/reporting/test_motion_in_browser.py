@@ -11,8 +11,8 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 from simulator.api import load, run
-from simulator.reporting import build_report
-from simulator.reporting.map_section import city_outlines
+from simulator.pages.map_section import city_outlines
+from simulator.pages.report import build_report
 from simulator.results.run import RunResult
 from simulator.traffic import motion
 

@@ -9,7 +9,7 @@ import pytest
 import scenarios
 from scenarios import ScenarioError
 from simulator import run
-from simulator.reporting.report import write_report
+from simulator.pages.report import write_report
 from simulator.results.record import RunRecord
 from simulator.results.run import OwnerNames
 

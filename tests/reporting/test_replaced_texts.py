@@ -11,7 +11,8 @@ import pytest
 from rich.console import Console
 
 import crowdveil as cv
-from simulator.reporting import build_report, print_summary
+from simulator.pages.report import build_report
+from simulator.pages.terminal_summary import print_summary
 from simulator.results.compare import compare
 
 TEXTS = {"description", "words", "note", "notes", "warnings", "text", "bias", "made_of", "interval", "claims"}

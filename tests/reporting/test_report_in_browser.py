@@ -18,9 +18,9 @@ from synthetic_run import SyntheticRun
 
 import scenarios
 from simulator.api import load, run
-from simulator.reporting import document, report
-from simulator.reporting.findings_section import sentences
-from simulator.reporting.map_section import city_outlines
+from simulator.pages import document, report
+from simulator.pages.findings_section import sentences
+from simulator.pages.map_section import city_outlines
 from simulator.results.run import RunResult
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]

@@ -11,9 +11,10 @@ from rich.console import Console
 from synthetic_run import SyntheticRun
 from test_report_page import HOSTILE, Page, embedded
 
-from simulator.reporting import build_report, print_summary, write_report
-from simulator.reporting.attacks_section import attack_lines
-from simulator.reporting.deployments_section import coalition_words, deployment_words
+from simulator.pages.attacks_section import attack_lines
+from simulator.pages.deployments_section import coalition_words, deployment_words
+from simulator.pages.report import build_report, write_report
+from simulator.pages.terminal_summary import print_summary
 from simulator.results.claims import Claim
 from simulator.results.record import DeploymentRecord
 from simulator.results.statements import sentence

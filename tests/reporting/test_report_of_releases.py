@@ -7,8 +7,8 @@ import pytest
 from rich.console import Console
 
 from simulator.experiment.run import run_scenario
-from simulator.reporting import print_summary
-from simulator.reporting.report import build_report, write_report
+from simulator.pages.report import build_report, write_report
+from simulator.pages.terminal_summary import print_summary
 
 MIXED = """
 [scenario]

@@ -8,7 +8,7 @@ import pytest
 from synthetic_run import SyntheticRun
 
 from simulator.experiment.run import run_scenario
-from simulator.reporting.report import build_report, write_report
+from simulator.pages.report import build_report, write_report
 from simulator.results.record import BESIDE
 
 

@@ -9,8 +9,10 @@ import pandas as pd
 import pytest
 from synthetic_run import SyntheticRun
 
-from simulator.reporting import UnfinishedRunError, build_report, map_section, write_report
+from simulator.pages import map_section
+from simulator.pages.report import build_report, write_report
 from simulator.results.formatting import number
+from simulator.results.store import UnfinishedRunError
 
 Browse = Callable[..., str]
 HOSTILE = '<script>document.title="stolen"</script><img src=x onerror="document.title=1">'

@@ -8,8 +8,10 @@ from synthetic_run import SyntheticRun
 
 from simulator.experiment.run import ProgressReceiver as Listener
 from simulator.experiment.run import Silent
-from simulator.reporting import Progress, UnfinishedRunError, build_report, print_summary, write_report
+from simulator.pages.report import build_report, write_report
+from simulator.pages.terminal_summary import Progress, print_summary
 from simulator.results.formatting import number
+from simulator.results.store import UnfinishedRunError
 
 
 def printed(*arguments: object, width: int = 100, **named: object) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mechanisms.local import AnonymizedCancelling, AnonymizedFirstAttempt
-from simulator.reproduction.anonymized_local import (
+from simulator.papers.anonymized_local import (
     NO_HOLDERS,
     YES_HOLDERS,
     best_errors,
@@ -17,8 +17,8 @@ from simulator.reproduction.anonymized_local import (
     grow,
     read_station,
 )
-from simulator.reproduction.data import PEMS
-from simulator.reproduction.published_results import find_entries
+from simulator.papers.data import PEMS
+from simulator.papers.published_results import find_entries
 
 REAL = Path(os.environ.get("CROWDVEIL_DATA", "no such folder"), PEMS)
 HEAD = "station,type,hour,median_flow,avg_flow"

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from simulator.reproduction.deployed import reduction_delta, sample_and_threshold_formula
-from simulator.reproduction.published_results import ENTRIES, find_entries
+from simulator.papers.deployed import reduction_delta, sample_and_threshold_formula
+from simulator.papers.published_results import ENTRIES, find_entries
 
 
 @pytest.fixture(scope="module")

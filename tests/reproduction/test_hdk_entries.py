@@ -6,9 +6,9 @@ import math
 import numpy as np
 import pytest
 
-from simulator.reproduction.amplification import noise_levels
-from simulator.reproduction.amplification.populations import N, seeded_lognormal
-from simulator.reproduction.amplification.private_median import (
+from simulator.papers.amplification import noise_levels
+from simulator.papers.amplification.populations import N, seeded_lognormal
+from simulator.papers.amplification.private_median import (
     FITTED_DELTA,
     RATES,
     holds_note,
@@ -17,7 +17,7 @@ from simulator.reproduction.amplification.private_median import (
     sampled_ranks,
     sensitivities,
 )
-from simulator.reproduction.published_results import ENTRIES as EVERY_ENTRY
+from simulator.papers.published_results import ENTRIES as EVERY_ENTRY
 
 ENTRIES = [entry for entry in EVERY_ENTRY if entry.paper == "HDK"]
 NAMES = [*(f"hdk-fig{figure}" for figure in range(1, 14)), "hdk-table1"]

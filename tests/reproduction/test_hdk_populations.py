@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta, kstest, norm
 
-from simulator.reproduction.amplification.populations import (
+from simulator.papers.amplification.populations import (
     N,
     RStream,
     lognormal,

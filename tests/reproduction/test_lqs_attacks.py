@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from simulator.reproduction.published_results import Reproduction, find_entries
-from simulator.reproduction.safe_sampling.generalization import net_worths
-from simulator.reproduction.safe_sampling.noncomposition import (
+from simulator.papers.published_results import Reproduction, find_entries
+from simulator.papers.safe_sampling.generalization import net_worths
+from simulator.papers.safe_sampling.noncomposition import (
     BETA,
     binary_delta,
     delta_of_other,
@@ -80,7 +80,7 @@ def test_findings_are_the_same_at_every_seed():
 
 def test_repaired_counterexample_is_private(monkeypatch):
     """The sums over the band against every count, on a small copy of the algorithm."""
-    import simulator.reproduction.safe_sampling.noncomposition as banded  # noqa: PLC0415 - its constants are reduced
+    import simulator.papers.safe_sampling.noncomposition as banded  # noqa: PLC0415 - its constants are reduced
 
     monkeypatch.setattr(banded, "ENOUGH", 12)
     monkeypatch.setattr(banded, "BAND", 3)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from simulator.reproduction.monte_carlo import Rate, allowed_success
-from simulator.reproduction.published_results import ENTRIES as EVERY_ENTRY
-from simulator.reproduction.published_results import read_paper, same_digits
+from simulator.papers.monte_carlo import Rate, allowed_success
+from simulator.papers.published_results import ENTRIES as EVERY_ENTRY
+from simulator.papers.published_results import read_paper, same_digits
 
 ENTRIES = [entry for entry in EVERY_ENTRY if entry.paper == "LQS"]
 BY_NAME = {entry.name: entry for entry in ENTRIES}

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.reproduction.page import shown
-from simulator.reproduction.published_results import (
+from simulator.papers.page import shown
+from simulator.papers.published_results import (
     ENTRIES,
     DeclaredPanel,
     DeclaredPaper,

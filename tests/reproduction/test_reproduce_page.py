@@ -13,10 +13,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from reproduce_browser import open_page
 
-from simulator.charts import Axis, Chart, Series
-from simulator.charts.styles import PUBLISHED
-from simulator.reproduction.page import build_page, styled, write_page
-from simulator.reproduction.published_results import Entry, Reproduction, Row
+from simulator.pages.charts import Axis, Chart, Series
+from simulator.pages.charts.styles import PUBLISHED
+from simulator.papers.page import build_page, styled, write_page
+from simulator.papers.published_results import Entry, Reproduction, Row
 
 HOSTILE = '<script>document.title="stolen"</script><img src=x onerror="document.title=1">'
 

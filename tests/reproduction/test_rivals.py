@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from mechanisms.planning import plan
-from simulator.reproduction.published_results import Reproduction, find_entries
-from simulator.reproduction.rivals import (
+from simulator.papers.published_results import Reproduction, find_entries
+from simulator.papers.rivals import (
     FORMS,
     OCCUPANCY,
     SIZES,

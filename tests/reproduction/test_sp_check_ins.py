@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simulator.reproduction.data import GOWALLA
-from simulator.reproduction.page import write_page
-from simulator.reproduction.published_results import find_entries
-from simulator.reproduction.sampling_privacy import MILLION, read_check_ins
+from simulator.papers.data import GOWALLA
+from simulator.papers.page import write_page
+from simulator.papers.published_results import find_entries
+from simulator.papers.sampling_privacy import MILLION, read_check_ins
 
 REAL = Path(os.environ.get("CROWDVEIL_DATA", "no such folder"), GOWALLA)
 VISITS = {7: 400, 3: 300, 9: 200, 5: 200, 8: 100, 1: 50}

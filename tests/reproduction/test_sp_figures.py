@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.reproduction.published_results import find_entries, read_paper
-from simulator.reproduction.sampling_privacy import (
+from simulator.papers.published_results import find_entries, read_paper
+from simulator.papers.sampling_privacy import (
     AGE,
     PATIENTS,
     SCALED,

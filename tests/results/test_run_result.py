@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import crowdveil as cv
-from simulator.reporting import build_report
+from simulator.pages.report import build_report
 from simulator.results.record import ViewRecord
 from simulator.results.schema import TABLES
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import scenarios
-from simulator.experiment.build.city import build_roads
+from simulator.experiment.assembly.city import build_roads
 from simulator.files.messages import texts_of
 from simulator.formats.roads.sumo_plain import write_sumo_plain
 from simulator.roads import build_grid

@@ -10,7 +10,7 @@ import pytest
 
 from scenarios.kinds import find_kind, import_dotted, is_capable, kinds_of, names_of, title
 from scenarios.section import Section
-from simulator.experiment.build.constructors import constructor_of, reader_of
+from simulator.experiment.assembly.constructors import constructor_of, reader_of
 
 ROLES = (
     "mechanism", "roads", "cells", "engine", "demand", "deployment", "latency", "release", "refinement", "attack",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import crowdveil as cv
 from scenarios import Scenario, ScenarioError
 from scenarios.run_clock import RunClock
-from simulator.reporting.report import build_report
+from simulator.pages.report import build_report
 
 SPRING = RunClock.starting("2026-03-29T01:30", "Europe/Berlin")
 AUTUMN = RunClock.starting("2026-10-25T01:30", "Europe/Berlin")

@@ -9,10 +9,10 @@ import simpy
 
 from mechanisms.local import AnonymizedDeniable, LongitudinalUnary, NoPrivacy, RandomizedResponse, SamplingPrivacy
 from simulator.aggregation.servers import Trusted
+from simulator.files.stopwatch import Stopwatch
 from simulator.sensing.campaign import Campaign, CampaignProcess, SensingContext
 from simulator.sensing.channel import Channel
 from simulator.sensing.query import Memories, QueriedPopulation, Schedule
-from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State

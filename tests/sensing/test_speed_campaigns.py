@@ -16,13 +16,14 @@ from mechanisms.central.simple_random_sample import ExactStatistic, SimpleRandom
 from mechanisms.local import NoPrivacy
 from simulator.aggregation.servers import Trusted
 from simulator.experiment.run import Silent, run_scenario
-from simulator.reporting import print_summary, write_report
+from simulator.files.stopwatch import Stopwatch
+from simulator.pages.report import write_report
+from simulator.pages.terminal_summary import print_summary
 from simulator.roads import build_grid
 from simulator.sensing.campaign import Campaign, CampaignProcess, SensingContext
 from simulator.sensing.channel import Channel, Transmission
 from simulator.sensing.query import Memories, QueriedPopulation, Schedule
 from simulator.sensing.speed_survey import SpeedQuestion, _widened, survey_speeds
-from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.synthetic import draw_trips

@@ -12,9 +12,9 @@ import simpy
 
 from simulator.files.xml_elements import elements_of
 from simulator.roads.sumo_frame import NetFrame
+from simulator.sumo.engine import Sumo
+from simulator.sumo.inputs import Insertions, SumoInputs
 from simulator.traffic.clock import Clock
-from simulator.traffic.sumo.engine import Sumo
-from simulator.traffic.sumo.inputs import Insertions, SumoInputs
 
 sumo = pytest.importorskip("sumo", reason="SUMO's programs are not installed: pip install eclipse-sumo")
 if importlib.util.find_spec("libsumo") is None:  # not imported here: it conflicts with pyarrow's library

@@ -16,9 +16,9 @@ from sumo_by_hand import tool
 from zoned_roads import ring, roads_of
 
 from simulator.files.errors import InputError
+from simulator.sumo.routes import read_sumo_routes
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.sumo_attributes import seconds
-from simulator.traffic.demand.sumo_routes import read_sumo_routes
 from simulator.traffic.lanes import LinkPhysics
 
 LEVEL = 1e-6
@@ -238,7 +238,7 @@ def test_network_that_names_a_file_is_refused_for_flows(tmp_path, net, element):
 
 
 def test_flows_that_sumo_takes_too_long_to_draw_are_refused(tmp_path, net, monkeypatch):
-    monkeypatch.setattr("simulator.traffic.sumo.process._ANSWER_S", 0.3)
+    monkeypatch.setattr("simulator.sumo.process._ANSWER_S", 0.3)
     with pytest.raises(
         InputError, match=r"demand\.rou\.xml: while it draws vehicles: SUMO has not answered for 0\.3 s"
     ):

@@ -7,8 +7,8 @@ import pytest
 from zoned_roads import roads_of
 
 from simulator.files.errors import InputError
+from simulator.sumo.routes import read_sumo_routes
 from simulator.traffic.clock import Clock
-from simulator.traffic.demand.sumo_routes import read_sumo_routes
 
 ROADS = roads_of([("a", "b", {"sumo_edge": "ab"}), ("b", "a", {"sumo_edge": "ba"})])
 VEHICLE = '<vehicle id="v" depart="0"><route edges="ab"/></vehicle>'

@@ -12,8 +12,8 @@ from sumo_by_hand import ROUTES, Driven, engine, inputs, make_net, plain_run, to
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
 from simulator.files.xml_elements import elements_of
+from simulator.sumo.inputs import SumoInputs
 from simulator.traffic.engine import State
-from simulator.traffic.sumo.inputs import SumoInputs
 
 MOMENTS = (0, 1, 30, 77, 150, 299)
 

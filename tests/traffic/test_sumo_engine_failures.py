@@ -14,8 +14,8 @@ from sumo_by_hand import ROUTES, Driven, engine, inputs, make_net
 
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
-from simulator.traffic.sumo.inputs import LONGEST_ERROR_TEXT, SumoInputs, error_text
-from simulator.traffic.sumo.process import SumoProcess
+from simulator.sumo.inputs import LONGEST_ERROR_TEXT, SumoInputs, error_text
+from simulator.sumo.process import SumoProcess
 
 
 @pytest.fixture(scope="module")
@@ -191,7 +191,7 @@ def test_failed_launch_leaves_no_process(net, monkeypatch):
         started.append(popen(*arguments, **options))
         return started[-1]
 
-    monkeypatch.setattr("simulator.traffic.sumo.process.subprocess.Popen", remember)
+    monkeypatch.setattr("simulator.sumo.process.subprocess.Popen", remember)
     monkeypatch.setattr(SumoProcess, "_load", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         SumoProcess.launch(inputs(net))

@@ -11,8 +11,8 @@ from sumo_by_hand import Driven, engine, inputs, make_net
 
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
-from simulator.traffic.sumo.inputs import SumoInputs
-from simulator.traffic.sumo.process import SumoLog, SumoProcess
+from simulator.sumo.inputs import SumoInputs
+from simulator.sumo.process import SumoLog, SumoProcess
 
 
 @pytest.fixture(scope="module")
@@ -48,8 +48,8 @@ def test_sumo_opens_no_socket_even_if_its_configuration_requests_one(net, config
 
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no process can be stopped here")
 def test_unresponsive_sumo_times_out(net, monkeypatch):
-    monkeypatch.setattr("simulator.traffic.sumo.process._ANSWER_S", 0.5)
-    monkeypatch.setattr("simulator.traffic.sumo.process._ENDING_S", 0.5)
+    monkeypatch.setattr("simulator.sumo.process._ANSWER_S", 0.5)
+    monkeypatch.setattr("simulator.sumo.process._ENDING_S", 0.5)
     server = SumoProcess.launch(inputs(net))
     os.kill(server._process.pid, signal.SIGSTOP)
     with pytest.raises(InputError, match=r"^at 3 s: SUMO has not answered for 0\.5 s$"):
@@ -71,8 +71,8 @@ def test_sumo_that_does_not_start_times_out(net, monkeypatch):
         os.kill(process.pid, signal.SIGSTOP)
         return process
 
-    monkeypatch.setattr("simulator.traffic.sumo.process.subprocess.Popen", stopped)
-    monkeypatch.setattr("simulator.traffic.sumo.process._LOADING_S", 0.5)
+    monkeypatch.setattr("simulator.sumo.process.subprocess.Popen", stopped)
+    monkeypatch.setattr("simulator.sumo.process._LOADING_S", 0.5)
     with pytest.raises(InputError, match=r"SUMO has not read its files after 0\.5 s"):
         SumoProcess.launch(inputs(net))
 
@@ -80,7 +80,7 @@ def test_sumo_that_does_not_start_times_out(net, monkeypatch):
 def test_configuration_not_read_in_time_is_refused(net, monkeypatch):
     config = net.parent / "slow.sumocfg"
     config.write_text('<configuration><net-file value="small.net.xml"/></configuration>')
-    monkeypatch.setattr("simulator.traffic.sumo.inputs._PATIENCE_S", 0.0)
+    monkeypatch.setattr("simulator.sumo.inputs._PATIENCE_S", 0.0)
     with pytest.raises(InputError, match="SUMO has not read it after 0 s"):
         SumoInputs.from_config(config, seed=1, step_s=1.0)
 

@@ -7,8 +7,8 @@ import pytest
 from sumo_by_hand import Driven, engine, inputs, make_net, plain_run, tool
 
 from simulator.files.xml_elements import elements_of
+from simulator.sumo.outputs import EdgeOutput
 from simulator.traffic.engine import State
-from simulator.traffic.sumo.outputs import EdgeOutput
 
 END_S = 300.0
 

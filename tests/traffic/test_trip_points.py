@@ -9,8 +9,8 @@ import pytest
 import shapely
 
 import crowdveil as cv
-from simulator.experiment.build.city import build_city
-from simulator.experiment.build.demand import plan_traffic
+from simulator.experiment.assembly.city import build_city
+from simulator.experiment.assembly.demand import plan_traffic
 from simulator.experiment.components import RunComponents
 from simulator.files.errors import InputError
 from simulator.roads import build_grid

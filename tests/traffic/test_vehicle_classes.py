@@ -11,11 +11,11 @@ from roads_by_hand import ENGINES, chain, drive, entry_times_s
 from sumo_by_hand import sumo, tool
 
 import scenarios
-from simulator.experiment.build.city import build_city
-from simulator.experiment.build.engine import build_engine
+from simulator.experiment.assembly.city import build_city
+from simulator.experiment.assembly.engine import build_engine
+from simulator.files.stopwatch import Stopwatch
 from simulator.files.xml_elements import elements_of
 from simulator.roads.movements import movement_table
-from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.demand.sumo_attributes import classes_in
 from simulator.traffic.engine import State

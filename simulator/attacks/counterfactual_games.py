@@ -1,0 +1,498 @@
+"""Counterfactual games: published sums as they would be had devices been dropped, been elsewhere, or lied.
+
+Sums are recomputed from the campaign's reports and those of the targets; the campaign's own publications do not
+change. A coalition has all that its members received, in addition to what is published.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from mechanisms.inference.dropout import dropped_others_success, released_twice_success
+from mechanisms.inference.known_others import LastDevice, OwnPart, parts_of_reports
+from mechanisms.inference.likelihood import batches, guess_cells, guess_success
+from mechanisms.local import LocalMechanism, NoPrivacy, SamplingPrivacy
+from mechanisms.local.unary_encoding import UnaryEncoding
+from mechanisms.parameter import ParameterError
+from simulator.aggregation.transcript import Coalition
+from simulator.arrays import Cells, FloatArray, IntArray, Mask
+from simulator.attacks.counterfactual import Forgery, others_dropped, released_twice
+from simulator.attacks.guesses import Prior
+from simulator.attacks.observation import Observation, patterns
+from simulator.attacks.records import CampaignRecord, NotPlayableError, places_of
+from simulator.attacks.scores import Score
+from simulator.attacks.world import Game, Observer, Truth
+from simulator.files.errors import InputError
+from simulator.sensing.query import QueryRecord, keeps_randomness
+
+BITS_MISSING = "not every report was counted, so the sums are not of known numbers of bits"
+NO_NUMBERS = (
+    "only Sampling Privacy without refresh publishes numbers of sampled devices, and unary encodings sums of bits"
+)
+
+
+ONLY_SAMPLING = "dropping the target is supported for two-round Sampling Privacy only"
+
+
+@dataclass(frozen=True)
+class KnownOthers(Game):
+    """Whether a device is in a cell or outside is guessed, if all other devices are known.
+
+    The odds are even. One target is chosen in every cell that has a target. With probability ½ it stays in the counts
+    as it was; otherwise it is moved outside all cells, where it adds nothing to the differences. Cells are independent
+    of one another, and so are trials. The game is for Sampling Privacy without refresh and for independent bits. If no
+    published difference is a number of sampled devices, it needs reports that the coalition reads.
+
+    Parameters
+    ----------
+    k
+        Differences below k are suppressed, unless the campaign's release has a greater threshold.
+    """
+
+    k: int | None = None
+
+    def play(self, observer: Observer, truth: Truth, *, rng: np.random.Generator) -> Iterator[Score]:
+        """Yield the scores of each query, by the set of rounds whose reports are read."""
+        record = truth.record
+        decide = self._by_differences if isinstance(record.mechanism, SamplingPrivacy) else self._by_bits
+        for query in record.queries:
+            yield from decide(observer, record, query, rng)
+
+    def unsuited(self, record: CampaignRecord, *, named: bool) -> str:
+        """Return why the attack is not tried on mechanisms that it does not name."""
+        suited = named or record.deployment.noise is not None or isinstance(record.mechanism, SamplingPrivacy)
+        return "" if suited else NO_NUMBERS
+
+    def _by_differences(
+        self, observer: Observer, record: CampaignRecord, query: QueryRecord, rng: np.random.Generator
+    ) -> Iterator[Score]:
+        mechanism = record.sampling_privacy(NO_NUMBERS)
+        if mechanism.refresh:
+            raise NotPlayableError(NO_NUMBERS)
+        chosen = _one_a_cell(query, rng=rng)
+        stay = rng.random(len(chosen)) < 0.5
+        moved = _taken_outside(observer, query, chosen[~stay])
+        observation = observer.observe_query(moved)
+        read = observer.rounds_read(query, observation)[:, chosen]
+        released = observation.released_of(query.number)
+        differences: IntArray | None = None
+        if released is not None and query.all_counted and record.publishes_differences:
+            if released.counts is not None:
+                differences = released.counts[1] - released.counts[0]
+            elif released.differences is not None:
+                differences = np.concatenate([[0], np.where(np.asarray(released.suppressed), -1, released.differences)])
+        if differences is None and not read.any():
+            raise NotPlayableError(record.unpublished)
+        tallies = (observation.own_tally(query.number, round_)[0] for round_ in (2, 1))
+        added, corrupted = (
+            np.broadcast_to(np.subtract(*tallies), mechanism.cells + 1),
+            observation.own_occupancy(query.number),
+        )
+        least = max(self.k or 0, record.k or 0)
+        rows_in_all = places_of(query.recorded.devices[chosen], moved.recorded.devices)
+        first, second = (np.asarray(reports[rows_in_all], dtype=np.int64) for reports in moved.recorded.reports)
+        cells = query.truth[chosen].astype(np.int64)
+        for which, rows in patterns(read.T):
+            cell = cells[rows]
+            rounds = [round_ for round_, in_round in enumerate(which, start=1) if in_round]
+            reports = (sent[rows] if in_round else None for sent, in_round in zip((first, second), which, strict=True))
+            last = LastDevice(
+                None if differences is None else differences[cell] - added[cell],
+                query.occupancy[cell] - corrupted[cell] - 1,
+                np.zeros_like(cell),
+                mechanism.sampling,
+                0.0,
+                OwnPart.of_reports(mechanism, cell, *reports),
+                list(parts_of_reports(mechanism, cell, rounds)),
+                least - added[cell] if least else None,
+            )
+            yield _score(stay[rows], last)
+
+    def _by_bits(
+        self, observer: Observer, record: CampaignRecord, query: QueryRecord, rng: np.random.Generator
+    ) -> Iterator[Score]:
+        """Yield the score of guesses from published sums of bits, none of which is suppressed.
+
+        A target that is taken outside draws its bit about the cell anew, with q. Where servers add noise, the coalition
+        knows that of its members.
+        """
+        mechanism, (true_yes, false_yes) = record.mechanism, _bit_of(record.mechanism)
+        if not query.all_counted:
+            raise NotPlayableError(BITS_MISSING)
+        chosen = _one_a_cell(query, rng=rng)
+        if not len(chosen):
+            return
+        cells = query.truth[chosen].astype(np.int64)
+        stay = rng.random(len(chosen)) < 0.5
+        encoded = mechanism.encode(query.recorded.reports[0][chosen])
+        bits = _bits(mechanism, encoded)[np.arange(len(chosen)), cells - 1]
+        moved = np.where(stay, bits, rng.random(len(chosen)) < false_yes)
+        observation = observer.observe_query(query)
+        read = observer.rounds_read(query, observation)[0, chosen]
+        tally, corrupted = observation.own_tally(query.number, 1)
+        sums = _bits(mechanism, query.counts[0] - tally)[cells - 1] - bits + moved
+        noise = None
+        if query.noise is not None and record.deployment.noise is not None:
+            unknown = np.delete(query.noise, _servers(observer, query), axis=0)
+            sums = sums + unknown.sum(axis=0)[cells - 1]
+            noise = record.deployment.noise.masses(len(unknown)) if len(unknown) else None
+        inside = query.occupancy[cells] - 1 - observation.own_occupancy(query.number)[cells]
+        outside = int(query.asked[0]) - 1 - corrupted - inside
+        for (is_read,), rows in patterns(read[:, np.newaxis]):
+            n = len(rows)
+            unread = OwnPart.of_bits(true_yes, false_yes, None, n)
+            mine, every = unread, [unread]
+            if is_read:
+                mine = OwnPart.of_bits(true_yes, false_yes, moved[rows].astype(np.int64), n)
+                every = [OwnPart.of_bits(true_yes, false_yes, np.full(n, bit), n) for bit in range(2)]
+            last = LastDevice(sums[rows], inside[rows], outside[rows], true_yes, false_yes, mine, every, noise=noise)
+            yield _score(stay[rows], last)
+
+
+def _score(stay: Mask, last: LastDevice) -> Score:
+    """Return the score of guesses of whether targets stayed, at even odds."""
+    theory = float(last.success().mean())
+    return Score(guesses=last.guess(), truth=stay, prior=0.5, theory=theory, compares="worlds")
+
+
+def _servers(observer: Observer, query: QueryRecord) -> list[int]:
+    """Return the rows of the servers that are members of the coalition during a query."""
+    parties = [member.party for member in observer.coalition if member.at(query.number_in_campaign)]
+    return [number - 1 for number in Coalition.of(parties).servers]
+
+
+def _bits(mechanism: LocalMechanism, encoded: IntArray) -> IntArray:
+    """Return the bit about each cell, (…, cells) int64, of encodings or of a tally, (…, *tally_shape)."""
+    bits: IntArray = encoded[..., 1] if len(mechanism.tally_shape) == 2 else encoded[..., 1:]
+    return bits
+
+
+def _bit_of(mechanism: LocalMechanism) -> tuple[float, float]:
+    """Return p and q of a mechanism that publishes sums of independent bits; raise `NotPlayableError` for others."""
+    if isinstance(mechanism, NoPrivacy):
+        return 1.0, 0.0
+    if isinstance(mechanism, UnaryEncoding):
+        return mechanism.true_yes, mechanism.false_yes
+    raise NotPlayableError(NO_NUMBERS)
+
+
+def _taken_outside(observer: Observer, query: QueryRecord, places: IntArray) -> QueryRecord:
+    """Return the query of all recorded devices as it would be with these targets outside every cell.
+
+    Outside, a sampled device reports 0 in both rounds, and any other device its blank: its first report in both cases.
+    """
+    whole = observer.stored.query(query.number)
+    rows = np.flatnonzero(np.isin(whole.recorded.devices, query.recorded.devices[places]))
+    first, second = (np.array(reports) for reports in whole.recorded.reports)
+    counts = whole.counts.copy()
+    counted = whole.recorded.in_time[1, rows]
+    np.subtract.at(counts[1], second[rows][counted], 1)
+    np.add.at(counts[1], first[rows][counted], 1)
+    second[rows] = first[rows]
+    return replace(whole, recorded=replace(whole.recorded, reports=[first, second]), counts=counts)
+
+
+def _one_a_cell(query: QueryRecord, *, rng: np.random.Generator) -> IntArray:
+    """Return the position of one random target in each cell that has targets, (cells,)."""
+    order = rng.permutation(len(query.truth))
+    cells, first = np.unique(query.truth[order], return_index=True)
+    return order[first[cells > 0]]
+
+
+@dataclass(frozen=True)
+class DropOut(Game):
+    """All devices but the target, or only the target, are dropped before round two.
+
+    Others dropped: the counts of both rounds are released. If devices received in one round only are counted in
+    neither round, or there is one round, the counts are the target's own; otherwise round one holds all devices. Target
+    dropped: differences are released once; further scores, of metric "released_twice", are for a server that releases
+    the same query with the target and without it. Values that the campaign's release suppresses are not seen. The
+    coalition also uses the target's reports that its members received, whether or not they were counted.
+
+    Parameters
+    ----------
+    dropped
+        "others" or "target".
+    """
+
+    dropped: Literal["others", "target"]
+
+    def play(self, observer: Observer, truth: Truth, *, rng: np.random.Generator) -> Iterator[Score]:
+        """Yield the scores of each query; if a release with noise replaces the counts, only where reports are read."""
+        record, prior = truth.record, truth.prior()
+        kept = keeps_randomness(record.mechanism)
+        for query in truth.queries:
+            observation = observer.observe([query.number])
+            read = observer.rounds_read(query, observation)
+            if record.noised and not read.any():
+                raise NotPlayableError(record.unpublished)
+            case = _DropOut(record, query, prior, observation, read, rng)
+            if self.dropped == "others":
+                yield Score.of(query, *case.others(), prior, kept=kept)
+                continue
+            mechanism = record.sampling_privacy(ONLY_SAMPLING)
+            # A target of which no report is read has only its first report in the release; it was made without the
+            # truth, so the expected success is that of the prior.
+            yield Score.of(query, *case.from_reports(read), prior, kept=kept)
+            if not record.noised:
+                yield Score.of(query, *case.twice(mechanism), prior, kept=kept, metric="released_twice")
+
+    def unsuited(self, record: CampaignRecord, *, named: bool) -> str:
+        """Return why dropping the target is not tried on mechanisms that the attack does not name."""
+        suited = named or self.dropped == "others" or isinstance(record.mechanism, SamplingPrivacy)
+        return "" if suited else ONLY_SAMPLING
+
+
+@dataclass(frozen=True, eq=False)
+class _DropOut:
+    """One query whose targets, or all devices but the target, are dropped.
+
+    Attributes
+    ----------
+    record, query, prior
+        The campaign, one of its queries with the targets, and the coalition's prior.
+    observation
+        What the coalition observed.
+    read
+        (rounds, n) bool, which of the targets' reports it reads.
+    rng
+        Breaks ties under a uniform prior.
+    """
+
+    record: CampaignRecord
+    query: QueryRecord
+    prior: Prior
+    observation: Observation
+    read: Mask
+    rng: np.random.Generator
+
+    @property
+    def complete(self) -> Mask:
+        """(n,) bool: the targets whose reports of all rounds were received in time."""
+        received: Mask = np.logical_and.reduce(self.query.recorded.in_time)
+        return received
+
+    def others(self) -> tuple[Cells, FloatArray]:
+        """Return the guesses if all devices but the target are dropped, and their expected success, (n,) each."""
+        record, query, read, complete = self.record, self.query, self.read, self.complete
+        mechanism = record.mechanism
+        tally, corrupted = self.observation.own_tally(query.number, 1)
+        alone = record.deployment.paired or mechanism.rounds == 1
+        first_round = 1 if alone else max(int(query.counted[0]) - corrupted, 1)
+        readable = read.copy()
+        if record.publishes_counts:
+            later = np.arange(1, mechanism.rounds + 1) > 1
+            readable |= complete if first_round == 1 else complete & later[:, np.newaxis]
+        guesses, theory = self.from_reports(readable)
+        if record.publishes_counts and first_round > 1:
+            hidden, first = np.flatnonzero(complete & ~readable[0]), query.counts[0] - tally
+            for rows, encodings in self.own_encodings(hidden):
+                given = (first, encodings[1], self.prior, query.number)
+                guesses[rows] = others_dropped(mechanism, *given, first_round=first_round, rng=self.rng)
+            success = dropped_others_success(mechanism, self.prior.of(query.number), first_round=first_round)
+            theory[hidden] = self.prior.trusted(success, query.number)
+        elif record.k == 1 and alone and isinstance(mechanism, SamplingPrivacy):
+            hidden = np.flatnonzero(complete & ~read.all(axis=0))
+            for rows, encodings in self.own_encodings(hidden):
+                shown = np.maximum((encodings[1] - encodings[0])[:, 1:], 0)
+                guesses[rows] = self.from_releases(mechanism, rows, shown, None, positive=True)
+            theory[hidden] = math.nan
+        return guesses, theory
+
+    def twice(self, mechanism: SamplingPrivacy) -> tuple[Cells, FloatArray]:
+        """Return the guesses if the same query is released with the target and without it, and their expected success.
+
+        The two releases differ by the target's own differences, in the cells whose difference is published in at least
+        one of them. All of these differences together with one of the target's two reports reveal the other report.
+        """
+        query, k = self.query, self.record.k
+        some: Mask = np.logical_or.reduce(self.read)
+        differences = (query.counts[1] - query.counts[0])[1:]
+        guesses, theory = self.from_reports(self.read | (self.complete & some) if k is None else self.read)
+        hidden = np.flatnonzero(self.complete & ~(some if k is None else self.read.all(axis=0)))
+        for rows, encodings in self.own_encodings(hidden):
+            mine = (encodings[1] - encodings[0])[:, 1:]
+            visible = None if k is None else np.maximum(differences, differences - mine) >= k
+            guesses[rows] = self.from_releases(mechanism, rows, mine, visible)
+        if k is not None and some.any() and (differences + 1 >= k).any():
+            theory[hidden[some[hidden]]] = math.nan
+        hidden = hidden[~some[hidden]]
+        if k is None or (differences >= k).all():
+            success = released_twice_success(mechanism, self.prior.of(query.number))
+            theory[hidden] = self.prior.trusted(success, query.number)
+        elif (differences + 1 >= k).any():
+            theory[hidden] = math.nan
+        return guesses, theory
+
+    def from_releases(
+        self,
+        mechanism: SamplingPrivacy,
+        rows: IntArray,
+        differences: IntArray,
+        visible: Mask | None,
+        *,
+        positive: bool = False,
+    ) -> Cells:
+        """Return the best guess about some targets from two releases and the report of one round, if it is read."""
+        guesses = np.empty(len(rows), dtype=np.int32)
+        for which, places in patterns(self.read[:, rows].T):
+            read = None
+            if any(which):
+                row = which.index(True)
+                read = row + 1, np.asarray(self.query.recorded.reports[row][rows[places]], dtype=np.int64)
+            guesses[places] = released_twice(
+                mechanism,
+                differences[places],
+                self.prior,
+                self.query.number,
+                read=read,
+                visible=None if visible is None else visible[places],
+                positive=positive,
+                rng=self.rng,
+            )
+        return guesses
+
+    def from_reports(self, readable: Mask) -> tuple[Cells, FloatArray]:
+        """Return the best guess from the known reports of each target, and its expected success.
+
+        Parameters
+        ----------
+        known
+            (rounds, n) bool, which reports are known.
+
+        Returns
+        -------
+        guesses : (n,) int32
+        theory : (n,) float64, NaN where it is not known
+        """
+        query, prior, mechanism = self.query, self.prior, self.record.mechanism
+        q = prior.of(query.number)
+        guesses = prior.guess(query.number, len(query.truth), rng=self.rng)
+        # Where servers are chosen by place, it is not by chance which reports a coalition reads: no theory is known.
+        theory = np.full(len(guesses), math.nan if self.record.deployment.locates else prior.success(query.number))
+        for which, rows in patterns(readable.T):
+            rounds = tuple(round_ for round_, in_round in enumerate(which, start=1) if in_round)
+            if rounds:
+                reports = [query.recorded.reports[round_ - 1][rows] for round_ in rounds]
+                guesses[rows], _ = guess_cells(mechanism, reports, q, rounds, rng=prior.tie_rng(self.rng))
+                theory[rows] = prior.trusted(guess_success(mechanism, rounds, q), query.number)
+        return guesses, theory
+
+    def own_encodings(self, rows: IntArray) -> Iterator[tuple[IntArray, list[IntArray]]]:
+        """Yield some of these targets and the encodings of their own reports, by round, until all were yielded."""
+        mechanism = self.record.mechanism
+        for batch in batches(len(rows), math.prod(mechanism.tally_shape)):
+            some = rows[batch]
+            yield some, [mechanism.encode(reports[some]) for reports in self.query.recorded.reports]
+
+
+INFLATION, CRAFTED = "inflation", "crafted_inflation"
+
+
+@dataclass(frozen=True)
+class Poisoning(Game):
+    """Corrupted vehicles inflate a cell: the mean change of its estimate is measured, in vehicles.
+
+    The corrupted vehicles are drawn from the targets. There are two scores: for well-formed reports, metric
+    "inflation", and for vectors of any form, "crafted_inflation". If servers read plain reports, or reject invalid
+    encodings, crafted vectors are not counted; an adversary that knows this sends well-formed reports, so the second
+    score then has the value of the first.
+
+    Parameters
+    ----------
+    cell
+        Number of the inflated cell, from 1.
+    magnitude
+        Greatest number that a vehicle puts into a vector.
+    """
+
+    cell: int
+    magnitude: int
+    forges = True
+
+    def play(self, observer: Observer, truth: Truth, *, rng: np.random.Generator) -> Iterator[Score]:
+        """Yield the two scores, over all queries."""
+        record, cell, corrupted = truth.record, self.cell, sum(member.vehicles for member in observer.coalition)
+        mechanism, deployment = record.mechanism, record.deployment
+        if not deployment.sums_reports:
+            raise NotPlayableError(f"what false reports change depends on how {deployment.kind} combines sums")
+        for query in record.queries:
+            if corrupted > len(query.truth):
+                rule = f"there are only {len(query.truth)} targets in query {query.number} of {query.campaign}"
+                raise InputError([f"{rule}; got {corrupted} corrupted vehicles"], "coalition")
+        chosen = [np.sort(rng.permutation(len(query.truth))[:corrupted]) for query in record.queries]
+        honest = crafted = Forgery.of_reports(mechanism, cell, corrupted)
+        if _counted(record):
+            crafted = Forgery.of_vectors(mechanism, cell, corrupted, magnitude=self.magnitude)
+        for metric, forgery in ((INFLATION, honest), (CRAFTED, crafted)):
+            shifts, expected = [], []
+            for query, rows in zip(record.queries, chosen, strict=True):
+                before = remake(record, query, rows, None, rng=rng)
+                after = remake(record, query, rows, forgery, rng=rng)
+                shifts.append(float(after[cell - 1] - before[cell - 1]))
+                inside = int(np.count_nonzero(query.truth[rows] == cell))
+                expected.append(corrupted * forgery.per_vehicle - inside if query.all_counted else np.nan)
+            yield Score(
+                metric=metric,
+                value=float(np.mean(shifts)),
+                unit="vehicles",
+                theory=float(np.mean(expected)),
+                queries=len(shifts),
+            )
+
+
+def remake(
+    record: CampaignRecord, query: QueryRecord, rows: IntArray, forgery: Forgery | None, *, rng: np.random.Generator
+) -> Any:
+    """Return the estimate, (cells,) float64, with some targets' reports in the sums replaced by others.
+
+    Parameters
+    ----------
+    record, query
+        The campaign, and one of its queries.
+    rows
+        Positions of the corrupted vehicles among the targets.
+    forgery
+        Messages that they send, in the rounds in which their reports were received; None: their own reports.
+    rng
+        The servers' own randomness, on which no estimate depends.
+    """
+    mechanism, received = record.mechanism, query.recorded.in_time[:, rows]
+    aggregator = record.deployment.aggregator(mechanism, devices=len(rows), rng=rng)
+    rounds = range(mechanism.rounds)
+    true_reports = [reports[rows] for reports in query.recorded.reports]
+    counted = received & received.all(axis=0) if aggregator.paired else received
+    rest = query.counts - np.stack([mechanism.tally(true_reports[r], where=counted[r]) for r in rounds])
+    left = [query.counted[r] - int(counted[r].sum()) for r in rounds]
+    if aggregator.paired:
+        aggregator.receive_group(rest, np.ones(len(left), dtype=np.bool_), devices=left[0])
+    else:
+        for r in rounds:
+            aggregator.receive_group(rest, np.arange(len(left)) == r, devices=left[r])
+    if forgery is not None and forgery.vectors is not None:
+        aggregator.receive_vectors(forgery.vectors, received)
+    else:
+        sent = true_reports if forgery is None or forgery.reports is None else forgery.reports
+        for r in rounds:
+            aggregator.receive(r + 1, sent[r], received[r])
+    for r in rounds:
+        aggregator.close_round(r + 1, asked=query.asked[r], answered=left[r] + int(received[r].sum()))
+    return aggregator.estimate().count
+
+
+def _counted(record: CampaignRecord) -> bool:
+    """Return whether a vector that is not a valid encoding would be counted; determined by sending one."""
+    mechanism = record.mechanism
+    rng = np.random.default_rng(0)
+    aggregator = record.deployment.aggregator(mechanism, devices=1, rng=rng)
+    if aggregator.rule is not None:
+        return False
+    vectors = np.full((mechanism.rounds, 1, *mechanism.tally_shape), 2, dtype=np.int64)
+    try:
+        aggregator.receive_vectors(vectors, np.ones((mechanism.rounds, 1), dtype=np.bool_))
+    except ParameterError:
+        return False
+    return True

@@ -1,0 +1,176 @@
+"""Games in which the cells of devices are guessed from what was received in one query or in several."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mechanisms.inference.likelihood import report_law
+from mechanisms.local import SamplingPrivacy
+from simulator.arrays import IntArray
+from simulator.attacks.guesses import CellAttack, Guesses, Prior
+from simulator.attacks.reconstruction import ROUND_ATTACKS, LongitudinalAttack, guess_sampled
+from simulator.attacks.records import CampaignRecord, places_of
+from simulator.attacks.scores import Score
+from simulator.attacks.world import Game, Observer, Truth
+from simulator.sensing.query import QueryRecord, keeps_randomness
+
+
+@dataclass(frozen=True)
+class CellGame(Game):
+    """An attack on single queries guesses the cell of every target.
+
+    A target of which the coalition can read no report is guessed by the prior. If campaigns are attacked together,
+    reports of all queries at the same moment are used.
+
+    Parameters
+    ----------
+    kind
+        A key of `ROUND_ATTACKS`, or the object of a user's own attack.
+    """
+
+    kind: str | CellAttack
+
+    def play(self, observer: Observer, truth: Truth, *, rng: np.random.Generator) -> Iterator[Score]:
+        """Yield the scores of each query."""
+        mechanism, prior = truth.record.mechanism, truth.prior()
+        single: CellAttack = ROUND_ATTACKS[self.kind] if isinstance(self.kind, str) else self.kind
+        if isinstance(self.kind, str):
+            # Without a likelihood nothing was tried, even where no report is read: a gain of 0 would say more.
+            report_law(mechanism)
+        kept = keeps_randomness(mechanism)
+        for query in truth.queries:
+            numbers = observer.stored.simultaneous(query.number)
+            observation = observer.observe(numbers)
+            attack = LongitudinalAttack(numbers, query.number) if len(numbers) > 1 else single
+            guesses = attack.guess(observation, prior, rng=rng)
+            yield replace(score_cells(query, guesses, prior, observer, rng=rng), kept=kept)
+            if self.kind == "round_one" and isinstance(mechanism, SamplingPrivacy):
+                for guess in guess_sampled(observation):
+                    yield _score_sampled(mechanism, guess, query, observer)
+
+    def unsuited(self, record: CampaignRecord, *, named: bool) -> str:  # noqa: ARG002 - the signature of all games
+        """Return why pooled shares are not tried: there are none."""
+        return "its servers hold no shares" if self.kind == "shares" and record.deployment.sharing is None else ""
+
+
+def score_cells(
+    query: QueryRecord,
+    answer: Sequence[Guesses],
+    prior: Prior,
+    observer: Observer,
+    *,
+    scored: IntArray | None = None,
+    rng: np.random.Generator,
+) -> Score:
+    """Return the score of one guess for each target: that of the attack, or of the prior if the attack has none.
+
+    Parameters
+    ----------
+    query
+        The query with the targets only.
+    answer
+        What the attack returned for it.
+    prior, observer
+        The coalition's prior, and the coalition.
+    scored
+        Positions of the targets that are scored; by default all.
+    rng
+        Breaks ties under a uniform prior.
+    """
+    cells = prior.guess(query.number, len(query.truth), rng=rng)
+    # Where servers are chosen by place, it is not by chance which reports a coalition reads: no theory is known.
+    unread = math.nan if observer.stored.record.deployment.locates else prior.success(query.number)
+    expected = np.full(len(cells), unread)
+    probability = np.full(len(cells), prior.success(query.number))
+    for guesses in sorted(answer, key=lambda given: given.handles is not None):
+        sure = np.full(len(guesses.cells), math.nan) if guesses.probability is None else guesses.probability
+        if guesses.handles is None:
+            cells[:], expected[:], probability[:] = guesses.cells[0], guesses.theory, sure[0]
+            continue
+        targets = observer.places(query, guesses.handle_kind, guesses.handles)
+        asked = targets >= 0
+        cells[targets[asked]], expected[targets[asked]] = guesses.cells[asked], guesses.theory
+        probability[targets[asked]] = sure[asked]
+    if scored is not None:
+        query, cells, expected, probability = query.among(scored), cells[scored], expected[scored], probability[scored]
+    return Score.of(query, cells, expected, prior, probability=probability)
+
+
+def _score_sampled(mechanism: SamplingPrivacy, guess: Guesses, query: QueryRecord, observer: Observer) -> Score:
+    """Return the score on which devices were sampled: the greatest posterior, and the success of the likelier guess.
+
+    A device's reports show whether it was sampled if it is in a cell and blanks are not drawn again: S gives 0 followed
+    by the cell, and a blank gives the same report twice. The draws of other devices are known only to them; these
+    devices are not scored.
+    """
+    sampled = np.asarray(guess.probability)
+    greatest = float(sampled.max(initial=0.0))
+    measured = Score(metric="sampled_posterior", value=greatest, unit="probability")
+    if mechanism.refresh:
+        return measured
+    places = observer.places(query, guess.handle_kind, guess.handles)
+    scored = np.flatnonzero(places >= 0)
+    scored = scored[query.truth[places[scored]] > 0]
+    places = places[scored]
+    first, second = (np.asarray(reports[places]) for reports in query.recorded.reports)
+    return replace(
+        measured,
+        guesses=guess.cells[scored] == 1,
+        truth=(first == 0) & (second == query.truth[places]),
+        prior=max(mechanism.sampling, 1.0 - mechanism.sampling),
+        theory=guess.theory,
+    )
+
+
+@dataclass(frozen=True)
+class LongitudinalGame(Game):
+    """The cells of devices that stay in one cell are guessed from several queries.
+
+    The targets are the devices recorded in all of these queries that stayed in one cell; the prior is their own share
+    in each cell, or with corrupted vehicles that of all recorded vehicles that stayed.
+
+    Parameters
+    ----------
+    asked
+        T: the first T queries are used, and the cell in query T is guessed.
+    """
+
+    asked: int
+
+    def play(self, observer: Observer, truth: Truth, *, rng: np.random.Generator) -> Iterator[Score]:
+        """Yield the score; none if there are fewer queries, or no target stayed."""
+        report_law(truth.record.mechanism)
+        queries = truth.record.queries[: self.asked]
+        if len(queries) < self.asked or not len(stayed := stayed_in(queries)):
+            return
+        numbers, last = [query.number for query in queries], queries[-1].number
+        if truth.shares is None:
+            at = queries[-1].truth[stayed]
+        else:
+            every = [observer.stored.query(number) for number in numbers]
+            at = every[-1].truth[stayed_in(every)]
+        cells = truth.record.mechanism.cells
+        prior = Prior.from_counts({last: np.bincount(at, minlength=cells + 1)}, exact=truth.shares is None)
+        if truth.even:
+            prior = Prior.uniform(cells, (last,))
+        guesses = LongitudinalAttack(numbers, last).guess(observer.observe(numbers), prior, rng=rng)
+        score = score_cells(queries[-1], guesses, prior, observer, scored=stayed, rng=rng)
+        yield replace(score, metric="queries", value=float(self.asked), unit="queries")
+
+    def lacking(self, queries: int) -> str:
+        """Return why there is no score."""
+        if self.asked > queries:
+            return f"it has fewer than {self.asked} queries"
+        return f"no target stayed in one place through {self.asked} queries"
+
+
+def stayed_in(queries: Sequence[QueryRecord]) -> IntArray:
+    """Return the positions of those devices of the last query that are in all queries, and always in the same cell."""
+    last = queries[-1]
+    stayed = np.ones(len(last.truth), dtype=np.bool_)
+    for query in queries[:-1]:
+        places = places_of(last.recorded.devices, query.recorded.devices)
+        stayed &= np.append(query.truth, -1)[places] == last.truth  # a device that was not asked then has no cell, −1
+    return np.flatnonzero(stayed)

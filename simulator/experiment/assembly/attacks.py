@@ -1,0 +1,102 @@
+"""Builds the attacks of a scenario, the users' own too, and checks that their coalitions exist."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from scenarios import Fault, Scenario, ScenarioError
+from scenarios.attacks import EVERY_SERVER, OwnAttack
+from simulator.aggregation.transcript import MIXER
+from simulator.attacks.games import Attack
+from simulator.attacks.guesses import CheckedAttack
+from simulator.attacks.guessing_games import CellGame
+from simulator.attacks.world import Game, Member
+from simulator.experiment.assembly.constructors import (
+    accepted,
+    build_own_kind,
+    constructor_of,
+    faults_of_files,
+    same_keys,
+)
+from simulator.sensing.campaign import Campaign
+
+
+def build_attacks(scenario: Scenario) -> tuple[Attack, ...]:
+    """Build every attack of a scenario; the users' own classes have been verified.
+
+    Raises
+    ------
+    ScenarioError
+        If a user's own class refuses its parameters.
+    """
+    built = []
+    for section in scenario.attacks:
+        if isinstance(section, OwnAttack):
+            with faults_of_files(scenario, f"attacks.{section.name}"):
+                made = build_own_kind("attack", section.kind, section.model_extra or {})
+            built.append(build_attack(section, [CellGame(CheckedAttack(made))]))
+        else:
+            built.append(build_attack(section, games_of(section)))
+    return tuple(built)
+
+
+def games_of(section: Any) -> list[Game]:
+    """Return the games of a built-in attack: one, or one for each number of queries that it asks for."""
+    build = constructor_of("attack", section.kind)
+    keys = accepted(build, vars(section))
+    asked = keys.pop("asked", None)
+    return [build(**keys)] if asked is None else [build(asked=times, **keys) for times in asked]
+
+
+def build_attack(section: Any, games: Sequence[Game]) -> Attack:
+    """Return an attack from its section and its games."""
+    return Attack(
+        **same_keys(section, "name", "kind", "campaigns", "mechanisms", "targets", "growing"),
+        games=games,
+        members=tuple(_member(section, given) for given in section.coalition),
+        even=section.prior == "uniform",
+        # A user's own attack does not span campaigns, whatever its parameters are called.
+        together=not isinstance(section, OwnAttack) and getattr(section, "together", False),
+    )
+
+
+def _member(section: Any, given: Any) -> Member:
+    """Return a member of a coalition, with the queries during which it is one."""
+    first = max(getattr(holder, "from_query", None) or 1 for holder in (section, given))
+    last = min(getattr(holder, "to_query", None) or math.inf for holder in (section, given))
+    return Member(getattr(given, "party", given), first, last)
+
+
+def most_corrupted(attacks: Sequence[Attack]) -> int:
+    """Return the largest number of vehicles that a coalition corrupts."""
+    return max((sum(member.vehicles for member in attack.members) for attack in attacks), default=0)
+
+
+def check_attacks(scenario: Scenario, attacks: Sequence[Attack], campaigns: Sequence[Campaign]) -> None:
+    """Raise an error for coalitions with parties that none of the attacked campaigns and mechanisms has.
+
+    This check is exact; that of the schema is not, as the schema does not know the mechanisms' rounds.
+
+    Raises
+    ------
+    ScenarioError
+        If there is such a coalition; the message lists the parties that exist.
+    """
+    counting = [campaign.name for campaign in campaigns if campaign.statistic == "count"]
+    faults = []
+    for attack in attacks:
+        members = [member.party for member in attack.members]
+        needed = {party for party in members if party == MIXER or party.startswith("server:")} - {EVERY_SERVER}
+        parties = [
+            set(campaign.deployment.parties(campaign.mechanisms[name]))
+            for campaign in campaigns
+            if campaign.name in (attack.campaigns or counting)
+            for name in attack.mechanisms or campaign.mechanisms
+        ]
+        existing = set[str]().union(*parties)
+        fits = any(needed <= there for there in ([existing] if attack.together else parties))
+        if existing and not fits:
+            rule = f"has no campaign and mechanism with all these parties; there are {', '.join(sorted(existing))}"
+            faults.append(Fault(f"attacks.{attack.name}.coalition", rule, members))
+    if faults:
+        raise ScenarioError(scenario.name, faults)

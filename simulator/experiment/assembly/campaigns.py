@@ -1,0 +1,294 @@
+"""Builds campaigns, each one value with its servers and schedule, and what all share: channel and population."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from mechanisms.local import LocalMechanism, ParameterError
+from mechanisms.privacy.integer_noise import IntegerNoise
+from scenarios import Fault, Scenario, ScenarioError
+from scenarios.campaigns import CampaignSection
+from scenarios.channel import Aggregation, AggregationSection, OwnAggregation
+from scenarios.field_types import exceeds, number
+from scenarios.kinds import find_kind, is_capable
+from scenarios.release import ReleaseRules
+from simulator.aggregation.combining import Combining
+from simulator.aggregation.deployment import Deployment
+from simulator.aggregation.secret_sharing import EncodingRule
+from simulator.aggregation.server_noise import NOT_NOISY, weight_of
+from simulator.aggregation.servers import OwnSharing
+from simulator.aggregation.transcript import NETWORK
+from simulator.cells import Partition
+from simulator.experiment.assembly.constructors import (
+    accepted,
+    build_own_kind,
+    constructor_of,
+    faults_of_files,
+    same_keys,
+)
+from simulator.experiment.assembly.engine import answering_states
+from simulator.experiment.assembly.mechanisms import build_budget, drawn_as_counts
+from simulator.experiment.assembly.releases import build_release, place_of
+from simulator.experiment.study_area import City
+from simulator.files.messages import Note
+from simulator.sensing.campaign import Campaign, moments_of
+from simulator.sensing.channel import Channel, Downtime, Latency
+from simulator.sensing.messages import Behaviour
+from simulator.sensing.query import QueriedPopulation, Schedule
+from simulator.streams import Streams
+
+
+def build_campaigns(
+    scenario: Scenario, mechanisms: Mapping[str, Mapping[str, LocalMechanism]], city: City
+) -> list[Campaign]:
+    """Build the campaigns of a scenario, in its order.
+
+    Parameters
+    ----------
+    scenario
+        The scenario.
+    mechanisms
+        By partition, then by name, with the scenario's parameters. Campaigns without a budget ask them; if answers are
+        drawn as counts, without what devices keep from query to query.
+    city
+        The city whose cells they ask about.
+
+    Raises
+    ------
+    ScenarioError
+        If a campaign's budget, release or servers cannot be built, a query would not be closed before the next, or an
+        outage is of a server that does not exist.
+    """
+    as_counts = scenario.population.answers == "counts"
+    asked = {
+        partition: {name: drawn_as_counts(mechanism) for name, mechanism in own.items()} if as_counts else own
+        for partition, own in mechanisms.items()
+    }
+    campaigns: list[Campaign] = []
+    faults: list[Fault] = []
+    for section, released in zip(scenario.campaigns, scenario.released(), strict=True):
+        try:
+            campaigns.append(_campaign(scenario, section, released, asked, city))
+        except ScenarioError as error:
+            faults += error.faults
+        except ParameterError as error:
+            faults.append(Fault(place_of(released, error.field), error.rule, error.value))
+    if not faults:
+        faults += _overlapping(scenario, campaigns)
+        for section, campaign in zip(scenario.campaigns, campaigns, strict=True):
+            faults += faults_of_servers(scenario, section, campaign.deployment, mechanisms[campaign.partition])
+        outages = enumerate(scenario.channel.outages)
+        faults += faults_of_parties({outage.server: f"channel.outages[{i}].server" for i, outage in outages}, campaigns)
+    if faults:
+        raise ScenarioError(scenario.name, faults)
+    return campaigns
+
+
+def _campaign(
+    scenario: Scenario,
+    section: CampaignSection,
+    released: ReleaseRules,
+    mechanisms_of: Mapping[str, Mapping[str, LocalMechanism]],
+    whole: City,
+) -> Campaign:
+    """Build one campaign.
+
+    Raises
+    ------
+    ParameterError
+        If the parameters of its release are invalid.
+    ScenarioError
+        If its budget or its servers cannot be built.
+    """
+    city, budget = whole.divided(section.cells), None
+    (partition,) = city.partitions
+    mechanisms = mechanisms_of[partition]
+    if section.budget is not None:
+        mechanisms, budget = build_budget(scenario, section.name, section.budget, city.cells.count)
+    attacks = (attack for attack in scenario.attacks if attack.campaigns is None or section.name in attack.campaigns)
+    return Campaign(
+        section.name,
+        build_schedule(section),
+        city.cells_of,
+        mechanisms,
+        build_deployment(scenario, section, city.cells),
+        **build_release(released, mechanisms, city),
+        budget=budget,
+        partition=partition,
+        targets=max((attack.targets for attack in attacks), default=0),
+    )
+
+
+def _overlapping(scenario: Scenario, campaigns: list[Campaign]) -> list[Fault]:
+    """Return a fault for each campaign that asks its next query before one is closed.
+
+    The schema has checked this for queries of two rounds; a mechanism may have further rounds after the moment of
+    truth, as a budget that asks a second question has.
+    """
+    faults = []
+    for campaign, section in zip(campaigns, scenario.campaigns, strict=True):
+        schedule, gaps = campaign.schedule, len(campaign.moments) - 1
+        takes_s = schedule.lasts_s(gaps + 1)
+        if schedule.queries > 1 and exceeds(takes_s, schedule.every_s):
+            longest = [name for name, mechanism in campaign.asked.items() if len(moments_of([mechanism])) == gaps + 1]
+            rule = (
+                f"rounds of one campaign must not overlap: with mechanism {', '.join(longest)} a query takes "
+                f"{gaps} times round_gap_s + deadline_s = {number(takes_s)} s, longer than every_s"
+            )
+            faults.append(Fault(f"campaigns.{campaign.name}.every_s", rule, section.every_s))
+    return faults
+
+
+FEW_PARTIES = 8
+
+
+def build_channel(scenario: Scenario) -> Channel:
+    """Build the channel between devices and servers."""
+    section = scenario.channel
+    loss_one, loss_two = section.losses
+    kind, given = section.latency_s.kind, section.latency_s.model_dump(exclude={"kind"})
+    latency: Latency
+    if find_kind("latency", kind) is None:
+        with faults_of_files(scenario, "channel.latency_s"):
+            latency = build_own_kind("latency", kind, given)
+    else:
+        latency = constructor_of("latency", kind)(**given)
+    outages = tuple(Downtime(outage.server, outage.from_s, outage.to_s) for outage in section.outages)
+    keys = same_keys(section, "burst_s", "churn", "duplicates")
+    return Channel(latency, loss_one=loss_one, loss_two=loss_two, outages=outages, **keys)
+
+
+def build_deployment(scenario: Scenario, campaign: CampaignSection, cells: Partition) -> Deployment:
+    """Build a campaign's deployment, its own or the scenario's.
+
+    Raises
+    ------
+    ScenarioError
+        If a user's own aggregator cannot be built.
+    """
+    section, at = _servers_of(scenario, campaign)
+    with faults_of_files(scenario, at):
+        return _deployment(section, cells, anonymous=scenario.channel.anonymous)
+
+
+def faults_of_servers(
+    scenario: Scenario, campaign: CampaignSection, deployment: Deployment, mechanisms: Mapping[str, LocalMechanism]
+) -> Iterator[Fault]:
+    """Yield a fault if reports are to be checked for which no check is known, or servers cannot add their noise."""
+    section, at = _servers_of(scenario, campaign)
+    if deployment.noise is not None:
+        for name, mechanism in mechanisms.items():
+            if weight_of(mechanism) is None:
+                yield Fault(f"{at}.noise", NOT_NOISY, name)
+        release = campaign.release or scenario.release
+        if release.kind != "none":
+            rule = "cannot be combined with a release, which has noise or a sample of its own"
+            yield Fault(f"{at}.noise", rule, release.kind)
+    if getattr(section, "robust", False) and is_capable("deployment", section.kind, "shares"):
+        yield from _unchecked(f"{at}.robust", mechanisms)
+
+
+def _servers_of(scenario: Scenario, campaign: CampaignSection) -> tuple[AggregationSection, str]:
+    """Return the section of a campaign's servers, and its key path."""
+    if campaign.aggregation:
+        return campaign.aggregation, f"campaigns.{campaign.name}.aggregation"
+    # Speeds are always sent to a trusted server, whatever the deployment of campaigns that count.
+    return scenario.aggregation if campaign.statistic == "count" else Aggregation(), "aggregation"
+
+
+def check_behaviour(scenario: Scenario, behaviour: Behaviour, campaigns: Iterable[Campaign]) -> None:
+    """Raise an error for parties with a behaviour of their own that no campaign and mechanism has.
+
+    Raises
+    ------
+    ScenarioError
+        If there are such parties; the message lists those that exist.
+    """
+    if faults := faults_of_parties(dict.fromkeys(behaviour.parties, "behaviour.parties"), campaigns):
+        raise ScenarioError(scenario.name, faults)
+
+
+def faults_of_parties(named: Mapping[str, str], campaigns: Iterable[Campaign]) -> list[Fault]:
+    """Return a fault for each of the named servers and mixers that no campaign and mechanism has.
+
+    Parameters
+    ----------
+    named
+        Where each is named, by party.
+    campaigns
+        The campaigns of the run.
+    """
+    parties = {
+        party
+        for campaign in campaigns
+        for mechanism in campaign.mechanisms.values()
+        for party in campaign.deployment.parties(mechanism)
+    } - {NETWORK}
+    rule = f"there is none; there are {_listed(parties)}"
+    return [Fault(where, rule, party) for party, where in named.items() if party not in parties]
+
+
+def unchecked_counts(scenario: Scenario, campaigns: Iterable[Campaign]) -> Iterator[Note]:
+    """Yield a note for each aggregator that accepts reports, if some devices have no reports but answer by counts."""
+    devices = scenario.population.drawn_as_counts
+    deployments = [campaign.deployment for campaign in campaigns]
+    for kind in dict.fromkeys(each.kind for each in deployments if isinstance(each, Combining) and each.checks):
+        text = (
+            f"aggregation: {kind} does not check {devices}: their reports are drawn as counts; "
+            'population.answers = "reports" simulates each report'
+        )
+        if devices:
+            yield Note("counts_not_checked", text, where="aggregation")
+
+
+def _listed(parties: Iterable[str]) -> str:
+    """List parties in the order of their numbers; if there are many, only the first two and the last."""
+    named = sorted(parties, key=lambda party: (len(party), party))
+    shown = named if len(named) <= FEW_PARTIES else [*named[:2], "…", named[-1]]
+    return ", ".join(shown)
+
+
+def _deployment(section: AggregationSection, cells: Partition, *, anonymous: bool) -> Deployment:
+    """Build the deployment of a section, from those of its keys that the kind's constructor takes."""
+    if isinstance(section, OwnAggregation):
+        built = build_own_kind("deployment", section.kind, section.model_extra or {}, cells=cells)
+    else:
+        build = constructor_of("deployment", section.kind)
+        available = {**section.model_dump(), "cells": cells, "anonymous": anonymous, "noise": _noise(section)}
+        built = build(**accepted(build, available))
+    if isinstance(built, Deployment):
+        return built
+    if hasattr(built, "combine"):
+        return Combining(own=built, name=section.kind, anonymous=anonymous)
+    chosen = same_keys(built, *(name for name in ("handles", "paired") if hasattr(built, name)))
+    return OwnSharing(own=built, name=section.kind, servers=built.servers, anonymous=anonymous, **chosen)
+
+
+def _noise(section: AggregationSection) -> IntegerNoise | None:
+    """Return the noise that each server adds; None if there is none."""
+    noise = getattr(section, "noise", None)
+    if noise is None:
+        return None
+    made: IntegerNoise = constructor_of("noise", noise.kind)(noise.kind, *noise.model_dump(exclude={"kind"}).values())
+    return made
+
+
+def _unchecked(at: str, mechanisms: Mapping[str, LocalMechanism]) -> Iterator[Fault]:
+    """Yield a fault for every mechanism for whose reports no range proof is known."""
+    for name, mechanism in mechanisms.items():
+        try:
+            EncodingRule.of(mechanism)
+        except ParameterError as error:
+            yield Fault(at, f"{error.rule}; mechanisms.{name} is one", value=True)
+
+
+def build_population(scenario: Scenario, *, vehicles: int, streams: Streams) -> QueriedPopulation:
+    """Build the population; whether each of `vehicles` takes part is drawn once."""
+    section = scenario.population
+    takes_part = streams.of("participation").random(vehicles) < section.participation
+    answering = answering_states(scenario.traffic)
+    return QueriedPopulation(takes_part, answering=answering, **same_keys(section, "outside", "answers"))
+
+
+def build_schedule(campaign: CampaignSection) -> Schedule:
+    """Return the schedule of a campaign's queries."""
+    keys = same_keys(campaign, "start_s", "queries", "round_gap_s", "deadline_s")
+    return Schedule(every_s=campaign.every_s or 0.0, **keys)

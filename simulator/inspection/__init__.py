@@ -1,0 +1,1 @@
+"""What a user's files are, and the scenario that reads them."""

@@ -1,0 +1,270 @@
+"""Report section and terminal lines: the attacks of coalitions and their success, with plots."""
+
+import pandas as pd
+
+from scenarios.kinds import names_of
+from simulator.pages.charts import Axis, Chart, Series
+from simulator.pages.charts.spec import Mark, with_shared_ends
+from simulator.pages.charts.styles import PLAIN
+from simulator.pages.deployments_section import campaign_words
+from simulator.pages.document import PageSection
+from simulator.pages.run_charts import style
+from simulator.results.formatting import number, percent
+from simulator.results.run import RunResult
+from simulator.results.tables import findings, records
+
+KINDS = {
+    "round_one": "guesses the cell from round one alone, and separately which devices were sampled",
+    "round_two": "guesses the cell from round two alone",
+    "link_rounds": "guesses the cell from all reports of a query that the coalition can read and link",
+    "shares": "adds the shares that the coalition holds, and guesses the cell from the sum",
+    "known_others": "from published differences, with all other devices known, guesses whether the vehicle is in the "
+    "cell, at even odds",
+    "longitudinal": "guesses the cell of a vehicle that stays, from several queries",
+    "poisoning": "corrupted vehicles send reports that raise the estimate of a cell",
+    "drop_out": "guesses the cell from what is published after devices were prevented from answering",
+}
+GUESS_KINDS = names_of("attack", "guess")
+OWN = "guesses the cell; an attack of the user's own"
+STEP = 0.07
+"""Horizontal distance between the points of neighbouring mechanisms at the same number of colluders."""
+MARGIN = 0.04
+
+
+def attack_lines(attacks: pd.DataFrame) -> list[str]:
+    """
+    Summarize each kind of attack in one or two lines for a terminal.
+
+    Parameters
+    ----------
+    attacks
+        The frame of `attacks.parquet`.
+
+    Returns
+    -------
+    lines
+        In the order of the kinds.
+    """
+    frame = findings(attacks)
+    lines = []
+    for kind in [*KINDS, *sorted(set(frame["attack"]) - set(KINDS))]:
+        own = frame[frame["attack"] == kind]
+        # The number of queries is not a quantity that is measured or guessed.
+        for metric, measured in own.groupby(own["metric"].replace("queries", ""), sort=False):
+            words = (kind.replace("_", " ") if kind in KINDS else kind, str(metric).replace("_", " "))
+            name = ", ".join(word for word in words if word)
+            summary = _rates(measured.dropna(subset="success")) or _largest(measured.dropna(subset="value"))
+            lines += [f"{name}: {summary}"] if summary else []
+    return lines
+
+
+def _rates(rates: pd.DataFrame) -> str:
+    better = rates[rates["gain_low"] > 0.0]
+    idle = len(rates) - len(better)
+    words = [f"{idle} of {len(rates)} had no significant gain"] if idle else []
+    if len(better):
+        best = better.sort_values("gain", ascending=False, kind="stable").iloc[0]
+        rate, prior = percent(best["success"]), percent(best["prior"])
+        words.append(f"the best: {rate} right, {prior} by the baseline guess ({_source(best)})")
+    return "; ".join(words)
+
+
+def _largest(values: pd.DataFrame) -> str:
+    if values.empty:
+        return ""
+    most = values.sort_values("value", ascending=False, kind="stable").iloc[0]
+    return f"at most {number(most['value'])} {most['unit']} ({_source(most)})"
+
+
+def _source(row: "pd.Series[str]") -> str:
+    return ", ".join(filter(None, row[["coalition", "campaign", "mechanism"]]))
+
+
+def attacks_section(run: RunResult) -> PageSection | None:
+    """
+    Show the guesses of coalitions and their gain over the prior.
+
+    Parameters
+    ----------
+    run
+        The finished run.
+
+    Returns
+    -------
+    section
+        None where the run has no attacks.
+    """
+    if run.attacks.empty:
+        return None
+    rows = run.findings
+    own = sorted(set(rows["attack"]) - set(KINDS))
+    guesses = rows["attack"].isin([*GUESS_KINDS, *own]) & (rows["metric"] == "")
+    values = {
+        "kinds": [(name, words) for name, words in KINDS.items() if name in set(rows["attack"])]
+        + [(name, OWN) for name in own],
+        "gains": _gains(run, rows[guesses].dropna(subset=["gain", "colluding", "prior"])),
+        "longitudinal": _longitudinal(run, rows[rows["attack"] == "longitudinal"]),
+        "poisoning": _poisoning(run, rows[rows["attack"] == "poisoning"].dropna(subset="value")),
+        "several": rows["campaign"].nunique() > 1,
+        "rows": records(rows),
+    }
+    return PageSection("attacks", "Attacks", template="attacks", values=values)
+
+
+def _legend(run: RunResult, rows: pd.DataFrame) -> list[tuple[str, str, str]]:
+    """Return the sign, the colour and the label of each mechanism."""
+    looks = {name: style(run, name) for name in rows["mechanism"].unique()}
+    return [(look.sign, look.colour, run.label(name)) for name, look in looks.items()]
+
+
+def _gains(run: RunResult, rows: pd.DataFrame) -> dict[str, object] | None:
+    """Show gains against the number of colluders, one panel per campaign."""
+    if rows.empty:
+        return None
+    prior = sorted(set(rows["prior"].map(percent)))
+    campaigns = rows.groupby("campaign", sort=False)
+    charts = [gain_by_colluders(run, own, campaign_words(run, str(campaign))) for campaign, own in campaigns]
+    drawn = with_shared_ends(charts)
+    panels = [(chart, _points_gained(own)) for chart, (_, own) in zip(drawn, campaigns, strict=True)]
+    between = prior[0] if len(prior) == 1 else f"between {prior[0]} and {prior[-1]}"
+    return {"prior": between, "legend": _legend(run, rows), "panels": panels}
+
+
+def _points_gained(rows: pd.DataFrame) -> list[tuple[str, list[float]]]:
+    """Return each coalition with its significant gains, whose 95 % intervals lie above 0, in percentage points."""
+    points = (100 * rows["gain"])[rows["gain_low"] > 0.0]
+    coalitions = sorted(rows["coalition"].unique(), key=lambda name: (name.count(","), name))
+    return [(name, points[rows["coalition"] == name].tolist()) for name in coalitions]
+
+
+def _longitudinal(run: RunResult, rows: pd.DataFrame) -> dict[str, object] | None:
+    """Show success against the number of queries, one panel per coalition and campaign."""
+    shown = rows[rows["campaign"] != ""].dropna(subset=["success", "value"])
+    drawn: list[Chart] = []
+    for (campaign, name), own in shown.groupby(["campaign", "name"], sort=False):
+        caption = f"{campaign_words(run, str(campaign))}; {name} ({own['coalition'].iloc[0]})"
+        drawn.append(success_by_queries(run, own, caption))
+    return {"rows": records(shown), "legend": _legend(run, shown), "charts": drawn} if drawn else None
+
+
+def _poisoning(run: RunResult, rows: pd.DataFrame) -> dict[str, object] | None:
+    """Show the inflation of estimates by corrupted vehicles, one panel per campaign."""
+    if rows.empty:
+        return None
+    charts: list[Chart] = []
+    if rows["colluding"].nunique() > 1:
+        for campaign, own in rows.groupby("campaign", sort=False):
+            charts.append(inflation_by_vehicles(run, own, campaign_words(run, str(campaign))))
+    drawn = [chart for chart in with_shared_ends(charts) if chart.series]
+    table = rows.pivot_table(
+        index=["campaign", "mechanism", "name", "colluding"], columns="metric", values=["value", "theory"], sort=False
+    )
+    columns = [(column, metric) for metric in ("inflation", "crafted_inflation") for column in ("value", "theory")]
+    body = list(zip(table.index, table.reindex(columns=columns).to_numpy().tolist(), strict=True))
+    return {"table": body, "legend": _legend(run, rows), "charts": drawn}
+
+
+def gain_by_colluders(run: RunResult, rows: pd.DataFrame, title: str) -> Chart:
+    """
+    Draw the gains of one campaign's coalitions against their number of parties.
+
+    Parameters
+    ----------
+    run
+        The finished run.
+    rows
+        Rows of `attacks.parquet` that have a gain.
+    title
+        The chart's caption.
+
+    Returns
+    -------
+    chart
+        Points with 95 % intervals, and theory: a line where a coalition has several sizes, a dash elsewhere.
+    """
+    place = rows["mechanism"].factorize()[0]
+    parties = rows["colluding"] + (place - place.max() / 2) * STEP
+    series = _curves(run, rows.assign(x=parties, theory=rows["theory"] - rows["prior"]), "gain", line="name")
+    most = int(rows["colluding"].max())
+    ticks = {parties: str(parties) for parties in range(1, most + 1)}
+    x = Axis("parties that collude", ends=(0.5, most + 0.5), ticks=ticks, names=True)
+    y = Axis("gain over the prior", share=True)
+    return Chart(series, x, y, title, f"{title}. Gain over the prior against the number of colluders.", legend=False)
+
+
+def success_by_queries(run: RunResult, rows: pd.DataFrame, title: str) -> Chart:
+    """
+    Draw the success rate of one coalition's guesses against the number of queries they use.
+
+    Parameters
+    ----------
+    run
+        The finished run.
+    rows
+        Longitudinal rows of `attacks.parquet`, whose `value` is the number of queries.
+    title
+        The chart's caption.
+
+    Returns
+    -------
+    chart
+        Points with 95 % intervals, theory as lines, and the prior.
+    """
+    rows = rows.sort_values("value", kind="stable")
+    series = _curves(run, rows.assign(x=rows["value"]), "success")
+    priors = dict(zip(rows["value"], rows["prior"], strict=True))
+    dotted = PLAIN._replace(dash="dot")
+    series.append(Series("baseline guess", list(priors), list(priors.values()), style=dotted, thin=True))
+    x = Axis("queries", log=True, ticks={queries: f"{queries:.0f}" for queries in priors})
+    y = Axis("cell guessed right", share=True, ends=(-MARGIN, 1 + MARGIN))
+    about = f"{title}. Share of cells guessed right against the number of queries; the table has the numbers."
+    return Chart(series, x, y, title, about, legend=False)
+
+
+def inflation_by_vehicles(run: RunResult, rows: pd.DataFrame, title: str) -> Chart:
+    """
+    Draw the inflation of an estimate against the number of corrupted vehicles, in one campaign.
+
+    Parameters
+    ----------
+    run
+        The finished run.
+    rows
+        Poisoning rows of `attacks.parquet`.
+    title
+        The chart's caption.
+
+    Returns
+    -------
+    chart
+        On logarithmic axes: full symbols for well-formed reports, hollow ones for crafted vectors, theory as lines.
+        Values of 0 are left out.
+    """
+    positive = rows[rows["value"] > 0.0].sort_values("colluding", kind="stable")
+    series = _curves(run, positive.assign(x=positive["colluding"]), "value")
+    vehicles = sorted(rows["colluding"].astype(int).unique().tolist())
+    x = Axis("corrupted vehicles", log=True, ticks={count: f"{count:,}" for count in vehicles})
+    y = Axis("vehicles too many", log=True)
+    about = f"{title}. Inflation against corrupted vehicles; the table has the numbers."
+    return Chart(series, x, y, title, about, legend=False)
+
+
+def _curves(run: RunResult, rows: pd.DataFrame, up: str, *, line: str = "mechanism") -> list[Series]:
+    """
+    Draw each mechanism's theory, a line for each value of the column `line`, and its measured points.
+
+    Theory is a line through several values, a dash for a single value, and not drawn where unknown. Points have the
+    95 % interval of their gain. Crafted reports have thin lines and hollow points.
+    """
+    series: list[Series] = []
+    for (mechanism, metric), own in rows.groupby(["mechanism", "metric"], sort=False):
+        look, label, crafted = style(run, str(mechanism)), run.label(str(mechanism)), metric == "crafted_inflation"
+        known = own.sort_values("colluding", kind="stable").dropna(subset="theory")
+        for _, of_line in known.groupby(line, sort=False):
+            mark: Mark = "line" if len(of_line) > 1 else "dashes"
+            series.append(Series(f"{label}, theory", of_line["x"], of_line["theory"], mark, look, thin=crafted))
+        sources = [f"{name} ({coalition})" for name, coalition in zip(own["name"], own["coalition"], strict=True)]
+        low, high = (own[up] + own[end] - own["gain"] for end in ("gain_low", "gain_high"))
+        look = look._replace(hollow=crafted)
+        series.append(Series(label, own["x"], own[up], "points", look, low, high, sources))
+    return series

@@ -1,0 +1,163 @@
+"""Report sections: the error against the number of devices asked, what a constant error costs, and lost reports."""
+
+import math
+
+from simulator.pages.charts import Axis, Chart, Series
+from simulator.pages.charts.styles import PLAIN
+from simulator.pages.document import PageSection
+from simulator.pages.run_charts import growth, measured, style
+from simulator.results.claims import Claim, Reason
+from simulator.results.formatting import parameter, whole
+from simulator.results.record import LossRecord, MechanismRecord, PublishedLeakage
+from simulator.results.run import RunResult
+
+FLAT = 1.02
+"""Largest ratio of two errors that are reported as equal."""
+GROWS = 1.2
+"""Smallest ratio of two errors of which the second is reported to have grown."""
+
+
+def growth_section(run: RunResult) -> PageSection | None:
+    """
+    Show how the error grows with the devices asked and what Sampling Privacy's constant error costs in privacy.
+
+    Parameters
+    ----------
+    run
+        The finished run.
+
+    Returns
+    -------
+    section
+        None where there is nothing to draw.
+    """
+    chart = growth(run)
+    sampled = [mechanism for mechanism in run.record.mechanisms if mechanism.kind == "sampling_privacy"]
+    if chart is None and not sampled:
+        return None
+    scalings = [mechanism.scaling for mechanism in run.private.values() if mechanism.scaling is not None]
+    values = {
+        "drawn": chart,
+        "occupancies": sorted({parameter(scaling.occupancy) for scaling in scalings}),
+        "curves": [curve for mechanism in run.private.values() if (curve := _curve(run, mechanism))],
+        "costs": [_cost(run, each) for each in sampled],
+    }
+    return PageSection("growth", "Growth and cost", template="growth", values=values)
+
+
+def _curve(run: RunResult, mechanism: MechanismRecord) -> dict[str, object] | None:
+    """Return the ends of one mechanism's error against devices asked, its power of N and the errors measured."""
+    asked, errors = ([], []) if mechanism.scaling is None else (mechanism.scaling.asked, mechanism.scaling.std_error)
+    known = [(n, error) for n, error in zip(asked, errors, strict=True) if error is not None]
+    if len(known) < 2:
+        return None
+    (n_low, low), (n_before, before), (n_high, high) = known[0], known[-2], known[-1]
+    return {
+        "label": run.label(mechanism.name),
+        "lost": any(record.mechanism == mechanism.name for record in run.record.loss),
+        "asked": (n_low, n_high),
+        "ends": (low, high),
+        "flat": high <= FLAT * low,
+        # The power of N is taken at the far end, where terms that do not depend on N are negligible.
+        "power": math.log(high / before) / math.log(n_high / n_before) if min(before, high) > 0 else 0.0,
+        "measured": _measured(run, mechanism.name),
+    }
+
+
+def _measured(run: RunResult, mechanism: str) -> dict[str, list[float]]:
+    """Return the measured errors of the campaigns that asked equally many devices, by that number."""
+    by_asked: dict[str, list[float]] = {}
+    for asked, rmse in measured(run, mechanism):
+        by_asked.setdefault(whole(asked), []).append(rmse)
+    return by_asked
+
+
+def _cost(run: RunResult, mechanism: MechanismRecord) -> dict[str, object]:
+    """Return the claims of a Sampling Privacy mechanism about what its paper's leakage equation does not cover."""
+    claims = [claim for claim in run.privacy if claim.mechanism == mechanism.name and claim.queries == 1]
+    linked = next((claim for claim in claims if claim.view == "linked_reports"), None)
+    constant, sampling = None if linked is None else linked.constant_delta, mechanism.parameters.get("sampling")
+    refresh = mechanism.parameters.get("refresh")
+    printed = mechanism.printed or PublishedLeakage(epsilon=None, equation=None, note=None)
+    # The equation depends on the number of cells: of several partitions it has several values.
+    epsilon = printed.epsilon if run.cells["partition"].nunique() == 1 else None
+    # Each with the ε nearest to 1 and its δ.
+    released = [(claim, *claim.nearest_one) for claim in claims if claim.nearest_one]
+    views = [row for row in released if row[0].view == "released_differences"]
+    differences = [row for row in views if not row[0].release]
+    # A move bounds an entry into the cell too.
+    differences = [row for row in differences if row[0].adjacency == "move"] or differences
+    alone = next((claim for claim in claims if claim.view == "report_round_2" and claim.epsilon is not None), None)
+    return {
+        "label": run.label(mechanism.name),
+        "equation": printed.equation or "SP eq 29",
+        "epsilon": epsilon,
+        "note": (printed.note or "").strip().rstrip("."),
+        "refresh": float(refresh) if isinstance(refresh, int | float) else 0.0,
+        "binary": mechanism.parameters.get("form") == "binary",
+        "chance": float(sampling) if isinstance(sampling, int | float) else constant,
+        "alone": alone,
+        "alike": alone is not None and math.isclose(alone.epsilon or 0.0, epsilon or math.nan, rel_tol=1e-6),
+        "linked": linked,
+        "differences": differences,
+        "unmatched": bool(differences) and all(claim.reason is Reason.ROUNDS_DIFFER for claim, _, _ in differences),
+        "suppressed": next((row for row in released if row[0].release and _is_suppressed(run, row[0])), None),
+    }
+
+
+def _is_suppressed(run: RunResult, claim: Claim) -> bool:
+    release = run.release_of(str(claim.campaign), claim.mechanism)
+    return release is not None and release.release["kind"] == "suppress"
+
+
+def loss_section(run: RunResult) -> PageSection | None:
+    """
+    Show the theoretical error under this run's report losses against the devices asked, and the measured error.
+
+    Parameters
+    ----------
+    run
+        The finished run.
+
+    Returns
+    -------
+    section
+        None where no report was lost.
+    """
+    records = [record for record in run.record.loss if record.mechanism in run.private]
+    if not records:
+        return None
+    several = len({record.campaign for record in records}) > 1
+    labels = [run.label(each.mechanism) + (f", campaign {each.campaign}" if several else "") for each in records]
+    ends = [(_ends(record.unpaired), _ends(record.paired or [])) for record in records]
+    independent = all(record.independent for record in records)
+    drawn = [_draw_loss(run, record, label) for record, label in zip(records, labels, strict=True)]
+    rows = list(zip(records, labels, ends, drawn, strict=True))
+    values = {"records": rows, "independent": independent, "grows": GROWS}
+    return PageSection("loss", "Lost reports", template="loss", values=values)
+
+
+def _ends(errors: list[float | None]) -> tuple[float, float] | None:
+    known = [error for error in errors if error is not None]
+    return (known[0], known[-1]) if known else None
+
+
+def _draw_loss(run: RunResult, record: LossRecord, label: str) -> Chart:
+    look = style(run, record.mechanism)
+    series: list[Series] = []
+    for errors, words, drawn in (
+        (record.unpaired, "each round as received", look._replace(dash="solid")),
+        (record.paired, "only devices received in every round", look._replace(dash="dash")),
+        (record.ideal, "nothing lost", PLAIN._replace(dash="dot")),
+    ):
+        # A logarithmic axis cannot show an error of 0.
+        if errors is not None and any(errors):
+            series.append(Series(words, record.asked, [error or None for error in errors], style=drawn))
+    scores = run.asked.scores
+    rmse = scores[(scores["mechanism"] == record.mechanism) & (scores["campaign"] == record.campaign)]["rmse"].max()
+    asked = run.mean_asked.get((record.campaign, record.mechanism))
+    if asked and rmse > 0:
+        words = "this run, paired" if record.pairs and record.rounds > 1 else "this run"
+        series.append(Series(words, [asked], [rmse], "points", look))
+    x, y = Axis("devices asked", log=True), Axis("error per cell, vehicles", log=True)
+    return Chart(series, x, y, title=label, about="Error against devices asked.", height=400)

@@ -1,0 +1,134 @@
+"""Report section: which parties add up the reports of each campaign, and what each learns about a device."""
+
+from collections.abc import Sequence
+
+from scenarios.kinds import is_capable, title
+from simulator.pages.document import PageSection
+from simulator.results.formatting import listed, sentence_case
+from simulator.results.record import DeploymentRecord, ViewRecord
+from simulator.results.run import RunResult
+from simulator.results.statements import share_holders
+
+_PARTIES = {"mixer": "The mixer", "network": "An observer of the network"}
+
+
+def deployment_words(record: DeploymentRecord) -> str:
+    """
+    Describe a deployment in a few words.
+
+    Parameters
+    ----------
+    record
+        Its record in `run.json`.
+
+    Returns
+    -------
+    words
+        For example ``shares among 3 servers, paired``.
+    """
+    kind = record.kind
+    shared = is_capable("deployment", kind, "shares")
+    words = [f"shares among {record.servers} servers" if shared else title("deployment", kind, f"aggregator {kind}")]
+    if record.needed not in {None, record.servers}:
+        words.append(f"any {record.needed} of which suffice")
+    if record.paired:
+        words.append("paired")
+    elif record.handles == "query":
+        words.append("one-time pseudonyms")
+    if record.robust and shared:
+        words.append("with range proofs")
+    return ", ".join(words)
+
+
+def campaign_words(run: RunResult, campaign: str) -> str:
+    """
+    Describe a campaign by its name and the parties that add up its reports.
+
+    Parameters
+    ----------
+    run
+        The finished run.
+    campaign
+        Its name.
+
+    Returns
+    -------
+    words
+        For example ``shared: shares among 3 servers``; the name alone where the run recorded no more.
+    """
+    record = run.deployments.get(campaign)
+    return campaign if record is None else f"{campaign}: {deployment_words(record)}"
+
+
+def coalition_words(coalition: Sequence[str], record: DeploymentRecord) -> str:
+    """
+    Name the parties that pool what they stored.
+
+    Parameters
+    ----------
+    coalition
+        Their names.
+    record
+        The record of their deployment.
+
+    Returns
+    -------
+    words
+        For example ``Any 2 of the 3 servers``, ``Servers 1 and 2``, ``Mixer and server``.
+    """
+    servers = [party.rpartition(":")[2] for party in coalition if party.startswith("server:")]
+    if len(coalition) == 1 and coalition[0] in _PARTIES:
+        return _PARTIES[coalition[0]]
+    every = record.servers
+    if is_capable("deployment", record.kind, "shares") and len(servers) == len(coalition):
+        return f"{'Any ' * (len(servers) < every)}{share_holders(len(servers), every)}".capitalize()
+    if every == 1:
+        return (
+            "The server" if len(coalition) == 1 else f"The server and {listed([p for p in coalition if ':' not in p])}"
+        )
+    return f"Server {servers[0]}" if len(servers) == 1 else f"Servers {listed(servers)}"
+
+
+def deployments_section(run: RunResult) -> PageSection | None:
+    """
+    Show what each party learns about a device in each deployment, and the cost of each deployment.
+
+    Parameters
+    ----------
+    run
+        The finished run.
+
+    Returns
+    -------
+    section
+        None where one trusted server receives everything and the run has no
+        attacks.
+    """
+    records = run.deployments.values()
+    if run.attacks.empty and all(deployment_words(record) == title("deployment", "trusted") for record in records):
+        return None
+    costs = [(record.campaign, one.mechanism, one.cost) for record in records for one in record.mechanisms]
+    groups: dict[str, list[DeploymentRecord]] = {}
+    for record in records:  # campaigns with the same deployment share a table
+        groups.setdefault(record.model_dump_json(exclude={"campaign"}), []).append(record)
+    tables = []
+    for alike in groups.values():
+        heading = f"{sentence_case(deployment_words(alike[0]))} ({listed([record.campaign for record in alike])})"
+        names = [one.mechanism for one in alike[0].mechanisms]
+        tables.append((heading, names, _matrix(alike[0], names)))
+    notes = list(dict.fromkeys(note for _, _, cost in costs for note in cost.notes))
+    values = {"tables": tables, "costs": costs, "notes": notes}
+    return PageSection("deployments", "Parties", template="deployments", values=values)
+
+
+def _matrix(record: DeploymentRecord, names: Sequence[str]) -> list[tuple[str, str, list[ViewRecord | None]]]:
+    """Return coalitions against mechanisms, with one row for each statement about a coalition."""
+    rows: dict[tuple[tuple[str, ...], int | str], dict[str, ViewRecord]] = {}
+    for one in record.mechanisms:
+        for view in one.learns:
+            rows.setdefault((tuple(view.coalition), view.statement), {})[one.mechanism] = view
+    order = list(dict.fromkeys(coalition for coalition, _ in rows))
+    return [
+        (coalition_words(coalition, record), next(iter(views.values())).words, [views.get(name) for name in names])
+        for (coalition, _), views in sorted(rows.items(), key=lambda row: order.index(row[0][0]))
+    ]
