@@ -221,11 +221,11 @@ def test_leftover_of_a_killed_run_is_removed_by_the_next(tmp_path):
 
 ENDED_IN_THE_PAGE = """
 import os, signal, sys, time
-import simulator.pages
+import simulator.pages.report
 def write_report(*_):
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(30)
-simulator.pages.write_report = write_report
+simulator.pages.report.write_report = write_report
 sys.argv = ["crowdveil", "run", "tiny", "--out", "kept", "--quiet"]
 from simulator.cli import main
 main()
