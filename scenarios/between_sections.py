@@ -118,12 +118,8 @@ def _budget(campaign: ValidFields) -> Iterator[RuleViolation]:
 
 
 def _refined(refinement: ValidFields) -> Iterator[RuleViolation]:
-    """Yield a fault for unknown mechanisms, and for a window over queries that are not asked."""
-    scenario = refinement.outer
-    yield from broken_names(refinement, "mechanisms", "mechanism", scenario.sections("mechanisms"))
-    counted = [campaign for campaign in scenario.sections("campaigns") if campaign.get("statistic", "count") == "count"]
-    if refinement.has("window") and all(campaign.get("queries") == 1 for campaign in counted):
-        yield refinement.violation("window", "there must be a campaign of counts with several queries")
+    """Yield a fault for unknown mechanisms."""
+    yield from broken_names(refinement, "mechanisms", "mechanism", refinement.outer.sections("mechanisms"))
 
 
 _NAMED = {"cells": "partition"} | dict.fromkeys(

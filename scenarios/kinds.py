@@ -28,8 +28,6 @@ class Kind(NamedTuple):
     reader
         What reads files of this kind, in `simulator.formats`, as ``module:attribute``: those of a road format, of a
         recording that an engine replays, and of the table whose places are cells.
-    flows
-        What reads the file of published flows of a road format, as ``module:attribute``.
     needs
         A package that it needs and that may not be installed, and the extra of this project that installs it.
     """
@@ -40,7 +38,6 @@ class Kind(NamedTuple):
     constructor: str
     capabilities: frozenset[str] = frozenset()
     reader: str = ""
-    flows: str = ""
     needs: tuple[str, str] | None = None
 
 
@@ -93,8 +90,8 @@ def _release(name: str, title: str, class_: str, *capabilities: str) -> Kind:
     return _kind(f"release:{class_}", name, title, f"{_BUILD}releases:build_{name}", *capabilities)
 
 
-def _refinement(name: str, title: str, class_: str, *capabilities: str) -> Kind:
-    return _kind(f"refinements:{class_}", name, title, f"mechanisms.refinement:{name}", *capabilities)
+def _refinement(name: str, title: str, class_: str) -> Kind:
+    return _kind(f"refinements:{class_}", name, title, f"mechanisms.refinement:{name}")
 
 
 def _attack(name: str, title: str, class_: str, constructor: str, *capabilities: str) -> Kind:
@@ -109,9 +106,7 @@ _ROLES: Mapping[str, tuple[Kind, ...]] = {
         _roads("lines", "roads drawn as lines", "LineRoads", "lines:read_lines"),
         _roads("osm", "OpenStreetMap", "OsmRoads", "osm:read_osm")._replace(needs=("osmnx", "osm")),
         _roads("sumo", "SUMO network", "SumoRoads", "sumo_net:read_sumo_net")._replace(needs=("sumolib", "sumo")),
-        _roads("tntp", "TNTP network", "TntpRoads", "tntp:read_tntp")._replace(
-            flows="simulator.formats.roads.tntp_files:read_flows"
-        ),
+        _roads("tntp", "TNTP network", "TntpRoads", "tntp:read_tntp"),
         _roads("matsim", "MATSim network", "MatsimRoads", "matsim:read_matsim"),
         _roads("gmns", "GMNS network", "GmnsRoads", "gmns:read_gmns"),
         _roads("geopackage", "GeoPackage", "GeoPackageRoads", "geo_files:read_geopackage"),
@@ -187,13 +182,11 @@ _ROLES: Mapping[str, tuple[Kind, ...]] = {
         _release("threshold", "noise and threshold", "ThresholdRelease", "count", "whole", "exact"),
         _release("smooth_median", "median with smooth sensitivity", "SmoothMedianSection", "median_speed"),
     ),
-    # "queries": it uses the estimates of several queries.
     "refinement": (
         _refinement("clip", "clipped counts", "Clip"),
         _refinement("norm_sub", "Norm-Sub", "NormSub"),
         _refinement("norm_mul", "Norm-Mul", "NormMul"),
         _refinement("simplex", "projection on the simplex", "Simplex"),
-        _refinement("combine", "average over queries", "Combine", "queries"),
     ),
     # "guess": it guesses cells from what was received in one query; "shares": it needs servers that hold shares.
     "attack": (

@@ -50,12 +50,4 @@ class Simplex(ToTotal):
     kind: Literal["simplex"]
 
 
-class Combine(RefinementSection):
-    """Average of the last queries' estimates, each weighted by the inverse of its variance."""
-
-    kind: Literal["combine"]
-    window: Annotated[int, Field(ge=2)]
-    """Number of queries combined, the current one included; the first queries have fewer before them."""
-
-
 Refinement = Annotated[RefinementSection, ByKind("refinement")]

@@ -117,8 +117,6 @@ class TntpRoads(PlacedRoads):
     nodes: FileReference | None = None
     """Node file: TNTP text, or GeoJSON points with an ``id`` or ``node``. Required unless cells are links (kind
     ``roads``), which need no coordinates."""
-    flows: FileReference | None = None
-    """Published equilibrium flows, with which the run's link volumes are compared."""
     length_unit: LengthUnit
     """Unit of the network's lengths."""
     time_unit: TimeUnit

@@ -117,17 +117,6 @@ def _query_errors(estimates: pd.DataFrame) -> dict[str, list[float]]:
     return of_mechanism
 
 
-def _flow_facts(check: dict) -> dict[str, float]:
-    """Return the numbers of the comparison with published link volumes, which are not in a table."""
-    parts = [(part, values) for part, values in check.items() if isinstance(values, dict)]
-    return {
-        f"{part}.{key}": _short(value)
-        for part, values in parts
-        for key, value in values.items()
-        if part != "published" and isinstance(value, float)  # those of the published flows are rounding errors near 0
-    }
-
-
 def summary(directory: Path) -> dict:
     """Return the record of a run directory."""
     tables = {}
@@ -137,7 +126,6 @@ def summary(directory: Path) -> dict:
         tables[path.stem] = {"rows": len(table), "columns": {name: _column(table[name]) for name in kept}}
     record = json.loads((directory / "run.json").read_text(encoding="utf-8"))
     facts = {key: record[key] for key in FACTS} | {key: record["city"][key] for key in CITY}
-    facts |= _flow_facts(record["flow_check"] or {})
     traffic = pa.Table.from_pylist(record["traffic_at_queries"])
     columns = {name: _column(traffic[name]) for name in traffic.column_names}
     tables["traffic_at_queries"] = {"rows": len(traffic), "columns": columns}

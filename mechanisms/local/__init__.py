@@ -8,7 +8,7 @@ from mechanisms.local.budget_schedules import (
     estimate_dissimilarity,
     uniform_budget,
 )
-from mechanisms.local.common.intervals import QuadraticVariance, invert_binomial, score_interval
+from mechanisms.local.common.intervals import QuadraticVariance, invert_binomial
 from mechanisms.local.common.packed_bits import AnswerReports, BitReports
 from mechanisms.local.distributed_laplace import DistributedLaplace
 from mechanisms.local.hadamard_response import HadamardResponse

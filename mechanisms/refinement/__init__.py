@@ -1,6 +1,5 @@
-"""Refinement of an unbiased estimate, at the price of bias, and combination of several queries."""
+"""Refinement of an unbiased estimate, at the price of bias."""
 
-from mechanisms.refinement.combination import combine, minimum_variance_weights, spread, variance_law
 from mechanisms.refinement.projections import (
     Properties,
     RefinedEstimate,

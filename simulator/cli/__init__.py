@@ -2,47 +2,86 @@
 
 import atexit
 import gc
+import os
+import signal
 import sys
+from contextlib import suppress
+from io import TextIOWrapper
+from types import FrameType
 
-from simulator.cli.termination import one_line_exit
+from typer import TyperException
 
-with one_line_exit():  # Ctrl-C while these are imported
-    from typer import TyperException
-
-    from simulator.cli.commands import app, print_version
+from simulator.cli.commands import app, print_version
 
 __all__ = ["app", "main"]
 
 _GARBAGE_THRESHOLD = 100_000
 """Objects made before Python searches for garbage; with its own 700, imports spend a sixth of their time on that."""
+_ENDED_BY = {"SIGTERM": "terminated", "SIGHUP": "the terminal was closed"}
+"""Signals that end a command as Ctrl-C does, after all clean-up, and what the command then prints."""
+_INTERRUPTED = 128 + signal.SIGINT
+"""Exit code that typer gives a command that Ctrl-C has ended."""
 
 
 def main() -> None:
-    """Run the command line; a user's mistake ends in one message and exit code 2, a page's in 1, Ctrl-C in 130."""
+    """Run the command line.
+
+    A mistake of the user, or an error of the system such as a full disk, ends in one message and exit code 2; a page
+    that cannot be written in 1, Ctrl-C in 130, SIGTERM in 143. A closed pipe ends it without a message.
+    """
     gc.set_threshold(_GARBAGE_THRESHOLD)
     atexit.register(gc.freeze)  # at the end Python searches all modules for garbage, which takes half a second
-    with one_line_exit():
-        try:
-            if sys.argv[1:] == ["--version"]:
-                print_version()  # at once: to parse options, typer imports pydantic
-            else:
-                sys.exit(app(prog_name="crowdveil", standalone_mode=False))
-        except TyperException as error:
-            from simulator.cli.usage_errors import message_of  # noqa: PLC0415 - `--help` needs no messages
+    for name in _ENDED_BY:
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores them
+            signal.signal(number, _end)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # characters that the encoding of a terminal lacks
+    try:
+        code, message = _run()
+        sys.stdout.flush()
+    except OSError as error:
+        code, message = _code_and_message(error)
+        with suppress(OSError):  # Python would fail on the same error when it flushes the stream at its end
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if message:
+        sys.stderr.write(f"crowdveil: {message}\n")
+    sys.exit(code)
 
-            sys.stderr.write(f"crowdveil: {message_of(error)}\n")
-            sys.exit(error.exit_code)
-        except ValueError as error:
-            from mechanisms.parameter import ParameterError  # noqa: PLC0415 - `--help` needs no messages
-            from scenarios.errors import ScenarioError  # noqa: PLC0415 - as above
-            from scenarios.suggestions import suggestion  # noqa: PLC0415 - as above
-            from simulator.files.errors import UserError  # noqa: PLC0415 - as above
 
-            if not isinstance(error, (ParameterError, ScenarioError, UserError)):
-                raise
-            hint = suggestion(getattr(error, "value", None), getattr(error, "choices", ()))
-            sys.stderr.write(f"crowdveil: {error}{hint}\n")
-            sys.exit(getattr(error, "exit_code", 2))
-        except MemoryError as error:  # what an estimate let pass, or the user with --yes
-            sys.stderr.write(f"crowdveil: not enough memory: {error}\n".replace(": \n", "\n"))
-            sys.exit(2)
+def _run() -> tuple[int, str]:
+    """Run a command; return its exit code, and the message that it ends with."""
+    try:
+        if sys.argv[1:] == ["--version"]:
+            print_version()  # at once: to parse options, typer imports pydantic
+            return 0, ""
+        code = app(prog_name="crowdveil", standalone_mode=False) or 0
+    except TyperException as error:
+        return error.exit_code, error.format_message()
+    except ValueError as error:
+        from mechanisms.parameter import ParameterError  # noqa: PLC0415 - `--help` needs no messages
+        from scenarios.errors import ScenarioError  # noqa: PLC0415 - as above
+        from scenarios.suggestions import suggestion  # noqa: PLC0415 - as above
+        from simulator.files.errors import UserError  # noqa: PLC0415 - as above
+
+        if not isinstance(error, (ParameterError, ScenarioError, UserError)):
+            raise
+        hint = suggestion(getattr(error, "value", None), getattr(error, "choices", ()))
+        return getattr(error, "exit_code", 2), f"{error}{hint}"
+    except MemoryError as error:  # what an estimate let pass, or the user with --yes
+        return 2, f"not enough memory: {error}".removesuffix(": ")
+    return code, "interrupted" if code == _INTERRUPTED else ""
+
+
+def _end(number: int, _: FrameType | None) -> None:
+    sys.stderr.write(f"crowdveil: {_ENDED_BY[signal.Signals(number).name]}\n")
+    sys.exit(128 + number)
+
+
+def _code_and_message(error: OSError) -> tuple[int, str]:
+    """Return exit code and message for an error of the system; typer and click exit with 1 and a traceback."""
+    if isinstance(error, BrokenPipeError):
+        return 1, ""  # as typer does
+    reason = (error.strerror or str(error)).lower()
+    return 2, f"{'standard output or a file' if error.filename is None else error.filename}: {reason}"

@@ -32,8 +32,6 @@ COMMANDS = {
     "check": "Check a class of your own against the contract of its role; exit code 1 if it fails.",
     "audit": "Estimate an ε from below and the bias of a randomiser; exit code 1 if the ε is above the one claimed.",
     "open": "Open a report in the browser, by default that of the newest run or study, and print its path.",
-    "doctor": "Show what is installed, which extras work, and where data and caches are; exit code 1 if what is "
-    "needed fails.",
     "new": "Write a class of your own to start from, with a test and a scenario.",
     "plan": "Find each mechanism's parameters that meet a privacy or an error target, or state why none do.",
     "scenarios": "Scenario files: list, show, new, check, schema.",

@@ -69,7 +69,7 @@ def check_scenario(
         parts = RunComponents.build(checked)
         city = parts.city
         planned = check_demand(checked, city, streams=streams)
-    notes = [*parts.warnings(), *city.notes, *parts.refinements.notes, *parts.notes]
+    notes = [*parts.warnings(), *city.notes, *parts.notes]
     notes += [note for campaign in parts.campaigns for note in campaign.notes]
     notes += notes_of("demand", planned.notes if planned else ())
     # Warnings are among the notes too; each is printed once, and names files as a run's report does.

@@ -29,7 +29,7 @@ from simulator.experiment.tables import (
 )
 from simulator.files.available_memory import peak_memory_nbytes
 from simulator.files.extras import own_version
-from simulator.files.messages import Note, notes_of, texts_of, warning, warnings_among
+from simulator.files.messages import Note, texts_of, warning, warnings_among
 from simulator.files.stopwatch import Stopwatch
 from simulator.results.provenance import data_checksums, files_outside, package_versions, without_paths
 from simulator.results.record import (
@@ -50,12 +50,10 @@ from simulator.roads.network import LINK_IDS
 from simulator.roads.surroundings import with_streets
 from simulator.sensing.campaign import Campaign
 from simulator.sensing.query import QueriedPopulation, Query
-from simulator.traffic.agents import Agents
 from simulator.traffic.clock import Clock
 from simulator.traffic.detectors import detector_table
 from simulator.traffic.engine import Engine, vehicles_of
 from simulator.traffic.fcd import Sampler
-from simulator.traffic.fleet import Fleet
 from simulator.traffic.link_intervals import LinkTables, Traversals, links_by_interval, recorded_trips, trip_table
 from simulator.traffic.motion import Motion, logged_every, motion_of_entries, motion_of_places
 from simulator.traffic.queue_engine import QueueEngine
@@ -100,10 +98,6 @@ def collect(
     """
     scenario, city, mechanisms = components.scenario, components.city, components.mechanisms
     campaigns, refinements = components.campaigns, components.refinements
-    flow_check = None
-    if components.flow_check is not None and isinstance(engine, Fleet | Agents):
-        with stopwatch.phase("flow check"):
-            flow_check = components.flow_check.record(engine)
     motion, fcd, interval_s = Motion(), samplers["fcd"], scenario.report.link_interval_s
     links = trips = driven = detectors = counts = None
     traffic_clock = Clock(scenario.traffic.step_s)
@@ -122,16 +116,13 @@ def collect(
             trips = trips if scenario.shows_vehicles else None
     queries, refined = refine_queries(refinements, campaigns, closed)
     polygons = {name: cells.polygons() for name, cells in city.partitions.items()}
-    middles = {name: shapes.geometry.centroid for name, shapes in polygons.items()}
-    centroids = {one.name: np.column_stack([middles[one.partition].x, middles[one.partition].y]) for one in campaigns}
     cells_before = components.cells_before
     participation = components.participation
     rounds, answers = tabulate_rounds(queries), rows_of_answers(queries, participation)
-    scores = score_answers(answers, centroids, participation)
+    scores = score_answers(answers, participation)
     estimates = tabulate_estimates(answers, cells_before)
     claims = tabulate_claims(scenario.claims, campaigns, queries)
     noticed = [*city.notes, *of_traffic]
-    noticed += [] if flow_check is None else notes_of("flows", flow_check.notes, "roads.flows")
     noticed += [note for campaign in campaigns for note in campaign.notes]
     if driven is not None and components.detectors is not None:
         length_m = city.roads.links.length_m
@@ -183,7 +174,6 @@ def collect(
         ),
         traffic=traffic,
         motion_every=motion.every,
-        flow_check=flow_check,
         traffic_at_queries=[
             QueryTraffic(
                 campaign=query.campaign,

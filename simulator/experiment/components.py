@@ -18,13 +18,12 @@ from simulator.experiment.assembly.attacks import build_attacks, check_attacks
 from simulator.experiment.assembly.campaigns import build_campaigns, unchecked_counts
 from simulator.experiment.assembly.city import build_city
 from simulator.experiment.assembly.constructors import check_own_kinds
-from simulator.experiment.assembly.demand import build_flow_check, clock_of_trips
+from simulator.experiment.assembly.demand import clock_of_trips
 from simulator.experiment.assembly.detectors import build_counts, build_detectors
 from simulator.experiment.assembly.mechanisms import build_mechanisms
 from simulator.experiment.build_cache import cached_city
-from simulator.experiment.flow_check import FlowCheck
 from simulator.experiment.memory_estimate import check_memory
-from simulator.experiment.refine import RefinementPlan, plan_refinements
+from simulator.experiment.refine import Refining, plan_refinements
 from simulator.experiment.study_area import City, cells_of_traffic
 from simulator.experiment.tables import Participation
 from simulator.files.messages import Note, warning, warnings_among
@@ -70,8 +69,6 @@ class RunComponents:
         The campaigns, in the order of the scenario.
     refinements
         Refinements of the estimates after the run.
-    flow_check
-        Published flows with which the run's are compared; None if there are none.
     notes
         Parts of the scenario that are not used.
     attacks
@@ -86,8 +83,7 @@ class RunComponents:
     city: City
     mechanisms: dict[str, LocalMechanism]
     campaigns: Sequence[Campaign]
-    refinements: RefinementPlan
-    flow_check: FlowCheck | None = None
+    refinements: tuple[Refining, ...]
     notes: tuple[Note, ...] = ()
     attacks: tuple[Attack, ...] = ()
     clock: RunClock = field(default_factory=RunClock)
@@ -110,19 +106,18 @@ class RunComponents:
         every = {name: build_mechanisms(scenario, cells.count) for name, cells in city.partitions.items()}
         mechanisms = next(iter(every.values()))
         check_memory(scenario, city, mechanisms)
-        refinements = plan_refinements(scenario, mechanisms)
+        refinements = plan_refinements(scenario)
         campaigns = build_campaigns(scenario, every, city)
         attacks = build_attacks(scenario)
         check_attacks(scenario, attacks, campaigns)
-        flow_check, notes = build_flow_check(scenario, city.ground.roads)
         detectors, left_out = build_detectors(scenario, city.ground.roads)
         measured, not_used = build_counts(scenario, city.ground.roads, clock, detectors)
-        notes = [*notes, *unchecked_counts(scenario, campaigns), *left_out, *not_used]
+        notes = [*unchecked_counts(scenario, campaigns), *left_out, *not_used]
         steps = scenario.scenario.duration_s / scenario.traffic.step_s
         if steps > _MANY_STEPS:
             long = f"traffic.step_s: the run takes {steps:,.0f} steps: expect it to take long"
             notes = [*notes, Note("many_steps", long, where="traffic.step_s")]
-        parts = (scenario, city, mechanisms, campaigns, refinements, flow_check, tuple(notes), attacks, clock)
+        parts = (scenario, city, mechanisms, campaigns, refinements, tuple(notes), attacks, clock)
         return cls(*parts, detectors, measured)
 
     @cached_property

@@ -12,7 +12,6 @@ from scipy.special import ndtri
 from simulator.aggregation.publication import CellValues
 from simulator.aggregation.rounds import RoundAccount
 from simulator.arrays import FloatArray, IntArray
-from simulator.experiment.mobility_scores import MobilityScores, mobility_scores, share_found
 from simulator.results.schema import TABLES
 from simulator.results.tables import SCALED
 from simulator.sensing.query import Answer, Occupancy, Query
@@ -218,17 +217,13 @@ HOT_SHARE = 0.1
 """Share of cells that are hot cells: the busiest tenth of the cells, at least one."""
 
 
-def score_answers(
-    answers: Sequence[AnswerRows], centroids: Mapping[str, FloatArray], participation: Participation
-) -> pd.DataFrame:
+def score_answers(answers: Sequence[AnswerRows], participation: Participation) -> pd.DataFrame:
     """Score every mechanism of every campaign over all its queries and cells.
 
     Parameters
     ----------
     answers
         The answers to the closed queries.
-    centroids
-        By campaign, centroids of its cells in the city's projected coordinate system, (V, 2), in metres.
     participation
         The share of the vehicles that take part, and that which the operator assumes.
 
@@ -237,9 +232,7 @@ def score_answers(
     pandas.DataFrame
         One row per campaign and mechanism: `mae`, `rmse`, `bias`, `max_error` in vehicles, or for speeds in m/s;
         `coverage`, the share of 95 % intervals that contain the truth; `hot_cells_recall`, the share of each query's
-        busiest cells found among the same number of highest estimates, null for speeds; `earth_movers_m`,
-        `jensen_shannon`, `kendall_tau` and `top_n_overlap`, the means of `mobility_scores` over the queries in which
-        they are defined, null for speeds and where they are defined in no query; `theory_rmse`, from the exact
+        busiest cells found among the same number of highest estimates, null for speeds; `theory_rmse`, from the exact
         error at the truth, which is that of the release if there is one; the first five and `theory_rmse` also with the
         prefix `scaled_`, of estimates scaled to all vehicles, null for speeds; `interval`, how intervals were computed;
         `queries` and `cells`, the numbers of those with a row; `statistic`, the quantity estimated;
@@ -250,29 +243,24 @@ def score_answers(
         groups.setdefault((answer.query.campaign, answer.answer.mechanism), []).append(answer)
     return pd.DataFrame(
         [
-            {**dict(zip(("campaign", "mechanism"), key, strict=True)), **_score(g, centroids[key[0]], participation)}
+            {**dict(zip(("campaign", "mechanism"), key, strict=True)), **_score(g, participation)}
             for key, g in groups.items()
         ]
     )
 
 
-def _score(
-    group: Sequence[AnswerRows], centroids: FloatArray, participation: Participation
-) -> dict[str, float | int | str]:
+def _score(group: Sequence[AnswerRows], participation: Participation) -> dict[str, float | int | str]:
     rows = [answer.rows for answer in group]
     of_asked, of_all = _errors(rows), _errors([answer.scaled for answer in group])
     statistic = group[0].query.statistic
-    recall, mobility = math.nan, MobilityScores(*[math.nan] * len(MobilityScores._fields))
+    recall = math.nan
     if statistic == "count":
         hot = max(1, round(HOT_SHARE * len(rows[0].cell)))
         recall = float(np.mean([share_found(row.truth, row.estimate, hot) for row in rows]))
-        each = np.array([mobility_scores(row.truth, row.estimate, centroids) for row in rows])
-        mobility = MobilityScores(*(_mean(column[~np.isnan(column)]) for column in each.T))
     theory = of_asked.pop("theory_rmse")
     return {
         **of_asked,
         "hot_cells_recall": recall,
-        **mobility._asdict(),
         "theory_rmse": theory,
         **{f"scaled_{score}": value if statistic == "count" else math.nan for score, value in of_all.items()},
         "interval": " / ".join(sorted({answer.answer.estimate.interval for answer in group})),
@@ -281,6 +269,17 @@ def _score(
         "statistic": statistic,
         **dict(zip(("participation", "assumed_participation"), participation, strict=True)),
     }
+
+
+def share_found(truth: IntArray | FloatArray, estimate: FloatArray, n: int) -> float:
+    """Return the share of the n busiest cells found among the n highest estimates.
+
+    Of cells tied in the truth at the threshold, any counts as found; of cells tied in the estimate, the first are
+    taken.
+    """
+    threshold = np.partition(truth, len(truth) - n)[len(truth) - n]
+    chosen = np.argsort(-estimate, kind="stable")[:n]
+    return float(np.count_nonzero(truth[chosen] >= threshold) / n)
 
 
 def _errors(rows: Sequence[Rows]) -> dict[str, float]:

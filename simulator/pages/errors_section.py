@@ -11,7 +11,6 @@ from simulator.results.formatting import listed, whole
 from simulator.results.names import COUNT
 from simulator.results.record import OccupancyTheory
 from simulator.results.run import RunResult
-from simulator.results.tables import records
 
 
 def occupancy_section(run: RunResult) -> PageSection | None:
@@ -82,17 +81,10 @@ def scores_section(run: RunResult) -> PageSection:
     ----------
     run
         The finished run.
-
-    Returns
-    -------
-    section
-        Without `distributions` where no row has these scores.
     """
-    with_overlap = run.scores[run.scores["top_n_overlap"].notna()]
     values = {
         "several": run.scores["campaign"].nunique() > 1,
         "tables": {unit: _rows_with_bars(scores) for unit, scores in run.errors_by_unit.items()},
-        "distributions": records(with_overlap),
     }
     return PageSection("scores", "Error by mechanism", template="scores", values=values)
 

@@ -19,7 +19,7 @@ from simulator.pages.document import Document, PageSection, render, write_docume
 from simulator.pages.errors_section import occupancy_section, scores_section
 from simulator.pages.findings_section import first_screen
 from simulator.pages.map_section import map_section
-from simulator.pages.traffic_section import flow_check_section, traffic_section
+from simulator.pages.traffic_section import traffic_section
 from simulator.results import formatting
 from simulator.results.run import RunResult, opened
 from simulator.results.store import UnfinishedRunError
@@ -100,7 +100,6 @@ SECTIONS: tuple[Callable[[RunResult], PageSection | None], ...] = (
     deployments_section,
     attacks_section,
     claims_section,
-    flow_check_section,
     counts_section,
     rounds_section,
     traffic_section,

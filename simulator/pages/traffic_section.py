@@ -8,10 +8,10 @@ import numpy as np
 
 from scenarios.kinds import names_of, title
 from simulator.pages.charts import Axis, Chart, Series
-from simulator.pages.charts.styles import BASELINE, PLAIN, STYLES, numbered_style
+from simulator.pages.charts.styles import BASELINE, numbered_style
 from simulator.pages.document import PageSection
 from simulator.results.formatting import sentence_case
-from simulator.results.record import BESIDE, LinkVolumes, TrafficRecord
+from simulator.results.record import BESIDE, TrafficRecord
 from simulator.results.run import RunResult
 from simulator.results.statements import say
 from simulator.results.tables import stays_on_links
@@ -213,44 +213,3 @@ def time_space(run: RunResult, vehicle: int | None = None) -> Chart | None:
     title = f"Vehicles on the links of the route of vehicle {vehicle}"
     x = Axis(run.record.clock.minutes_axis)
     return Chart(series, x, Axis("distance along the route, m", from_zero=True), title, about=f"{title}.")
-
-
-FURTHEST = 20
-"""Number of links, those whose volumes differ most, that are listed individually."""
-
-
-def flow_check_section(run: RunResult) -> PageSection | None:
-    """
-    Compare the run's link volumes with published ones, and explain the differences.
-
-    Parameters
-    ----------
-    run
-        The finished run.
-
-    Returns
-    -------
-    section
-        None where the scenario names no published flows.
-    """
-    check = run.record.flow_check
-    if check is None:
-        return None
-    volumes = check.volumes
-    links = sorted(range(check.links), key=lambda link: -abs(volumes.run[link] - volumes.published[link]))[:FURTHEST]
-    values = {"check": check, "links": links, "drawn": _scatter(volumes)}
-    return PageSection("flows", "Published flows", template="flows", values=values)
-
-
-def _scatter(volumes: LinkVolumes) -> Chart:
-    names = [f"link {start} → {end}" for start, end in zip(volumes.from_, volumes.to, strict=True)]
-    reach = 1.04 * max(1.0, *volumes.published, *volumes.assignment, *volumes.run)
-    static, driven = STYLES[5]._replace(symbol="circle", hollow=True), STYLES[1]._replace(symbol="circle")
-    series = [
-        Series("as published", [0, reach], [0, reach], style=PLAIN._replace(dash="dot"), thin=True),
-        Series("Static, computed here", volumes.published, volumes.assignment, "points", static, texts=names),
-        Series("This run", volumes.published, volumes.run, "points", driven, texts=names),
-    ]
-    x, y = (Axis(f"{words}, vehicles", ends=(0, reach)) for words in ("published volume", "volume"))
-    title = "One point a link. On the diagonal a volume is as published."
-    return Chart(series, x, y, title, about="Volume of each link against the published one.", height=460)

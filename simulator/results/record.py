@@ -343,8 +343,6 @@ class MeasuredRefinement(Record):
         Mean error in the busiest tenth of the cells that are not empty, and in the others; None without such cells.
     unrefined_bias_busy, unrefined_bias_other
         The same of the unrefined estimates.
-    drift_rmse, spread_rmse
-        Of a combination: the parts of its theoretical error that come from changed counts, and from randomization.
     """
 
     campaign: str
@@ -352,8 +350,6 @@ class MeasuredRefinement(Record):
     bias_other: float | None = None
     unrefined_bias_busy: float | None = None
     unrefined_bias_other: float | None = None
-    drift_rmse: float | None = None
-    spread_rmse: float | None = None
 
 
 class RefinementRecord(Record):
@@ -446,102 +442,6 @@ class QueryTraffic(Record):
     stuck_released: int
 
 
-class FlowComparison(Record):
-    """Link volumes of an assignment or a run.
-
-    Attributes
-    ----------
-    gap
-        Relative gap under the file's travel times; None if nothing was driven.
-    mean_trip_s
-        Mean trip, seconds.
-    iterations
-        Iterations of the assignment.
-    correlation, slope, ratio, rmse, rmse_percent
-        Against the published volumes; None if undefined.
-    """
-
-    gap: float | None
-    mean_trip_s: float | None
-    iterations: int | None = None
-    correlation: float | None = None
-    slope: float | None = None
-    ratio: float | None = None
-    rmse: float | None = None
-    rmse_percent: float | None = None
-
-
-class PublishedFlowRecord(Record):
-    """Published link volumes.
-
-    Attributes
-    ----------
-    gap, mean_trip_s
-        Relative gap and mean trip under the file's travel times.
-    cost_difference
-        Largest relative difference between our times at these volumes and the published costs; None without costs.
-    over_capacity, highest_load
-        Number of links whose volume is above capacity, and the highest ratio of volume to capacity.
-    """
-
-    gap: float | None
-    mean_trip_s: float | None
-    cost_difference: float | None
-    over_capacity: int
-    highest_load: float
-
-
-class LinkVolumes(Record):
-    """Volumes of every link; the lists are parallel. The keys `from` and `to` hold the names of a link's nodes."""
-
-    model_config = ConfigDict(populate_by_name=True)
-
-    from_: list[str] = Field(alias="from")
-    to: list[str]
-    capacity: list[float | None]
-    published: list[float]
-    assignment: list[float]
-    run: list[float]
-
-    parallel = ("from_", "to", "capacity", "published", "assignment", "run")
-
-
-class FlowCheckRecord(Record):
-    """Comparison of a run's link volumes with a published equilibrium and with one computed here.
-
-    Attributes
-    ----------
-    file, trips_file, hours, routing
-        The files, the period of the published flows, and how the run's vehicles choose routes.
-    links, trips, vehicles, departed, unfinished
-        Numbers of links, of trips in the file and of vehicles in the run.
-    stands_for
-        Trips of the file that a vehicle of the run represents.
-    published, assignment, run
-        Published volumes, and the comparison of the other two with them.
-    notes
-        What was left out.
-    volumes
-        By link.
-    """
-
-    file: str
-    trips_file: str
-    hours: float
-    routing: str
-    links: int
-    trips: float
-    vehicles: int
-    departed: int
-    unfinished: int
-    stands_for: float
-    published: PublishedFlowRecord
-    assignment: FlowComparison
-    run: FlowComparison
-    notes: list[str]
-    volumes: LinkVolumes
-
-
 class RunRecord(Record):
     """Content of `run.json`; docs/columns.md is made from this description.
 
@@ -594,9 +494,6 @@ class RunRecord(Record):
         states of the vehicles at about a hundred moments, by engine.
     motion_every
         n, where `entries.parquet` and `places.parquet` hold every n-th vehicle.
-    flow_check
-        link volumes compared with published ones; null unless a TNTP scenario names `flows` and drives its
-        trips.
     traffic_at_queries
         states of the vehicles at every query.
     mechanisms
@@ -640,7 +537,6 @@ class RunRecord(Record):
     city: CityRecord = CityRecord()
     traffic: TrafficRecord = TrafficRecord()
     motion_every: int = 1
-    flow_check: FlowCheckRecord | None = None
     traffic_at_queries: list[QueryTraffic] = []
     mechanisms: list[MechanismRecord]
     releases: list[ReleaseRecord] = []
@@ -660,7 +556,6 @@ class RunRecord(Record):
             "roads": self.city.notes,
             "traffic": self.traffic.notes,
             BESIDE: [text for other in self.traffic.beside for text in other.notes],
-            "roads.flows": self.flow_check.notes if self.flow_check else [],
             "release": [text for release in self.releases for text in release.notes],
         }
         listed = [(text, where) for where, texts in parts.items() for text in texts]

@@ -35,7 +35,7 @@ SCORES = tuple(
 )
 SHARES = {name for name, format_name in SHOWN["formats"].items() if format_name == "percent"}
 """Columns whose values are between 0 and 1."""
-ERRORS = {"rmse", "mae", "earth_movers_m", "jensen_shannon", "rmse_over_mean"}
+ERRORS = {"rmse", "mae", "rmse_over_mean"}
 """Columns whose values are not negative, and may be larger than 1."""
 HALF, LOW, HIGH = "_half", "_low", "_high"
 """Suffixes of the columns with the larger distance from a mean to an end of its interval, and with the two ends."""

@@ -29,7 +29,6 @@ COMMANDS = {
     "bars": ("reproduce", "sp-fig6", "--out", "page.html"),
     "evaluate": ("evaluate", "--mechanisms", "sampling_privacy_suppressed,oue", "--data", "tiny", "--epsilon", "1",
                  "--delta", "1e-3", "--view", "released", "--replicates", "2", "--workers", "0", "--out", "work"),
-    "doctor": ("doctor",),
     "help": ("evaluate", "-h"),
 }  # fmt: skip
 FIRST = {
@@ -38,7 +37,7 @@ FIRST = {
     "trusts": "Trusted: a trusted server. Best: laplace_counts (epsilon = ",
     "least": "Least crowd: ",
 }
-SLOW = ("plan", "trusts", "least", "check", "bars", "evaluate", "doctor")
+SLOW = ("plan", "trusts", "least", "check", "bars", "evaluate")
 
 
 @pytest.fixture

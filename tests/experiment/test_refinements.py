@@ -10,10 +10,8 @@ from rich.console import Console
 from scipy import stats
 
 import scenarios
-from mechanisms.refinement import project_onto_simplex, variance_law
-from scenarios import ScenarioError
+from mechanisms.refinement import project_onto_simplex
 from simulator import RunResult, run
-from simulator.experiment.assembly.mechanisms import build_mechanisms
 from simulator.pages.report import build_report
 from simulator.pages.terminal_summary import print_summary
 
@@ -27,9 +25,6 @@ kind = "norm_sub"
 kind = "simplex"
 total = "asked"
 mechanisms = ["randomized", "baseline"]
-[[refinements]]
-kind = "combine"
-window = 2
 """
 
 
@@ -63,7 +58,7 @@ def test_refined_rows_are_added_to_the_mechanisms_own(kept):
     result, _, overrides = kept
     own = ["sampling", "randomized", "baseline"]
     refined = [f"{name}+{kind}" for kind in ("clip", "norm_sub") for name in own[:2]]
-    refined += ["randomized+simplex", "baseline+simplex", "sampling+combine", "randomized+combine"]
+    refined += ["randomized+simplex", "baseline+simplex"]
     assert list(dict.fromkeys(result.estimates["mechanism"])) == own + refined
     assert result.scores["mechanism"].tolist() == own + refined
     # They have no rounds and no claims of their own, and change no other row.
@@ -86,10 +81,6 @@ def test_refined_rows_equal_the_named_operations(kept):
     assert counts_of(result, "randomized+norm_sub") == pytest.approx(np.array(projected), abs=1e-9)
     assert counts_of(result, "randomized+simplex").sum(axis=1) == pytest.approx(asked)
     assert counts_of(result, "baseline+simplex").sum(axis=1) == pytest.approx(asked)
-    combined = counts_of(result, "sampling+combine")
-    sampling = counts_of(result, "sampling")
-    assert combined[0] == pytest.approx(sampling[0])  # there is no earlier query to combine the first with
-    assert combined[1:] == pytest.approx((sampling[1:] + sampling[:-1]) / 2)  # equal variances, so the plain mean
     truth = counts_of(result, "sampling", "truth")
     for row in result.facts["refinements"]:
         assert np.array_equal(counts_of(result, row["name"], "truth"), truth)
@@ -117,7 +108,7 @@ def test_run_json_states_bias_and_source_of_refinements(kept):
     _, out, _ = kept
     facts = json.loads((out / "run.json").read_text(), parse_constant=pytest.fail)
     records = {record["name"]: record for record in facts["refinements"]}
-    assert len(records) == 8
+    assert len(records) == 6
     for name, record in records.items():
         assert record["biased"] is True
         assert record["made_of"].startswith(record["mechanism"])
@@ -126,8 +117,6 @@ def test_run_json_states_bias_and_source_of_refinements(kept):
         assert record["measured"][0].keys() >= {"campaign", "bias_busy", "bias_other", "unrefined_bias_busy"}
     assert records["randomized+clip"]["keeps"]["never_worse"] == "in each cell"
     assert "the number of devices asked" in records["randomized+simplex"]["made_of"]
-    assert "last 2 queries" in records["sampling+combine"]["made_of"]
-    assert "views of 2 queries" in records["sampling+combine"]["claims"]
     assert [record["name"] for record in facts["mechanisms"]] == ["sampling", "randomized", "baseline"]
 
 
@@ -182,75 +171,6 @@ def test_projection_biases_busy_cells(shipped):
     assert measured["randomized+clipped"]["bias_other"] > 3
 
 
-def test_combination_error_equals_drift_plus_spread(shipped):
-    """theory_rmse² = drift² + spread²; the measured error is a mean of squares with that expectation."""
-    scores = shipped.scores.set_index("mechanism")
-    for record in shipped.facts["refinements"]:
-        if record["kind"] != "combine":
-            continue
-        parts, row = record["measured"][0], scores.loc[record["name"]]
-        assert row["theory_rmse"] == pytest.approx(np.hypot(parts["drift_rmse"], parts["spread_rmse"]))
-        # Windows of four share queries: a quarter of the squared errors is taken as independent. The relative spread
-        # of a mean square of n normals is √(2/n), half of that for the RMSE; in Sampling Privacy only occupied cells,
-        # a fifth, have errors.
-        truth = counts_of(shipped, record["name"], "truth")
-        erring = truth.size if record["mechanism"] == "randomized" else (truth > 0).sum()
-        assert abs(row["rmse"] / row["theory_rmse"] - 1) < stats.norm.isf(LEVEL / 4) * np.sqrt(0.5 / (erring / 4))
-    truth = counts_of(shipped, "randomized+combined", "truth")
-    windows = [truth[max(0, t - 3) : t + 1].mean(axis=0) - truth[t] for t in range(len(truth))]
-    drift = next(r for r in shipped.facts["refinements"] if r["name"] == "randomized+combined")["measured"][0]
-    assert drift["drift_rmse"] == pytest.approx(np.sqrt(np.mean(np.square(windows))), rel=0.02)
-
-
-def test_combination_under_loss_weights_by_counted_reports(tmp_path):
-    """Queries of different size have different variances; the spread follows the theory for such weights."""
-    text = '[[refinements]]\nkind = "combine"\nwindow = 2\nmechanisms = ["sampling", "randomized"]\n'
-    overrides = ["channel={loss=0.3}", "traffic.vehicles=400", "population.outside=500"]
-    result = run(scenario_with(tmp_path, text), overrides=overrides)
-    combined = counts_of(result, "randomized+combine")[1]
-    first, second = counts_of(result, "randomized")
-    weights = (combined - first) / (second - first)
-    assert ((weights > 0) & (weights < 1)).all()
-    assert not np.allclose(weights, 0.5, atol=1e-4)
-    rounds = result.rounds[result.rounds["mechanism"] == "randomized"]
-    asked, counted = rounds["asked"].to_numpy(), rounds["counted"].to_numpy()
-    mechanism = build_mechanisms(result.scenario, len(result.cells))["randomized"]
-    variance_functions = [
-        variance_law(
-            lambda truth, n=n, c=c: mechanism.std_error(truth, asked=[n], counted=[c]),
-            cells=mechanism.cells,
-            devices=int(n),
-        )
-        for n, c in zip(asked, counted, strict=True)
-    ]
-    pooled = np.clip((first + second) / 2, 0, asked[1])
-    variances = [variance_function.std_error(pooled) ** 2 for variance_function in variance_functions]
-    assert weights == pytest.approx(variances[0] / (variances[0] + variances[1]), abs=1e-6)
-
-
-MEMOISED = """
-[[mechanisms]]
-name = "memoised"
-kind = "longitudinal_unary"
-epsilon_permanent = 6
-epsilon_first = 4
-[[refinements]]
-kind = "combine"
-window = 2
-"""
-
-
-def test_memoised_mechanism_is_not_combined(tmp_path):
-    left_out = run(scenario_with(tmp_path, MEMOISED))
-    assert "memoised+combine" not in set(left_out.scores["mechanism"])
-    assert "sampling+combine" in set(left_out.scores["mechanism"])
-    (warning,) = (warning for warning in left_out.facts["warnings"] if "refinements" in warning)
-    assert "refinements.combine: leaves out memoised" in warning
-    assert "do not average out" in warning
-    with pytest.raises(ScenarioError, match=r"refinements\.combine\.mechanisms: .*average out.*memoised"):
-        run(scenario_with(tmp_path, MEMOISED + 'mechanisms = ["memoised"]\n'))
-
-
 RELEASED = """
 [[campaigns]]
 name = "speeds"
@@ -264,23 +184,18 @@ mechanisms = ["baseline"]
 [[refinements]]
 kind = "clip"
 mechanisms = ["baseline", "sampling"]
-[[refinements]]
-kind = "combine"
-window = 2
-mechanisms = ["baseline", "sampling"]
 """
 
 
-def test_released_counts_are_refined_but_not_combined_and_speeds_neither(tmp_path):
+def test_released_counts_are_refined_and_speeds_are_not(tmp_path):
     result = run(scenario_with(tmp_path, RELEASED))
     refined = result.scores[result.scores["mechanism"].str.contains("+", regex=False)]
     assert set(refined["campaign"]) == {"occupancy"}
-    assert set(refined["mechanism"]) == {"baseline+clip", "sampling+clip", "sampling+combine"}
+    assert set(refined["mechanism"]) == {"baseline+clip", "sampling+clip"}
     published = counts_of(result, "baseline")
     assert (published < 0).any()  # Laplace noise
     asked = result.rounds.query("campaign == 'occupancy' and mechanism == 'baseline'")["asked"].to_numpy()
     assert np.array_equal(counts_of(result, "baseline+clip"), np.clip(published, 0, asked[:, None]))
     warnings = [warning for warning in result.facts["warnings"] if "refinements" in warning]
     assert any("leave out campaign speeds" in warning for warning in warnings)
-    assert any("refinements.combine: leaves out baseline in campaign occupancy" in warning for warning in warnings)
     assert "speeds" not in {m["campaign"] for record in result.facts["refinements"] for m in record["measured"]}

@@ -10,11 +10,9 @@ from scipy.stats import binom, hypergeom
 from mechanisms.local import (
     NoPrivacy,
     ParameterError,
-    QuadraticVariance,
     RandomizedResponse,
     SamplingPrivacy,
     invert_binomial,
-    score_interval,
 )
 
 
@@ -77,30 +75,6 @@ def test_inverted_binomial_edge_cases():
 def test_invalid_values_are_refused(successes, probability, level, field):
     with pytest.raises(ParameterError, match=rf"^{field} must"):
         invert_binomial(successes, probability, level)
-
-
-@given(estimate=st.floats(-50, 150), constant=st.floats(0, 1e4), linear=st.floats(0, 10), concave=st.floats(0, 1))
-def test_score_interval_is_the_acceptance_region(estimate, constant, linear, concave):
-    limit = 100.0
-    square = -concave * linear / limit  # keeps the variance non-negative in 0…limit
-    lower, upper = score_interval(np.array([estimate]), QuadraticVariance(constant, linear, square), limit)
-    centre = min(max(estimate, 0.0), limit)
-    counts = np.linspace(0, limit, 1001)
-    inside = (centre - counts) ** 2 <= 1.959963984540054**2 * (constant + counts * (linear + square * counts))
-    margin = 1e-6 * (1 + abs(counts))
-    assert (inside[(counts > lower + margin) & (counts < upper - margin)]).all()
-    assert not inside[(counts < lower - margin) | (counts > upper + margin)].any()
-    assert 0 <= lower <= centre <= upper <= limit
-
-
-def test_score_interval_of_zero_reaches_above_zero():
-    lower, upper = score_interval(np.zeros(1), QuadraticVariance(0.0, 1.2, -0.001), 1000)
-    assert lower[0] == 0 < upper[0]
-
-
-def test_variance_larger_than_the_estimate_gives_no_bound():
-    lower, upper = score_interval(np.array([5.0]), QuadraticVariance(0.0, 1.0, 0.5), 80)
-    assert (lower[0], upper[0]) == (0, 80)
 
 
 def test_sampling_privacy_intervals_cover_and_state_their_method():

@@ -5,7 +5,6 @@ from read_roads import read_tntp
 from small_networks import tntp_network, tntp_nodes
 
 from simulator.files.errors import InputError
-from simulator.formats.roads.tntp_files import read_flows
 
 UNITS = {"length_m": 1000.0, "time_s": 60.0}
 
@@ -75,5 +74,3 @@ def test_faults_of_both_files_are_reported_together(tmp_path):
 def test_missing_files_are_refused(tmp_path):
     with pytest.raises(InputError, match="no such file"):
         read_tntp(network=tmp_path / "a", nodes=tmp_path / "b", **UNITS)
-    with pytest.raises(InputError, match="cannot be read"):
-        read_flows(tmp_path)

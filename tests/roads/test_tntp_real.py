@@ -10,7 +10,6 @@ import pytest
 from read_roads import read_tntp
 
 from simulator.files.messages import texts_of
-from simulator.formats.roads.tntp_files import read_flows
 
 ROOT = Path(os.environ.get("CROWDVEIL_DATA", "no such folder"), "tntp")
 needs_data = pytest.mark.skipif(
@@ -126,17 +125,3 @@ def test_zones_and_closed_nodes_equal_the_headers():
         network, _ = read_tntp(network=network_file, nodes=nodes_file, **units)
         assert sum("zone" in data for _, data in network.graph.nodes(data=True)) == zones
         assert (~network.through).sum() == closed
-
-
-@needs_data
-@pytest.mark.parametrize("file", ["SiouxFalls/SiouxFalls", "Anaheim/Anaheim", "Chicago-Sketch/ChicagoSketch"])
-def test_published_flows(file):
-    flows, rows = read_flows(ROOT / f"{file}_flow.tntp"), parsed(ROOT / f"{file}_net.tntp")
-    assert len(flows) == len(rows)
-    assert set(zip(flows["from"], flows["to"], strict=True)) == {(int(a), int(b)) for a, b in rows[:, :2]}
-    if "Chicago" not in file:
-        # The cost of a link is its time by the BPR function of the network file, at the published volume.
-        times = {(int(a), int(b)): (fft, b_, p, c) for a, b, c, _, fft, b_, p, *_ in rows.tolist()}
-        for start, end, volume, cost in flows.itertuples(index=False):
-            fft, b_, power, capacity = times[start, end]
-            assert fft * (1 + b_ * (volume / capacity) ** power) == pytest.approx(cost, rel=1e-6)

@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.polynomial.polynomial import polyval
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betainc, betaincc, gammaln, ndtri
+from scipy.special import betainc, betaincc, gammaln
 
 from mechanisms.parameter import ParameterError, check_counts, check_probability
 
@@ -124,47 +124,6 @@ class BinomialInversion:
         lower, _ = invert_binomial(self.least, self.probability * share)
         _, upper = invert_binomial(self.most, self.probability * share)
         return lower.astype(np.float64), upper.astype(np.float64)
-
-
-def score_interval(
-    estimate: ArrayLike, variance: QuadraticVariance, limit: float, level: float = LEVEL
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the range of counts Y in [0, limit] that the score test, with the variance at Y, does not reject.
-
-    Solves (Ŷ − Y)² ≤ z²·Var(Y) with Var(Y) = a + bY + cY² (Wilson's interval, for this variance). The
-    estimate is first clipped to [0, limit]. Clipping only moves it closer to every possible Y, so no Y is
-    excluded, and the interval is never empty. At an estimate of 0 the upper end is above 0 wherever the variance
-    is not identically 0.
-
-    Parameters
-    ----------
-    estimate : (cells,) float
-        Unbiased estimates, possibly negative.
-    variance : QuadraticVariance
-        Coefficients, (cells,) or scalars.
-    limit : float
-        The greatest possible number of devices.
-    level : float
-        Nominal coverage, in (0, 1).
-
-    Returns
-    -------
-    lower, upper : (cells,) float64
-    """
-    z = -float(ndtri(_check_level(level) / 2))
-    centre = np.clip(np.asarray(estimate, dtype=np.float64), 0.0, limit)
-    z2 = z * z
-    square = 1.0 - z2 * np.broadcast_to(variance.square, centre.shape)
-    half_linear = centre + z2 * variance.linear / 2
-    constant = centre * centre - z2 * variance.constant
-    # At Y = centre the left side is 0 and the variance is not negative, so real roots exist up to rounding.
-    root = np.sqrt(np.maximum(half_linear * half_linear - square * constant, 0.0))
-    bounded = square > 0
-    divisor = np.where(bounded, square, 1.0)
-    lower = np.where(bounded, (half_linear - root) / divisor, 0.0)
-    upper = np.where(bounded, (half_linear + root) / divisor, limit)
-    # Rounding must not move an end past the estimate.
-    return np.clip(np.minimum(lower, centre), 0.0, limit), np.clip(np.maximum(upper, centre), 0.0, limit)
 
 
 def invert_tails(

@@ -12,10 +12,9 @@ import numpy as np
 import scenarios
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.attacks import corrupted_in, parties_of
-from scenarios.kinds import find_kind, import_dotted, is_capable
+from scenarios.kinds import find_kind, is_capable
 from scenarios.roads import MatsimRoads
 from scenarios.run_clock import RunClock
-from scenarios.simulated_traffic import DrivenTraffic
 from simulator.cells.zones import Zones
 from simulator.experiment.assembly.constructors import (
     build_own_kind,
@@ -25,15 +24,12 @@ from simulator.experiment.assembly.constructors import (
     text_format,
 )
 from simulator.experiment.assembly.sumo_traffic import sumo_source
-from simulator.experiment.flow_check import FlowCheck
 from simulator.experiment.memory_estimate import check_memory
 from simulator.experiment.study_area import City
 from simulator.files.errors import InputError
-from simulator.files.messages import Note, counted
 from simulator.roads import RoadNetwork
 from simulator.streams import Streams
 from simulator.sumo.routes import read_sumo_routes
-from simulator.traffic.assignment import Bpr, OdPairs, PublishedFlows
 from simulator.traffic.clock import DAY_S, Clock
 from simulator.traffic.demand.gtfs import is_gtfs, read_gtfs
 from simulator.traffic.demand.matsim_plans import read_matsim_plans
@@ -280,60 +276,3 @@ def _taking(scenario: Any) -> SamplingOptions:
         inside=inside,
         **same_keys(scenario.traffic, "begin_s", "share", "vehicles", "undrivable"),
     )
-
-
-def build_flow_check(scenario: Any, roads: RoadNetwork | None) -> tuple[FlowCheck | None, list[Note]]:
-    """Read the flows that `roads.flows` names, and the trips that cause them.
-
-    Returns
-    -------
-    check : FlowCheck or None
-        None if the scenario names no flows, or its trips are not those of a table.
-    notes : list of Note
-        The reason if flows that are named are not used.
-
-    Raises
-    ------
-    ScenarioError
-        If a file cannot be used or does not fit the network.
-    """
-    section, traffic = scenario.roads, scenario.traffic
-    kind = find_kind("roads", section.source)
-    if kind is None or not kind.flows or section.flows is None or roads is None:
-        return None, []
-    files = traffic.trip_files if isinstance(traffic, DrivenTraffic) else ()
-    located = [scenarios.locate(file, "folder", "file") for file in files]
-    routed = len(files) != 1 or any(states(located[0]) for states in (is_gtfs, is_matsim_plans, is_sumo_routes))
-    if routed or traffic.tours:
-        unused = "roads.flows: not used: published flows can be compared only with a run of their own trips"
-        return None, [Note("flows_not_used", unused, where="roads.flows")]
-    with faults_of_files(scenario, "roads"):
-        file = scenarios.locate(section.flows)
-        published = PublishedFlows.matched(import_dotted(kind.flows)(file), roads, file=str(file))
-        bpr = Bpr.from_network(roads, hours=section.capacity_hours)
-    with faults_of_files(scenario, "traffic"):
-        pairs, lost = _pairs(files[0], scenario, roads)
-    notes = []
-    if published.left_out:
-        flows_of = counted(published.left_out, "published flow is of a link", "published flows are of links")
-        notes.append(f"{flows_of} that the network does not contain")
-    if lost > 0:
-        notes.append(f"left out of the comparison: {counted(lost, 'trip')} of the file that cannot be driven")
-    return FlowCheck(section, traffic, roads, bpr, pairs, published, tuple(notes)), []
-
-
-def _pairs(trips: str, scenario: Any, roads: RoadNetwork) -> tuple[OdPairs, float]:
-    """Return the trips of the file between nodes, and the number of further trips that have no path."""
-    table = _trip_table(scenarios.locate(trips), scenario, roads)
-    zones = table.zones or TripZones.named_by(table.places, roads)
-    if not zones.of_one_node:
-        raise InputError([f"{table.file}: roads.flows needs zones of one node each"])
-    number = zones.find(table.places)
-    origin, destination = number[table.origin], number[table.destination]
-    inside = (origin >= 0) & (destination >= 0)
-    pairs = OdPairs.summed(zones.nodes[origin[inside]], zones.nodes[destination[inside]], table.trips[inside])
-    joined = ShortestPaths.of(roads).reached(pairs.origin, pairs.destination)
-    lost = float(table.trips[~inside].sum()) + float(pairs.trips[~joined].sum())
-    if not joined.any():
-        raise InputError([f"{table.file}: none of its trips can be driven on these roads"])
-    return OdPairs(pairs.origin[joined], pairs.destination[joined], pairs.trips[joined]), float(np.round(lost, 6))

@@ -1,4 +1,4 @@
-"""Nodes and published flows of the Transportation Networks test problems (TNTP): text, or GeoJSON points."""
+"""Nodes of the Transportation Networks test problems (TNTP): text, or GeoJSON points."""
 
 from __future__ import annotations
 
@@ -12,20 +12,14 @@ import numpy as np
 import pandas as pd
 
 from simulator.files.errors import InputError
-from simulator.files.tables import find_columns
 from simulator.files.tntp_text import (
-    Line,
     fields_of,
-    finite_number,
     json_of,
     lines_of,
-    read_metadata,
-    shown,
     table_of,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -123,77 +117,3 @@ def _feature(feature: Any) -> list[str]:
     identifier = next((named[key] for key in _IDENTIFIERS if key in named), feature.get("id"))
     point = geometry.get("coordinates") if isinstance(geometry, dict) and geometry.get("type") == "Point" else None
     return [str(value) for value in (identifier, *point[:2])] if isinstance(point, list) and len(point) > 1 else []
-
-
-NAMES = {
-    "from": ("from", "tail", "init_node", "init", "a"),
-    "to": ("to", "head", "term_node", "term", "b"),
-    "volume": ("volume", "flow", "vol"),
-    "cost": ("cost", "time", "travel_time"),
-}
-"""The project's names of the columns to the names used in files, in any case."""
-
-
-def read_flows(file: str | Path) -> pd.DataFrame:
-    """Read the flows of a published user equilibrium.
-
-    Parameters
-    ----------
-    file
-        A file with rows ``from to volume cost``, plain or gzipped; with or without metadata before them, with or
-        without a header (such as ``From To Volume Cost`` or ``Tail Head Volume Cost``), with or without colons and
-        semicolons.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``from``, ``to``: int64 nodes; ``volume``: vehicles in the period to which the trips refer; ``cost``: the
-        generalised cost of the link, in the unit of the network's free-flow times. In the order of the file.
-
-    Raises
-    ------
-    InputError
-        If the file has no flow, a row does not have four fields, a node is not a whole number, or a volume or cost is
-        not a finite number, 0 or more; it names file, line, rule and value.
-    """
-    rows: Iterator[tuple[int, list[str]]] = (
-        (line.number, line.text.replace(":", " ").replace(";", " ").split()) for line in _after_metadata(file)
-    )
-    order = list(NAMES)
-    number, fields = next(rows, (0, []))
-    if fields and finite_number(fields[0]) is None:
-        order = _header(str(file), number, fields)
-    elif number:
-        rows = chain(((number, fields),), rows)
-    rule = "a flow must have the fields from, to, volume and cost, separated by blanks or tabs"
-    table = table_of(rows, order, file=str(file), rule=rule)
-    ends = {name: table.integers(name) for name in ("from", "to")}
-    flows = pd.DataFrame(ends | {name: table.checked_numbers(name, at_least=0) for name in ("volume", "cost")})
-    table.check()
-    if flows.empty:
-        raise InputError([f"{file}: it holds no flow"])
-    return flows
-
-
-def _after_metadata(file: str | Path) -> Iterator[Line]:
-    """Yield the rows; metadata before them, if any, are skipped because nothing in them is used."""
-    lines = lines_of(file)
-    first = next(lines, None)
-    if first is None:
-        raise InputError([f"{file}: it is empty"])
-    if first.text.startswith("<"):
-        if "END OF METADATA" not in first.text.upper():
-            read_metadata(lines, file=str(file))
-    else:
-        yield first
-    yield from lines
-
-
-def _header(file: str, number: int, fields: list[str]) -> list[str]:
-    """Return the project's names of the columns in the order of the header."""
-    found = find_columns(fields, {ours: (theirs,) for ours, theirs in NAMES.items()})
-    if absent := [ours for ours in NAMES if ours not in found]:
-        rule = f"the header must name from, to, volume and cost once each; missing or repeated: {', '.join(absent)}"
-        raise InputError([f"{file}: line {number}: {rule}; got {shown(' '.join(fields))}"])
-    ours_of = {name: ours for ours, name in found.items()}
-    return [ours_of.get(name, name) for name in fields]

@@ -4,6 +4,7 @@ The equilibrium is found by the conjugate Frank-Wolfe method; the relative gap s
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,6 @@ from simulator.files.errors import InputError
 from simulator.roads.network import Links, RoadNetwork
 from simulator.traffic.demand.trip_table import capped
 from simulator.traffic.paths import ShortestPaths
-from simulator.traffic.trips import Trips
 
 LEAST_TIME_S = 1e-6
 """Replaces a time of 0, which connectors may have: the shortest-path search needs a positive time on every link."""
@@ -121,13 +121,6 @@ class OdPairs:
         pairs, of = np.unique(ends, axis=1, return_inverse=True)
         summed = np.bincount(of.ravel(), weights=trips[moving], minlength=pairs.shape[1]).astype(np.float64)
         return cls(pairs[0], pairs[1], summed)
-
-    @classmethod
-    def of_trips(cls, trips: Trips, *, departed: int, share: float = 1.0) -> "OdPairs":
-        """Count the first `departed` trips of a run, each with weight 1 / `share`."""
-        return cls.summed(
-            trips.origin[:departed], trips.destination[:departed], np.full(departed, 1.0 / share, dtype=np.float64)
-        )
 
     @property
     def total(self) -> float:
@@ -362,3 +355,11 @@ class PublishedFlows:
             raise InputError(capped([f"{file}: {fault}" for fault in faults]))
         volume, cost = matched[["volume", "cost"]].to_numpy(dtype=np.float64).T.copy()
         return cls(volume, cost, len(table) - len(flows))
+
+
+def read_flows(file: Path) -> pd.DataFrame:
+    """Return the rows `from`, `to`, `volume`, `cost` of a published equilibrium; headers and metadata are left out."""
+    rows = [line.replace(":", " ").replace(";", " ").split() for line in file.read_text("utf-8").splitlines()]
+    numbers = [row[:4] for row in rows if len(row) >= 4 and row[0].isdecimal()]
+    table = pd.DataFrame(numbers, columns=["from", "to", "volume", "cost"])
+    return table.astype({"from": int, "to": int, "volume": float, "cost": float})

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from equilibrium import Bpr, OdPairs, PublishedFlows, find_equilibrium, read_flows, relative_gap
 from read_roads import read_tntp
 
-from simulator.formats.roads.tntp_files import read_flows
-from simulator.traffic.assignment import Bpr, OdPairs, PublishedFlows, find_equilibrium, relative_gap
 from simulator.traffic.demand.trip_table import TripZones
 from simulator.traffic.demand.trip_table_readers import read_trip_table
 

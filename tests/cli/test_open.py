@@ -1,4 +1,4 @@
-"""`crowdveil open`, `crowdveil doctor`, `crowdveil scenarios list --json`, `python -m crowdveil` and `-h`."""
+"""`crowdveil open`, `crowdveil scenarios list --json`, `python -m crowdveil` and `-h`."""
 
 import json
 import os
@@ -8,10 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from packaging.requirements import Requirement
 
 import scenarios
-from simulator.cli import doctor
 from simulator.cli.commands import COMMANDS, load_command
 from simulator.cli.finished_runs import newest
 
@@ -77,78 +75,6 @@ def test_open_without_a_page_gives_one_message(call, tmp_path, arguments, words)
     (tmp_path / "empty").mkdir()
     done = call("open", *arguments)
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"crowdveil: DIR must be a run or a study: {words}\n")
-
-
-@pytest.fixture
-def without_imports(monkeypatch):
-    """Make `doctor` import nothing in processes of its own, which takes seconds."""
-    monkeypatch.setattr(doctor, "IMPORT", "")
-
-
-@pytest.mark.usefixtures("without_imports")
-def test_doctor_states_what_is_there(call, monkeypatch, tmp_path):
-    (tmp_path / "cache").mkdir()
-    (tmp_path / "cache" / "city-1").write_bytes(b"12345")
-    monkeypatch.setenv("CROWDVEIL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("CROWDVEIL_DATA", str(tmp_path / "gone"))
-    done = call("doctor", "--json")
-    found = json.loads(done.stdout, parse_constant=pytest.fail)
-    assert (done.returncode, found["problems"]) == (0, [])
-    assert found["python"].endswith(f", {sys.executable}")
-    assert {"numpy", "typer"} <= {each["name"] for each in found["packages"]}
-    assert {"osm", "sumo", "h3", "data", "dask"} <= found["extras"].keys()
-    assert not {"all", "dev"} & found["extras"].keys()
-    assert found["extras"]["osm"]["install"] == "pip install 'crowdveil[osm]'"
-    assert found["cache"] == {"folder": str(tmp_path / "cache"), "files": 1, "bytes": 5}
-    assert found["CROWDVEIL_DATA"] == {"folder": str(tmp_path / "gone"), "exists": False}
-    assert found["data"]["samples"]["present"] == found["data"]["samples"]["files"] > 0
-    assert found["data"]["gowalla_nyc"]["present"] == 0
-    assert found["cores"] >= 1
-    assert os.access(found["compiled"], os.W_OK)
-    text = call("doctor").stdout
-    for words in ("there is no such folder", "gowalla_nyc 0/4", "5 bytes", "[sumo]", sys.executable):
-        assert words in " ".join(text.split())
-
-
-def test_doctor_really_imports_packages_and_names_faults(tmp_path, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    (tmp_path / "h3.py").write_text("raise OSError('no library')")
-    (tmp_path / "simpy.py").write_text("import os; os._exit(3)")
-    modules = {"h3": ["h3"], "simpy": ["simpy"], "numpy": ["numpy"]}
-    needed = [Requirement(text) for text in ("h3", "numpy<1", "no-such-package>=2")]
-    faults = [each["fault"] for each in doctor._check_packages(needed, modules)]
-    assert faults[0].endswith("cannot be imported: OSError: no library")
-    assert faults[1].startswith("numpy must be <1; got ")
-    assert faults[2] == "no-such-package is not installed"
-    [crashed] = doctor._check_packages([Requirement("simpy")], modules)
-    assert crashed["fault"].endswith("cannot be imported: Python ends with code 3")
-
-
-def test_doctor_exits_with_1_if_a_needed_package_fails(call, monkeypatch):
-    fault = "numpy 1.0 cannot be imported: ImportError: no library"
-    broken = {"": [{"name": "numpy", "version": "1.0", "fault": fault}], "h3": []}
-    monkeypatch.setattr(doctor, "_packages", broken.copy)
-    done = call("doctor")
-    assert done.returncode == 1
-    assert f"PROBLEM    {fault}" in done.stdout
-    assert json.loads(call("doctor", "--json").stdout)["problems"] == [fault]
-
-
-@pytest.mark.usefixtures("without_imports")
-def test_doctor_names_a_file_that_hides_a_package_from_python_started_here(call, monkeypatch, tmp_path):
-    (tmp_path / "scenarios.py").write_text("")
-    monkeypatch.chdir(tmp_path)
-    done = call("doctor", "--json")
-    [problem] = json.loads(done.stdout)["problems"]
-    assert done.returncode == 1
-    assert problem.startswith(f"{tmp_path / 'scenarios.py'} stands in the way of crowdveil's own package 'scenarios'")
-
-
-@pytest.mark.slow
-def test_doctor_finds_every_needed_package_working(call):
-    done = call("doctor", "--json")
-    assert done.returncode == 0
-    assert [each["fault"] for each in json.loads(done.stdout)["packages"] if each["fault"]] == []
 
 
 def test_scenarios_list_as_json(call):

@@ -4,12 +4,12 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+from equilibrium import Bpr, OdPairs, PublishedFlows, find_equilibrium, load_shortest, relative_gap
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator.files.errors import InputError
 from simulator.roads import RoadNetwork, build_grid
-from simulator.traffic.assignment import Bpr, OdPairs, PublishedFlows, find_equilibrium, load_shortest, relative_gap
 from simulator.traffic.paths import NoPathError
 
 PLAIN = {"length_m": 1000.0, "speed_mps": 10.0, "lanes": 1, "capacity_vph": 1000.0}
