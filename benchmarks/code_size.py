@@ -1,18 +1,27 @@
-"""Lines of code of the core and of the satellites, which an import contract of pyproject.toml tells apart.
+"""Lines of code of the core and of the satellites, which an import contract of pyproject.toml tells apart, and limits.
 
     python benchmarks/code_size.py
 
-Docstrings, those of attributes too, comments and blank lines are not counted.
+Docstrings, comments and blank lines are not counted as code; of TOML files, page templates, scripts with style sheets,
+and tests, all lines are. `[tool.crowdveil.most_lines]` in pyproject.toml has the limits.
 """
 
 import ast
 import io
+import sys
 import tokenize
 import tomllib
 from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+CONTRACT = next(
+    each
+    for each in PROJECT["tool"]["importlinter"]["contracts"]
+    if each["name"].startswith("the core imports no satellite")
+)
+PACKAGES = ("mechanisms", "scenarios", "simulator")
 NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 
 
@@ -37,26 +46,46 @@ def side_of(module: str, sides: dict[str, str]) -> str:
     return sides[max(inside, key=len)] if inside else "entry points"
 
 
-def main() -> None:
-    """Print a line for each side."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-    contracts = project["tool"]["importlinter"]["contracts"]
-    contract = next(each for each in contracts if each["name"].startswith("the core imports no satellite"))
-    sides = dict.fromkeys(contract["source_modules"], "core")
-    sides |= dict.fromkeys(contract["forbidden_modules"], "satellites")
+def counted() -> tuple[Counter[str], Counter[str]]:
+    """Return the lines of code and the modules of each side: core, satellites, entry points."""
+    sides = dict.fromkeys(CONTRACT["source_modules"], "core") | dict.fromkeys(
+        CONTRACT["forbidden_modules"], "satellites"
+    )
     lines: Counter[str] = Counter()
     modules: Counter[str] = Counter()
-    for path in [
-        ROOT / "crowdveil.py",
-        *(file for top in ("mechanisms", "scenarios", "simulator") for file in (ROOT / top).rglob("*.py")),
-    ]:
+    for path in [ROOT / "crowdveil.py", *(file for package in PACKAGES for file in (ROOT / package).rglob("*.py"))]:
         name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
         side = side_of(name.removesuffix(".__init__"), sides)
         lines[side] += code_lines(path.read_text("utf-8"))
         modules[side] += 1
+    return lines, modules
+
+
+def text_lines(folders: tuple[str, ...], *suffixes: str) -> int:
+    """Return the number of lines of the files with these suffixes in folders, scenarios that are shipped left out."""
+    files = (file for folder in folders for file in (ROOT / folder).rglob("*") if file.name.endswith(suffixes))
+    return sum(len(file.read_text("utf-8").splitlines()) for file in files if file.parent != ROOT / "scenarios")
+
+
+def main() -> None:
+    """Print what is counted beside its limit in `pyproject.toml`; exit code 1 if a number is above its limit."""
+    lines, modules = counted()
     for side, count in lines.most_common():
         print(f"{side}: {count:,} lines of code in {modules[side]} modules")
-    print(f"together: {lines.total():,} lines in {modules.total()} modules")
+    sizes = {
+        "code": lines.total(),
+        "core": lines["core"],
+        "modules": modules.total(),
+        "toml": text_lines(PACKAGES, ".toml"),
+        "templates": text_lines(PACKAGES, ".j2"),
+        "scripts": text_lines(PACKAGES, ".js", ".css"),
+        "tests": text_lines(("tests",), ".py"),
+        "rooms": len([each for each in (ROOT / "simulator").iterdir() if (each / "__init__.py").exists()]),
+    }
+    limits = PROJECT["tool"]["crowdveil"]["most_lines"]
+    for name, count in sizes.items():
+        print(f"{name}: {count:,}, at most {limits[name]:,}")
+    sys.exit(any(count > limits[name] for name, count in sizes.items()))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ A record holds, for each table of the run directory, its number of rows and for 
   (Σ value · (i·φ mod 1), i from 1), the sum of magnitudes, and a hash of the places that are missing or infinite;
 
 and in full the scores of each mechanism and its root mean square error in each query, and what `run.json` says of the
-traffic at the queries (in the form of a table) and of published link volumes. Sentences are not part.
+traffic at the queries, in the form of a table. Sentences are not part.
 """
 
 import hashlib
