@@ -15,7 +15,7 @@ from simulator.formats.roads.geo_files import write_geoparquet
 from simulator.formats.roads.graphs import directed
 from simulator.pages.report import write_report
 from simulator.results.compare import DifferentTruthError, compare
-from simulator.results.run import RunResult
+from simulator.results.run import ACCESSORS, RunResult
 from simulator.results.store import check_free
 from simulator.roads import RoadNetwork
 from simulator.roads.schema import EDGE_NUMBERS, faults_of
@@ -36,6 +36,28 @@ __all__ = [
     "roads_of",
     "run",
 ]
+
+
+def _plot(run: RunResult) -> Any:
+    from simulator.pages.plots import RunPlots  # noqa: PLC0415 - matplotlib is slow to import
+
+    return RunPlots(run)
+
+
+def _summary(run: RunResult) -> Any:
+    from simulator.pages.terminal_summary import summary_text  # noqa: PLC0415 - rich is slow to import
+
+    return lambda: summary_text(run.with_tables(record=run.timed_record))
+
+
+def _html(run: RunResult) -> Any:
+    from simulator.pages.plots.files import summary_html  # noqa: PLC0415 - as above
+
+    return lambda: summary_html(run)
+
+
+# A run knows no pages: what a user sees of it is added here, where both are known.
+ACCESSORS |= {"plot": _plot, "summary": _summary, "_repr_html_": _html}
 
 
 def roads_of(graph: "nx.Graph[Any]") -> dict[str, str]:

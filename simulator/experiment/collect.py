@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import geopandas as gpd
 import numpy as np
@@ -12,6 +12,7 @@ import scenarios
 from mechanisms.local import AdaptiveBudget
 from scenarios import Scenario, plug_ins
 from scenarios.recorded_traffic import VEHICLES
+from scenarios.run_clock import RunClock
 from simulator.attacks.games import AttackResults
 from simulator.experiment.assembly.constructors import source_sha256
 from simulator.experiment.claims import tabulate_claims, weakened_claims
@@ -27,6 +28,7 @@ from simulator.experiment.tables import (
     tabulate_rounds,
     tabulate_servers,
 )
+from simulator.experiment.traffic_tables import tabulate_roads, tabulate_traffic
 from simulator.files.available_memory import peak_memory_nbytes
 from simulator.files.extras import own_version
 from simulator.files.messages import Note, texts_of, warning, warnings_among
@@ -45,19 +47,11 @@ from simulator.results.record import (
 from simulator.results.run import RunResult
 from simulator.results.schema import TABLES
 from simulator.results.tables import with_times
-from simulator.roads import RoadNetwork
-from simulator.roads.network import LINK_IDS
 from simulator.roads.surroundings import with_streets
 from simulator.sensing.campaign import Campaign
 from simulator.sensing.query import QueriedPopulation, Query
-from simulator.traffic.clock import Clock
-from simulator.traffic.detectors import detector_table
 from simulator.traffic.engine import Engine, vehicles_of
 from simulator.traffic.fcd import Sampler
-from simulator.traffic.link_intervals import LinkTables, Traversals, links_by_interval, recorded_trips, trip_table
-from simulator.traffic.motion import Motion, logged_every, motion_of_entries, motion_of_places
-from simulator.traffic.queue_engine import QueueEngine
-from simulator.traffic.recording import Replay
 
 
 def collect(
@@ -98,22 +92,8 @@ def collect(
     """
     scenario, city, mechanisms = components.scenario, components.city, components.mechanisms
     campaigns, refinements = components.campaigns, components.refinements
-    motion, fcd, interval_s = Motion(), samplers["fcd"], scenario.report.link_interval_s
-    links = trips = driven = detectors = counts = None
-    traffic_clock = Clock(scenario.traffic.step_s)
     with stopwatch.phase("motion"):
-        if isinstance(engine, QueueEngine) and engine.record_entries:
-            log = engine.log_by_vehicle()
-            every = logged_every(engine.routes) if scenario.logs_links else engine.record_entries
-            motion = motion_of_entries(engine, traffic_clock, population.takes_part, log, every=every)
-            driven = Traversals.of(engine, traffic_clock, log) if scenario.logs_links else None
-        elif samplers["motion"] is not None:
-            motion = motion_of_places(samplers["motion"], population.takes_part)
-        if interval_s and (driven is not None or not isinstance(engine, QueueEngine)):
-            links, trips = _link_tables(components, engine, driven, interval_s)
-            trips["takes_part"] = population.takes_part[trips["vehicle"]]
-            # Trips of recorded vehicles are those of people; sums over links are not.
-            trips = trips if scenario.shows_vehicles else None
+        moved = tabulate_traffic(components, engine, population.takes_part, samplers["motion"])
     queries, refined = refine_queries(refinements, campaigns, closed)
     polygons = {name: cells.polygons() for name, cells in city.partitions.items()}
     cells_before = components.cells_before
@@ -124,12 +104,10 @@ def collect(
     claims = tabulate_claims(scenario.claims, campaigns, queries)
     noticed = [*city.notes, *of_traffic]
     noticed += [note for campaign in campaigns for note in campaign.notes]
-    if driven is not None and components.detectors is not None:
-        length_m = city.roads.links.length_m
-        detectors = detector_table(driven, length_m, components.detectors, end_s=components.end_s)
-    if driven is not None and components.measured is not None:
+    counts = None
+    if moved.driven is not None and components.measured is not None:
         end_s = components.end_s
-        counts, not_compared = compare_counts(components.measured, driven, city, estimates, scenario, end_s=end_s)
+        counts, not_compared = compare_counts(components.measured, moved.driven, city, estimates, scenario, end_s=end_s)
         noticed += not_compared
     # What may mislead a reader: printed after a run, and shown at the top of its report, where the first four are never
     # folded. Warnings that depend on the run itself come first.
@@ -142,49 +120,13 @@ def collect(
         *refinement_warnings(refinements, queries),
         *attacked.notes,
     ]
-    totals, clock = engine.totals(), components.clock
     record = RunRecord(
-        format=RUN_FORMAT,
-        version=own_version(),
-        scenario=scenario.name,
-        description=scenario.scenario.description,
-        start=clock.text(0.0) if clock.start else None,
-        time_zone=clock.zone_name,
-        scenario_sha256=hashlib.sha256(scenarios.dump(scenario).encode()).hexdigest(),
-        seed=scenario.seed,
-        packages=package_versions(extras),
-        data=data_checksums(scenario),
-        files_outside=files_outside(scenario, getattr(engine, "files", ())),
-        plug_ins={kind: source_sha256(plug_ins.load(role, kind)) for _, role, kind in scenario.own_kinds()},
-        vehicles=vehicles_of(engine),
-        participation=participation.actual,
-        assumed_participation=participation.assumed,
-        called=getattr(scenario.traffic, "called", VEHICLES),
-        link_crossings=totals.link_crossings,
+        **_about_the_run(components, engine, extras),
         queries=len(queries),
         device_answers=int(rounds["answered"].sum()),
-        memory_bytes={"vehicles": engine.nbytes[0], "routes": engine.nbytes[1], "peak": peak_memory_nbytes()},
-        city=CityRecord(
-            nodes=len(city.roads.node_names) if city.has_roads else 0,
-            links=len(city.roads.links) if city.has_roads else 0,
-            length_km=city.roads.total_length_m / 1000.0 if city.has_roads else 0.0,
-            cells=sum(cells.count for cells in city.partitions.values()),
-            crs=city.ground.crs_text,
-            notes=texts_of(city.notes),
-        ),
         traffic=traffic,
-        motion_every=motion.every,
-        traffic_at_queries=[
-            QueryTraffic(
-                campaign=query.campaign,
-                query=query.number,
-                time_s=query.asked_s,
-                time=clock.text(query.asked_s),
-                **{state: getattr(query.totals, state) for state in VEHICLE_STATES},
-                stuck_released=query.totals.stuck_released,
-            )
-            for query in queries
-        ],
+        motion_every=moved.motion.every,
+        traffic_at_queries=[_traffic_at(query, components.clock) for query in queries],
         mechanisms=describe_mechanisms(scenario, mechanisms, queries, scores),
         releases=describe_releases(campaigns),
         deployments=describe_deployments(campaigns, queries),
@@ -194,26 +136,70 @@ def collect(
         statements=[NoteRecord(**note._asdict()) for note in dict.fromkeys([*noticed, *warnings])],
     )
     guesses = _of_all_cells(attacked.guesses, cells_before) if scenario.shows_vehicles else None
-    of_vehicles = {"entries": motion.entries, "places": motion.places, "guesses": guesses}
+    of_vehicles = {"entries": moved.motion.entries, "places": moved.motion.places, "guesses": guesses}
     named = without_paths(record.model_dump(by_alias=True, exclude_unset=True), scenario)
     tables = {
         "cells": _tabulate_cells(polygons),
-        "estimates": with_times(estimates, clock),
+        "estimates": with_times(estimates, components.clock),
         "rounds": rounds,
         "servers": tabulate_servers(queries),
         "scores": scores,
         "claims": claims,
         "attacks": TABLES["attacks"].frame(attacked.findings),
-        "links": links,
-        "trips": trips,
-        "detectors": detectors,
+        "links": moved.links,
+        "trips": moved.trips,
+        "detectors": moved.detectors,
         "counts": counts,
-        "roads": _tabulate_roads(city.roads, engine) if city.has_roads else None,
+        "roads": tabulate_roads(city.roads, engine) if city.has_roads else None,
         "surroundings": with_streets(city.roads) if city.has_roads else None,
-        **{name: None if table is None else with_times(table, clock) for name, table in of_vehicles.items()},
+        **{name: None if table is None else with_times(table, components.clock) for name, table in of_vehicles.items()},
     }
-    samples = None if fcd is None else fcd.samples()
+    samples = None if samplers["fcd"] is None else samplers["fcd"].samples()
     return RunResult(RunRecord.model_validate(named), tables, scenario=scenario, stopwatch=stopwatch, fcd=samples)
+
+
+def _about_the_run(components: RunComponents, engine: Engine, extras: Iterable[str]) -> dict[str, Any]:
+    """Return the entries of the record that say what was run: scenario, software, files, city and vehicles."""
+    scenario, city, clock = components.scenario, components.city, components.clock
+    return {
+        "format": RUN_FORMAT,
+        "version": own_version(),
+        "scenario": scenario.name,
+        "description": scenario.scenario.description,
+        "start": clock.text(0.0) if clock.start else None,
+        "time_zone": clock.zone_name,
+        "scenario_sha256": hashlib.sha256(scenarios.dump(scenario).encode()).hexdigest(),
+        "seed": scenario.seed,
+        "packages": package_versions(extras),
+        "data": data_checksums(scenario),
+        "files_outside": files_outside(scenario, getattr(engine, "files", ())),
+        "plug_ins": {kind: source_sha256(plug_ins.load(role, kind)) for _, role, kind in scenario.own_kinds()},
+        "vehicles": vehicles_of(engine),
+        "participation": components.participation.actual,
+        "assumed_participation": components.participation.assumed,
+        "called": getattr(scenario.traffic, "called", VEHICLES),
+        "link_crossings": engine.totals().link_crossings,
+        "memory_bytes": {"vehicles": engine.nbytes[0], "routes": engine.nbytes[1], "peak": peak_memory_nbytes()},
+        "city": CityRecord(
+            nodes=len(city.roads.node_names) if city.has_roads else 0,
+            links=len(city.roads.links) if city.has_roads else 0,
+            length_km=city.roads.total_length_m / 1000.0 if city.has_roads else 0.0,
+            cells=sum(cells.count for cells in city.partitions.values()),
+            crs=city.ground.crs_text,
+            notes=texts_of(city.notes),
+        ),
+    }
+
+
+def _traffic_at(query: Query, clock: RunClock) -> QueryTraffic:
+    return QueryTraffic(
+        campaign=query.campaign,
+        query=query.number,
+        time_s=query.asked_s,
+        time=clock.text(query.asked_s),
+        **{state: getattr(query.totals, state) for state in VEHICLE_STATES},
+        stuck_released=query.totals.stuck_released,
+    )
 
 
 def _tabulate_cells(polygons: Mapping[str, gpd.GeoDataFrame]) -> gpd.GeoDataFrame:
@@ -229,42 +215,6 @@ def _of_all_cells(guesses: pd.DataFrame | None, cells_before: Mapping[str, int])
         return None
     before = guesses["campaign"].map(cells_before)
     return guesses.assign(**{name: guesses[name] + before.where(guesses[name] > 0, 0) for name in ("truth", "guess")})
-
-
-def _link_tables(
-    components: RunComponents, engine: Engine, driven: Traversals | None, every_s: float
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the tables `links` and `trips`, the latter without `takes_part`; `driven` is that of a queue engine."""
-    if isinstance(engine, LinkTables):
-        return engine.link_tables()
-    links = components.city.roads.links
-    if isinstance(engine, QueueEngine) and driven is not None:
-        table = links_by_interval(driven, links.length_m, every_s=every_s, end_s=components.end_s)
-        return table, trip_table(driven, engine, Clock(components.scenario.traffic.step_s))
-    replay, end_s = cast("Replay", engine), components.scenario.scenario.duration_s
-    driven = Traversals.of_tracks(replay.tracks, end_s=end_s)
-    table = links_by_interval(driven, links.length_m, every_s=every_s, end_s=end_s, queued=False)
-    return table, recorded_trips(driven, replay, links)
-
-
-def _tabulate_roads(roads: RoadNetwork, engine: Engine) -> gpd.GeoDataFrame:
-    """Return the links with what a map needs, in WGS84."""
-    links = roads.links
-    columns: dict[str, Any] = {
-        "link": np.arange(len(links), dtype=np.int32),
-        "from_node": links.from_node,
-        "to_node": links.to_node,
-        "length_m": links.length_m,
-        "speed_mps": links.speed_mps,
-        "lanes": links.lanes,
-    }
-    if isinstance(engine, QueueEngine):
-        columns["spacing_m"], columns["wave_s"] = engine.queues()
-    edges = sorted((data for *_, data in roads.graph.edges(data=True)), key=lambda data: data["link"])
-    for column, names in (("source_id", ("osm_ways", *LINK_IDS)), ("class", ("class",)), ("name", ("name",))):
-        known = [next((str(data[name]) for name in names if data.get(name)), None) for data in edges]
-        columns[column] = pd.Series(known, dtype="str")
-    return gpd.GeoDataFrame(columns, geometry=roads.shapes.lines(), crs=roads.crs).to_crs("EPSG:4326")
 
 
 def _warning_text(note: Note, traffic: TrafficRecord) -> str:

@@ -47,14 +47,14 @@ from simulator.results.tables import count_fit, error_intervals, findings, is_pa
 if TYPE_CHECKING:
     import geopandas as gpd
 
-    from simulator.pages.plots import RunPlots
-
+ACCESSORS: dict[str, Callable[["RunResult"], Any]] = {}
+"""What makes an attribute of a run that other packages add, by the attribute's name; `simulator.api` fills it."""
 OPENSTREETMAP = "© OpenStreetMap contributors, ODbL 1.0"
 _ORIGIN = ("Latitude of natural origin", "Longitude of natural origin")
 
 
 class RunResult:
-    """The result of a run: its tables as data frames, its record, and a summary in words.
+    """The result of a run: its tables as data frames, and its record.
 
     Of a run that was loaded, a table is read from its file when it is first needed.
 
@@ -84,6 +84,8 @@ class RunResult:
         Where single vehicles were; None where it is not kept.
     guesses
         What coalitions guessed about single vehicles; None if no attack guesses cells, or vehicles may not be shown.
+    plot, summary
+        Plots on matplotlib axes, such as ``plot.map()``, and the summary that `crowdveil run` prints (`ACCESSORS`).
     """
 
     cells: "gpd.GeoDataFrame"
@@ -118,7 +120,10 @@ class RunResult:
         self._tables, self._scenario, self._asked = tables, scenario, asked
 
     def __getattr__(self, name: str) -> Any:
-        """Return a table."""
+        """Return a table, or what another package adds to a run."""
+        if name in ACCESSORS:
+            self.__dict__[name] = ACCESSORS[name](self)
+            return self.__dict__[name]
         if name not in TABLES:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
         return self._tables[name]
@@ -297,38 +302,17 @@ class RunResult:
 
     def _write_record(self, directory: Path) -> RunRecord:
         sha256 = hashlib.sha256((directory / SCENARIO).read_bytes()).hexdigest()
-        record = self._timed.model_copy(update={"scenario_sha256": sha256})
+        record = self.timed_record.model_copy(update={"scenario_sha256": sha256})
         write_record(record, directory)
         return record
 
     @property
-    def _timed(self) -> RunRecord:
+    def timed_record(self) -> RunRecord:
         """The record with the time and memory that the run has taken until now."""
         if self.stopwatch is None:
             return self.record
         memory = {**self.record.memory_bytes, "peak": peak_memory_nbytes()}
         return self.record.model_copy(update={"wall_s": self.stopwatch.wall_s(), "memory_bytes": memory})
-
-    # What people see. These packages import this one, and are imported when they are asked for.
-
-    @cached_property
-    def plot(self) -> "RunPlots":
-        """Plots on matplotlib axes, such as ``map``, ``errors``, ``growth``, ``privacy`` and ``traffic``."""
-        from simulator.pages.plots import RunPlots  # noqa: PLC0415
-
-        return RunPlots(self)
-
-    def _repr_html_(self) -> str:
-        """Return what a notebook shows: the scores and, if matplotlib is installed, a map of the first query."""
-        from simulator.pages.plots.files import summary_html  # noqa: PLC0415
-
-        return summary_html(self)
-
-    def summary(self) -> str:
-        """Return the summary that `crowdveil run` prints: errors, claims, attacks, notes and warnings."""
-        from simulator.pages.terminal_summary import summary_text  # noqa: PLC0415
-
-        return summary_text(self._with(record=self._timed))
 
     # Devices asked, and all vehicles
 
