@@ -151,8 +151,8 @@ class MatsimRoads(PlacedRoads):
     """Coordinate reference system to project to. Default: `crs` if it is projected, else the UTM zone of the network's
     middle."""
     modes: Annotated[tuple[str, ...], Field(strict=False, min_length=1)] = ("car",)
-    """Links that are open to one of these modes are kept; also the modes of the legs that are driven, if the file of
-    trips is MATSim's; and, if the key is stated, of the vehicles that are read from MATSim's events."""
+    """Links that are open to one of these modes are kept; if the key is stated, also the vehicles of these modes are
+    read from MATSim's events."""
     keep: Literal["all", "strong"] = "all"
     """All links, or those of the largest part in which every node can be reached from every other."""
 

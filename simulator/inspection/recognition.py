@@ -57,11 +57,9 @@ ROLES: Mapping[str, Role] = {
     "events": Role("events of a MATSim run", "traffic", {"engine": "trace"}, "trace"),
     "trace": Role("recorded positions", "traffic", {"engine": "trace"}, "trace"),
     "routes": _trips("SUMO's vehicles, trips, flows or types"),
-    "plans": _trips("plans of MATSim"),
     "tntp_trips": _trips("TNTP trip table"),
     "trips": _trips("table of trips"),
     "omx": _trips("Open Matrix file (OMX)"),
-    "gtfs": _trips("GTFS feed"),
     "owners": Role("counts or visits at places", "traffic", {"engine": "static"}, "owners"),
     "zones": Role("polygons of zones", "cells", {"kind": "zones"}, "file"),
     "nodes": Role("table of nodes", "", {}, "nodes"),
@@ -71,7 +69,7 @@ ROLES: Mapping[str, Role] = {
 """All roles; among files that are equally likely to be of one section, the role that is listed first is preferred."""
 _ROOTS = {
     "osm": "osm", "graphml": "osm", "net": "sumo", "network": "matsim", "events": "events", "routes": "routes",
-    "additional": "routes", "plans": "plans", "population": "plans", "fcd-export": "trace", "gpx": "trace",
+    "additional": "routes", "fcd-export": "trace", "gpx": "trace",
 }  # fmt: skip
 """Outermost elements of XML."""
 _TNTP = {
@@ -87,7 +85,6 @@ _DRAWN = {b"linestring": ("lines", "trace"), b"polygon": ("zones",), b"point": (
 _FOLDERS = {
     "gmns": ({"node", "link"}, re.compile(r"(\w+)\.(csv|csv\.gz|parquet)")),
     "geoparquet": ({"nodes", "links"}, re.compile(r"(\w+)\.parquet")),
-    "gtfs": ({"stops", "trips", "stop_times"}, re.compile(r"(\w+)\.txt")),
 }
 """Names of the files by which a folder is recognised."""
 PLACES: Mapping[str, Sequence[str]] = {
@@ -104,7 +101,7 @@ _TIMES = ("time", "date", "utc", "epoch")
 
 WHAT_CAN_BE_READ = (
     "roads (OpenStreetMap, SUMO, MATSim, TNTP, GMNS, GeoPackage, Shapefile, GeoJSON, tables of nodes and edges), "
-    "trips (CSV, Parquet, TNTP, OMX, SUMO, MATSim, GTFS), recorded positions (CSV, Parquet, GPX, floating-car data, "
+    "trips (CSV, Parquet, TNTP, OMX, SUMO), recorded positions (CSV, Parquet, GPX, floating-car data, "
     "events of MATSim), counts at places, polygons of zones"
 )
 
@@ -115,7 +112,7 @@ def roles_of(path: Path) -> tuple[str, ...]:
     if begin.startswith(b"PK"):
         with zipfile.ZipFile(path) as archive:
             inside = "\n".join(archive.namelist()).lower()
-        return ("gtfs",) if "stop_times.txt" in inside else ("lines", "zones") if ".shp" in inside else ()
+        return ("lines", "zones") if ".shp" in inside else ()
     by_bytes: Mapping[tuple[str, ...], bool] = {
         ("osm",): name.endswith(".pbf") or b"OSMHeader" in begin[:64],
         ("omx",): begin.startswith(b"\x89HDF"),

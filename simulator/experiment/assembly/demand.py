@@ -13,7 +13,6 @@ import scenarios
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.attacks import corrupted_in, parties_of
 from scenarios.kinds import find_kind, import_dotted, is_capable
-from scenarios.roads import MatsimRoads
 from scenarios.run_clock import RunClock
 from scenarios.simulated_traffic import DrivenTraffic
 from simulator.cells.zones import Zones
@@ -35,8 +34,6 @@ from simulator.streams import Streams
 from simulator.sumo.routes import read_sumo_routes
 from simulator.traffic.assignment import Bpr, OdPairs, PublishedFlows
 from simulator.traffic.clock import DAY_S, Clock
-from simulator.traffic.demand.gtfs import is_gtfs, read_gtfs
-from simulator.traffic.demand.matsim_plans import read_matsim_plans
 from simulator.traffic.demand.omx_matrices import read_omx
 from simulator.traffic.demand.synthetic import Demand, Departures, Interval, draw_trips, read_profile, within_run
 from simulator.traffic.demand.tours import TourOptions, repeat_tours
@@ -46,7 +43,6 @@ from simulator.traffic.demand.trip_table import TripTable, TripZones
 from simulator.traffic.demand.trip_table_readers import (
     TABLES,
     departures_of,
-    is_matsim_plans,
     is_sumo_routes,
     read_trip_table,
     table_of_frame,
@@ -114,21 +110,12 @@ def read_demand(
 ) -> Demand:
     """Read trips or routes from files."""
     section, duration_s = scenario.traffic, scenario.scenario.duration_s
-    files = [scenarios.locate(file, "folder", "file") for file in section.trip_files]
+    files = [scenarios.locate(file) for file in section.trip_files]
     run = {"clock": clock, "duration_s": duration_s, "paths": paths, "rng": rng}
     run |= same_keys(section, "begin_s", "share", "vehicles")
-    if len(files) == 1 and is_gtfs(files[0]):
-        if not scenario.clock.dated:
-            rule = f"{files[0].name}: a GTFS feed needs the date of the run, in scenario.start"
-            raise InputError([rule], key="scenario.start")
-        types = {} if section.route_types is None else same_keys(section, "route_types")
-        return read_gtfs(files[0], roads, day=scenario.clock.start.date(), **types, **run)
     if all(is_sumo_routes(file) for file in files):
         read = read_sumo_routes(files, roads, **sumo_source(scenario), **run)
         return Demand(read.trips, read.routes, tuple(read.notes), read.classes)
-    if len(files) == 1 and is_matsim_plans(files[0]):
-        matsim = same_keys(scenario.roads, "modes", "crs") if isinstance(scenario.roads, MatsimRoads) else {}
-        return read_matsim_plans(files[0], roads, **matsim, **run)
     if len(files) > 1:
         rule = "several files of trips can be combined only if all are SUMO routes"
         raise InputError([f"{rule}, got {', '.join(file.name for file in files)}"])
@@ -302,8 +289,7 @@ def build_flow_check(scenario: Any, roads: RoadNetwork | None) -> tuple[FlowChec
     if kind is None or not kind.flows or section.flows is None or roads is None:
         return None, []
     files = traffic.trip_files if isinstance(traffic, DrivenTraffic) else ()
-    located = [scenarios.locate(file, "folder", "file") for file in files]
-    routed = len(files) != 1 or any(states(located[0]) for states in (is_gtfs, is_matsim_plans, is_sumo_routes))
+    routed = len(files) != 1 or is_sumo_routes(scenarios.locate(files[0]))
     if routed or traffic.tours:
         unused = "roads.flows: not used: published flows can be compared only with a run of their own trips"
         return None, [Note("flows_not_used", unused, where="roads.flows")]

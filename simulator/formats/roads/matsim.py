@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
+import pyproj
 
 from simulator.files.errors import InputError, both
 from simulator.files.messages import counted, warning
 from simulator.files.tables import Table
-from simulator.files.xml_elements import elements_of
+from simulator.files.xml_elements import TEXT, elements_of
 from simulator.formats.roads.gmns import plane_about, remarks_on_plane
 from simulator.roads.projection import known_crs
 from simulator.roads.raw_network import RawNetwork, column_of
 from simulator.roads.read_report import usable_rows
 from simulator.roads.schema import MOST_LANES, crs_faults
-from simulator.traffic.demand.matsim_plans import stated_crs
 from simulator.traffic.demand.sumo_attributes import time_of_day
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+_CRS = "coordinateReferenceSystem"
+_UTM = re.compile(r"WGS84_UTM(\d{1,2})([NS])")
+_CRS_NAMES = {
+    "Atlantis": "", "CH1903_LV03": "EPSG:21781", "CH1903_LV03_Plus": "EPSG:2056", "DHDN_GK4": "EPSG:31468",
+    "GK4": "EPSG:31468", "DHDN_SoldnerBerlin": "EPSG:3068",
+}  # fmt: skip
+"""Systems that MATSim names in its own words, as PROJ knows them; those of UTM zones follow a pattern."""
 _HOUR_S = 3600.0
 _NUMBERS = ("length", "freespeed", "capacity", "permlanes")
 _COLUMNS = {"node": ("id", "x", "y"), "link": ("id", "from", "to", "modes", *_NUMBERS)}
@@ -120,6 +128,27 @@ def read_matsim(
         remarks=[words] if rounded else [],
         warnings=warnings,
     )
+
+
+def stated_crs(file: Path) -> pyproj.CRS | None:
+    """Return the coordinate system that a MATSim network states; None for none, or for "Atlantis".
+
+    Raises
+    ------
+    InputError
+        If PROJ does not know the system.
+    """
+    attribute = stated = ""
+    for name, attributes, _ in elements_of(file, texts=("attribute",), ends=False, doctype=True):
+        if stated or name in ("person", "node"):
+            break
+        if name == "attribute":
+            attribute = (attributes or {}).get("name", "")
+        elif name == TEXT and attribute == _CRS and attributes:
+            stated = attributes["attribute"].strip()
+    zone = _UTM.fullmatch(stated)
+    known = f"EPSG:32{6 if zone[2] == 'N' else 7}{zone[1]:0>2}" if zone else _CRS_NAMES.get(stated, stated)
+    return known_crs(known, f"{file}: {_CRS} (or state roads.crs)") if known else None
 
 
 def _read_elements(path: Path) -> tuple[list[Table], float]:

@@ -27,7 +27,7 @@ def seconds(text: str, *, as_sumo: bool = True) -> float | None:
 
 
 def time_of_day(text: str) -> float | None:
-    """Read "HH:MM", "HH:MM:SS" or seconds, at any hour, as in MATSim and GTFS; return None for any other text."""
+    """Read "HH:MM", "HH:MM:SS" or seconds, at any hour, as in MATSim; return None for any other text."""
     return seconds(f"{text}:00" if text.count(":") == 1 else text)
 
 

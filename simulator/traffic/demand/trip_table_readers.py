@@ -472,22 +472,13 @@ def _digit(written: str) -> float:
 
 TABLES = (".csv", ".csv.gz", ".parquet")
 _ROUTES = (".xml", ".xml.gz")
-_PLANS = re.compile(rb"<(plans|population)[\s>]")
 _XML = (b"<?xml", b"<!--", b"<!doctype", b"<routes", b"<additional")
 
 
 def is_sumo_routes(file: Path) -> bool:
     """Return whether a file is a SUMO route file: by its suffix, or else by its beginning."""
     name = file.name.lower()
-    if name.endswith(_ROUTES):
-        return not is_matsim_plans(file)
-    return not name.endswith(TABLES) and _begin(file).startswith(_XML)
-
-
-def is_matsim_plans(file: Path) -> bool:
-    """Return whether a file is XML whose beginning has the outermost element of MATSim's plans."""
-    begin = _begin(file)
-    return begin.startswith(b"<") and _PLANS.search(begin) is not None
+    return name.endswith(_ROUTES) or (not name.endswith(TABLES) and _begin(file).startswith(_XML))
 
 
 def read_trip_table(

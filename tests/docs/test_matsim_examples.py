@@ -1,13 +1,12 @@
-"""The examples of MATSim's files and of GTFS feeds in the pages run as written, on tiny files."""
+"""The examples of MATSim's files in the pages run as written, on tiny files."""
 
 import gzip
 import re
 import tomllib
-import zipfile
 from pathlib import Path
 
 import pytest
-from matsim_by_hand import ONE_DAY, network_xml, plans_xml, write_events
+from matsim_by_hand import network_xml, write_events
 
 from simulator import api
 
@@ -51,17 +50,7 @@ def folder(tmp_path):
     (tmp_path / "network.xml").write_text(network)
     for name in ("network.xml.gz", "output_network.xml.gz"):
         (tmp_path / name).write_bytes(gzip.compress(network.encode()))
-    (tmp_path / "plans.xml").write_text(plans_xml(ONE_DAY))
     write_events(tmp_path / "output_events.xml.gz")
-    with zipfile.ZipFile(tmp_path / "feed.zip", "w") as feed:
-        for name, rows in {
-            "stops": ["stop_id,stop_lat,stop_lon", "a,48.75,9.0", "b,48.75,9.005"],
-            "routes": ["route_id,route_type", "r,3"],
-            "trips": ["trip_id,route_id,service_id", "t,r,s"],
-            "stop_times": ["trip_id,stop_id,stop_sequence,departure_time", "t,a,1,06:00:10", "t,b,2,06:02:00"],
-            "calendar_dates": ["service_id,date,exception_type", "s,20240305,1"],
-        }.items():
-            feed.writestr(f"{name}.txt", "\n".join(rows))
     return tmp_path
 
 
@@ -69,8 +58,6 @@ def folder(tmp_path):
     ("page", "section", "vehicles"),
     [
         ("roads", "## MATSim networks", 1),
-        ("demand", "### MATSim's plans", 2),
-        ("demand", "### Buses of a GTFS feed", 1),
         ("engines", "### MATSim's events", 2),
     ],
 )
