@@ -221,15 +221,6 @@ def inputs(folder: Path) -> dict[str, Input]:
             {"o.csv": OWNERS, "s.csv": "id,lon,lat\nx,-73.90,40.70\ny,-73.91,40.71\n"},
         ),
         "locations": (NONE + STATIC.format("o.tsv"), {"o.tsv": OWNERS.replace(",", "\t")}),
-        "arff": (
-            NONE + STATIC.format("o.arff"),
-            {
-                "o.arff": "@relation r\n"
-                + "".join(f"@attribute {n} numeric\n" for n in OWNERS.partition("\n")[0].split(","))
-                + "@data\n"
-                + OWNERS.partition("\n")[2]
-            },
-        ),
     }
     for suffix in (".csv", ".csv.gz", ".parquet"):
         n, e = (parquet(pd.read_csv(io.StringIO(text))) if suffix == ".parquet" else text for text in (nodes, edges))
