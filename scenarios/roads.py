@@ -77,7 +77,7 @@ class PlacedRoads(RoadSection):
 
 
 class OsmRoads(PlacedRoads):
-    """OpenStreetMap: ``.osm``, ``.osm.bz2``, ``.osm.gz``, ``.pbf``, or GraphML as OSMnx writes it."""
+    """OpenStreetMap: ``.osm``, ``.osm.bz2``, ``.osm.gz`` or ``.pbf``."""
 
     source: Literal["osm"]
     path: FileReference

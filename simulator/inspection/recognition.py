@@ -68,7 +68,7 @@ ROLES: Mapping[str, Role] = {
 }
 """All roles; among files that are equally likely to be of one section, the role that is listed first is preferred."""
 _ROOTS = {
-    "osm": "osm", "graphml": "osm", "net": "sumo", "network": "matsim", "events": "events", "routes": "routes",
+    "osm": "osm", "net": "sumo", "network": "matsim", "events": "events", "routes": "routes",
     "additional": "routes", "fcd-export": "trace", "gpx": "trace",
 }  # fmt: skip
 """Outermost elements of XML."""

@@ -144,11 +144,6 @@ def inputs(folder: Path) -> dict[str, Input]:
     od = "origin,destination,trips\n1,2,3\n2,3,4\n3,1,2.5\n"
     town = osm_town.xml()
     osm_town.write_pbf(folder / "t.osm.pbf")
-    from simulator.formats.roads.osm_streets import import_osmnx  # noqa: PLC0415 - slow, for this kind only
-
-    (folder / "t.osm").write_text(town, encoding="utf-8")
-    ox = import_osmnx()
-    ox.save_graphml(ox.graph_from_xml(folder / "t.osm"), folder / "t.graphml")
     points = gpd.GeoDataFrame(
         trace_files.TIDY[["vehicle", "time_s"]].rename(columns={"time_s": "time"}),
         geometry=gpd.points_from_xy(trace_files.TIDY["lon"], trace_files.TIDY["lat"]),
@@ -179,10 +174,6 @@ def inputs(folder: Path) -> dict[str, Input]:
                 "a_node.tntp": small_networks.tntp_nodes(),
                 "a_trips.tntp": "<NUMBER OF ZONES> 2\n<END OF METADATA>\nOrigin 1\n2 : 3.0;\nOrigin 2\n1 : 2.0;\n",
             },
-        ),
-        "graphml": (
-            '[roads]\nsource = "osm"\npath = "t.graphml"\n' + FEW,
-            {"t.graphml": (folder / "t.graphml").read_bytes()},
         ),
         "pbf": (
             '[roads]\nsource = "osm"\npath = "t.osm.pbf"\n' + FEW,

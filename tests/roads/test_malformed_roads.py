@@ -33,18 +33,6 @@ def town(**changed):
     return xml(nodes=NODES | {int(node.removeprefix("n")): place for node, place in changed.items()})
 
 
-GRAPHML = '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">{}</graphml>'
-CRS = '<key id="d0" for="graph" attr.name="crs" attr.type="string"/><key id="x" for="node" attr.name="x" attr.type='
-KEYS = CRS + '"string"/><key id="y" for="node" attr.name="y" attr.type="string"/>'
-
-
-def graphml(nodes="", *, crs="epsg:4326", directed="directed"):
-    return GRAPHML.format(f'{KEYS}<graph edgedefault="{directed}"><data key="d0">{crs}</data>{nodes}</graph>')
-
-
-ONE = '<node id="1"><data key="x">{}</data><data key="y">{}</data></node>'
-
-
 MALFORMED = {
     "gmns": {
         "no nodes": ({"nodes": None}, "must hold a table of nodes: one of node.csv, node.csv.gz, node.parquet"),
@@ -280,20 +268,6 @@ MALFORMED = {
         "short number": (struct.pack(">I", 1) + b"\x80", PBF),
         "no type": (struct.pack(">I", 2) + b"\x18\x00", PBF),
     },
-    "graphml": {
-        "empty": ("", "it is empty"),
-        "gexf": ("<gexf/>", "line 1: the file must begin with <graphml>, got <gexf>"),
-        "document type": ("<!DOCTYPE graphml><graphml/>", "must not declare a document type"),
-        "no graph": (GRAPHML.format(""), "OSMnx cannot read it as its GraphML"),
-        "undirected": (graphml(directed="undirected"), "its edges must be directed"),
-        "no nodes": (graphml(), "the road network is empty: the graph has no nodes"),
-        "no edges": (graphml(ONE.format(24, 60)), "the road network is empty: the graph has no edges"),
-        "crs": (graphml(crs="mars"), "crs of the graph: not a coordinate system pyproj knows: 'mars'"),
-        "nowhere": (graphml('<node id="1"/>'), "node 1: x must be a finite number"),
-        "lat": (graphml(ONE.format(24, 99)), "node 1: y must be a finite number, in degrees at most 90"),
-        "nan": (graphml(ONE.format("nan", 60)), "node 1: x must be a finite number"),
-        "text": (graphml(ONE.format("east", 60)), "OSMnx cannot read it as its GraphML"),
-    },
     "sumo": {
         "empty": ("", "it is empty"),
         "no XML": ("no xml", "line 1: not well-formed XML"),
@@ -464,13 +438,12 @@ READ = {
     "tntp": tntp,
     "osm": lambda folder, text: read_osm(put(folder / "town.osm", text)),
     "pbf": lambda folder, content: read_osm(put(folder / "town.osm.pbf", content)),
-    "graphml": lambda folder, text: read_osm(put(folder / "town.graphml", text)),
     "sumo": lambda folder, text: read_sumo_net(put(folder / "small.net.xml", text)),
     "tables": tables,
     "geoparquet": geoparquet,
 }
 """By format: write a folder with the content, and read it."""
-NEEDS = {"osm": "osmium", "pbf": "osmium", "graphml": "osmnx", "sumo": "sumolib"}
+NEEDS = {"osm": "osmium", "pbf": "osmium", "sumo": "sumolib"}
 CASES = [pytest.param(form, name, id=f"{form}, {name}") for form, rows in MALFORMED.items() for name in rows]
 
 

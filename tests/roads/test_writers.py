@@ -182,3 +182,11 @@ def test_unsupported_attributes_are_refused(attribute, value, rule, grid, tmp_pa
     with pytest.raises(InputError, match=rule):
         write_geoparquet(RoadNetwork.from_graph(graph), tmp_path / "r")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_equal_networks_give_equal_files(grid, tmp_path):
+    for name in ("a.gpkg", "b.gpkg"):
+        write_geopackage(grid, tmp_path / name, remarks=["streets: left out 4 edges", "streets: ä <b>"])
+    assert (tmp_path / "a.gpkg").read_bytes() == (tmp_path / "b.gpkg").read_bytes()
+    raw = geo_files.read_geopackage(tmp_path / "a.gpkg")
+    assert raw.remarks == ["streets: left out 4 edges", "streets: ä <b>"]

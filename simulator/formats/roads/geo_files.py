@@ -30,7 +30,7 @@ from simulator.formats.roads.layers import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import pandas as pd
 
@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 
 _CRS = "crowdveil_crs"
 """Metadata key for the coordinate system in PROJ's notation: a GeoPackage does not keep a custom system completely."""
+_REMARKS = "crowdveil_remarks"
+_WRITTEN = "OGR_CURRENT_DATE"
+"""Option of GDAL: the time at which a layer was changed, as the file states it."""
 _MAGIC = b"SQLite format 3\0"
 _UNREADABLE = (
     DataSourceError,
@@ -51,7 +54,9 @@ _UNREADABLE = (
 )
 
 
-def write_geopackage(network: RoadNetwork, path: str | Path, *, overwrite: bool = False) -> None:
+def write_geopackage(
+    network: RoadNetwork, path: str | Path, *, remarks: Sequence[str] = (), overwrite: bool = False
+) -> None:
     """Write a road network to a GeoPackage, completely or not at all.
 
     Parameters
@@ -61,6 +66,8 @@ def write_geopackage(network: RoadNetwork, path: str | Path, *, overwrite: bool 
         :func:`~simulator.formats.roads.layers.junction_layers` for the columns.
     path
         The file; its name must end in ``.gpkg``.
+    remarks
+        How the network was read from its source, one sentence each; who reads the file is told them again.
     overwrite
         Whether an existing file is replaced.
 
@@ -70,7 +77,9 @@ def write_geopackage(network: RoadNetwork, path: str | Path, *, overwrite: bool 
         If the file exists and may not be replaced, it cannot be written, or an attribute cannot be stored as a column.
     """
     layers = layers_of(network) | junction_layers(network)
-    write_layers(layers, Path(path), metadata={_CRS: network.crs.to_json()}, overwrite=overwrite)
+    write_layers(
+        layers, Path(path), metadata={_CRS: network.crs.to_json(), _REMARKS: "\n".join(remarks)}, overwrite=overwrite
+    )
 
 
 def write_layers(
@@ -112,11 +121,14 @@ def write_layers(
             if (written := pyogrio.read_info(file, layer=name)["features"]) != len(frame):
                 raise DataLayerError(f"{written:,} of {len(frame):,} {name} were written")
 
+    pyogrio.set_gdal_config_options({_WRITTEN: "2000-01-01T00:00:00.000Z"})  # equal layers give equal bytes
     try:
         export_file(path, fill, overwrite=overwrite)
     except (DataSourceError, DataLayerError) as error:
         # SQLite's message repeats the statement that failed, and ends with the reason.
         raise InputError([f"{path}: cannot be written: {str(error).rpartition('failed: ')[2]}"]) from error
+    finally:
+        pyogrio.set_gdal_config_options({_WRITTEN: None})
 
 
 def read_geopackage(path: str | Path) -> RawNetwork:
@@ -151,7 +163,7 @@ def read_geopackage(path: str | Path) -> RawNetwork:
     if begin != _MAGIC:
         raise InputError([f"{path}: is not a GeoPackage: it does not begin with the header of an SQLite database"])
     layers: dict[str, Layer] = {}
-    crs = None
+    metadata: dict[str, str] = {}
     for name in (NODES, LINKS, MOVEMENTS, SIGNALS):
         try:
             if name in (MOVEMENTS, SIGNALS) and name not in pyogrio.list_layers(path)[:, 0]:
@@ -163,12 +175,12 @@ def read_geopackage(path: str | Path) -> RawNetwork:
             layers[name] = _layer(table, meta["geometry_name"] or "wkb_geometry", meta.get("crs"))
         except _UNREADABLE as error:
             raise InputError([f"{path}: layer {name}: cannot be read as GeoPackage: {error}"]) from error
-        crs = crs or (info.get("dataset_metadata") or {}).get(_CRS)
+        metadata = metadata or info.get("dataset_metadata") or {}
     files = (f"{path}: layer {NODES}", f"{path}: layer {LINKS}")
-    raw = network_of(layers[NODES], layers[LINKS], crs=crs, files=files, name=path.name)
+    raw = network_of(layers[NODES], layers[LINKS], crs=metadata.get(_CRS), files=files, name=path.name)
     rows = {name: layer.rows for name, layer in layers.items()}
     movements, signals = junctions_of(rows, raw.links, file=str(path))
-    return replace(raw, movements=movements, signals=signals)
+    return replace(raw, movements=movements, signals=signals, remarks=metadata.get(_REMARKS, "").splitlines())
 
 
 def _layer(table: pa.Table, geometry: str, crs: object) -> Layer:

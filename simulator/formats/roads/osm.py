@@ -1,9 +1,7 @@
-"""Reader of roads from OpenStreetMap: extracts in XML or PBF, and street graphs that OSMnx saved as GraphML."""
+"""Reader of roads from OpenStreetMap: extracts in XML or PBF."""
 
 from __future__ import annotations
 
-import math
-import warnings
 from collections import Counter
 from itertools import chain
 from pathlib import Path
@@ -16,16 +14,15 @@ import shapely
 
 from simulator.files.errors import InputError
 from simulator.files.messages import counted, values_in_words
-from simulator.files.xml_elements import elements_of
 from simulator.formats.roads.osm_movements import OsmLink, movements_of
 from simulator.formats.roads.osm_streets import Street, guesses_of, import_osmnx, link_of, simplified, split_loops
-from simulator.formats.roads.osm_tags import WAY_TAGS, directions, noted, noted_in_words, open_to_cars
-from simulator.formats.roads.osm_ways import MOST_FAULTS, OsmWays, read_ways
+from simulator.formats.roads.osm_tags import directions, noted_in_words
+from simulator.formats.roads.osm_ways import OsmWays, read_ways
 from simulator.roads.class_defaults import filled_in_words
 from simulator.roads.connectivity import largest_strong_component
 from simulator.roads.driving_side import side_of
 from simulator.roads.movements import movement_table
-from simulator.roads.projection import WGS84, known_crs, project
+from simulator.roads.projection import WGS84, project
 from simulator.roads.raw_network import RawNetwork, column_of
 from simulator.roads.schema import EDGE_NUMBERS, crs_faults
 
@@ -35,120 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def read_graphml(path: Path) -> nx.MultiDiGraph[Any]:
-    """Load a graph with OSMnx, and check what OSMnx does not check.
-
-    Parameters
-    ----------
-    path
-        A file ``.graphml``.
-
-    Returns
-    -------
-    networkx.MultiDiGraph
-        Nodes with finite ``x`` and ``y`` in the graph's ``crs``; edges as in the file.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, is not a directed graph with a coordinate system, or the coordinates of a node are
-        not finite or out of range.
-    """
-    for _ in elements_of(path, root="graphml"):  # networkx expands entities and does not name the line of an error
-        pass
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # networkx warns of keys without a type; those that matter are checked below
-        try:
-            graph = import_osmnx().load_graphml(path)
-        except InputError:
-            raise
-        except Exception as error:  # OSMnx converts attributes by name, and each conversion has its own errors
-            reason = f"{type(error).__name__}: {error}"
-            raise InputError([f"{path}: OSMnx cannot read it as its GraphML: {reason}"]) from error
-    if not isinstance(graph, nx.MultiDiGraph):
-        raise InputError([f"{path}: its edges must be directed"])
-    crs = known_crs(graph.graph.get("crs"), f"{path}: crs of the graph")
-    limits = {"x": 180.0, "y": 90.0} if crs.is_geographic else {"x": math.inf, "y": math.inf}
-    faults = [
-        f"{path}: node {node!r}: {name} must be a finite number, in degrees at most {limit:g}, got {data.get(name)!r}"
-        for node, data in graph.nodes(data=True)
-        for name, limit in limits.items()
-        if not (isinstance(data.get(name), float) and math.isfinite(data[name]) and abs(data[name]) <= limit)
-    ]
-    if faults:
-        raise InputError(faults[:MOST_FAULTS])
-    return graph
-
-
-def lay_streets(
-    graph: nx.MultiDiGraph[Any], *, capacity_vph: float
-) -> tuple[nx.MultiDiGraph[Any], int, int, Counter[tuple[str, str]]]:
-    """Build the street graph from the tags of a loaded and projected graph's edges.
-
-    Parameters
-    ----------
-    graph
-        A graph as returned by :func:`read_graphml`, projected to metres.
-    capacity_vph
-        As for :meth:`Street.from_tags`.
-
-    Returns
-    -------
-    streets : networkx.MultiDiGraph
-        The edges that are open to cars; each with ``length_m``, ``streets`` and optionally ``geometry``.
-    closed, unusable : int
-        Numbers of edges left out because they are not open to cars, and because their length is not above 0.
-    found : Counter
-        What was left out of edges, or not understood, of :func:`~simulator.formats.roads.osm_tags.noted`.
-    """
-    streets: nx.MultiDiGraph[Any] = nx.MultiDiGraph(crs=graph.graph["crs"])
-    streets.add_nodes_from((node, {"x": data["x"], "y": data["y"]}) for node, data in graph.nodes(data=True))
-    closed = unusable = 0
-    found: Counter[tuple[str, str]] = Counter()
-    for start, end, data in graph.edges(data=True):
-        tags = {tag: text for tag in WAY_TAGS if tag in data and (text := _tag_text(data[tag])) not in _MISSING}
-        along = _tag_text(data.get("reversed", False)) != "True"
-        found.update(noted(tags) if "highway" in tags else ())
-        # OSMnx makes an edge for each direction that `oneway` leaves open; other keys may close one of them.
-        leads = directions(tags | {"oneway": "no"})[0 if along else 1]
-        if "highway" in tags and not (open_to_cars(tags) and leads):
-            closed += 1
-            continue
-        line = data.get("geometry")
-        if not isinstance(line, shapely.LineString) or line.is_empty:
-            line = None
-        length_m = data.get("length")
-        if not isinstance(length_m, float):
-            across = [graph.nodes[end][name] - graph.nodes[start][name] for name in ("x", "y")]
-            length_m = math.hypot(*across) if line is None else line.length
-        if not 0 < length_m < math.inf:
-            unusable += 1
-            continue
-        street = Street.from_tags(
-            tags,
-            way=_tag_text(data.get("osmid", "")),
-            length_m=length_m,
-            along=along,
-            capacity_vph=capacity_vph,
-        )
-        geometry = {} if line is None else {"geometry": line}
-        streets.add_edge(start, end, length_m=length_m, streets=(street,), **geometry)
-    streets.remove_nodes_from([node for node, degree in list(streets.degree()) if degree == 0])
-    return streets, closed, unusable, found
-
-
-def _tag_text(value: Any) -> str:
-    """Return the text of a tag; of several values of joined ways, all if they are numbers, else the first."""
-    if isinstance(value, list):
-        parts = [str(part) for part in value]
-        numbers = all(part[:1].isdigit() for part in parts)
-        return ";".join(parts) if numbers else parts[0] if parts else ""
-    return str(value)
-
-
-_MISSING = ("nan", "NaN", "None", "<NA>", "")
-"""Texts of GraphML for tags that an edge does not have."""
-SUFFIXES = (".osm", ".osm.bz2", ".osm.gz", ".pbf", ".graphml")
+SUFFIXES = (".osm", ".osm.bz2", ".osm.gz", ".pbf")
 
 
 def read_osm(
@@ -159,12 +43,12 @@ def read_osm(
     Ways of the classes motorway … living_street, their links and "road" are kept, unless they are areas, yards or
     closed to cars (see :func:`~simulator.formats.roads.osm_tags.open_to_cars`). Of these, the largest strongly
     connected part is kept and joined to links between junctions. Turn restrictions over a node, signals, signs and
-    lanes for turns become movements, but for GraphML.
+    lanes for turns become movements.
 
     Parameters
     ----------
     path
-        ``.osm``, ``.osm.bz2`` or ``.osm.gz`` (XML), ``.pbf``, or ``.graphml`` as saved by OSMnx.
+        ``.osm``, ``.osm.bz2`` or ``.osm.gz`` (XML), or ``.pbf``.
     crs
         The projected system of the network, in metres; the UTM zone of the network's middle if None.
     capacity_vph
@@ -188,22 +72,43 @@ def read_osm(
         raise InputError([f"{path}: the name must end in one of {', '.join(SUFFIXES)}"])
     if crs is not None and (faults := crs_faults(crs)):
         raise InputError(faults)
-    ways = OsmWays({}, [], 0)
-    if name.endswith(".graphml"):
-        graph, left_out = _from_graphml(path, crs, capacity_vph)
-    else:
-        ways = read_ways(path)
-        graph, left_out = _from_ways(path, ways, crs, capacity_vph)
+    ways = read_ways(path)
+    graph, left_out = _from_ways(path, ways, crs, capacity_vph)
     try:
-        return _network(path, graph, left_out, ways, driving_side)
+        return joined_streets(graph, left_out, ways=ways, file=path.name, driving_side=driving_side)
     except InputError as error:
         raise InputError([f"{path}: {fault}" for fault in error.faults]) from None
 
 
-def _network(
-    path: Path, graph: nx.MultiDiGraph[Any], left_out: list[str], ways: OsmWays, driving_side: str | None
+def joined_streets(
+    graph: nx.MultiDiGraph[Any],
+    left_out: list[str],
+    *,
+    ways: OsmWays,
+    file: str,
+    driving_side: str | None = None,
 ) -> RawNetwork:
-    """Join the streets of the largest strongly connected part to links."""
+    """Join the streets of the largest strongly connected part to links.
+
+    Parameters
+    ----------
+    graph
+        Projected, in metres. Edges have ``length_m``, ``streets`` (a tuple of :class:`Street`) and optionally
+        ``geometry``. If the attribute ``simplified`` of the graph is true, its edges lead from junction to junction.
+    left_out
+        What was left out before, one sentence each.
+    ways
+        Controls, turn restrictions and surroundings, if there are any.
+    file
+        The name of the source, in notes.
+    driving_side
+        As for :func:`read_osm`.
+
+    Raises
+    ------
+    InputError
+        If no link is left.
+    """
     part, loss = largest_strong_component(graph)
     joined = part if part.graph.pop("simplified", False) else simplified(part)
     points = part.number_of_nodes() - joined.number_of_nodes()
@@ -246,11 +151,11 @@ def _network(
         links=links,
         movements=movements,
         crs=joined.graph["crs"],
-        file=path.name,
+        file=file,
         loss=loss,
         node_rows=graph.number_of_nodes(),
         link_rows=graph.number_of_edges(),
-        remarks=[f"{path.name}: {remark}" for remark in (*remarks, *filled, *words)],
+        remarks=[f"{file}: {remark}" for remark in (*remarks, *filled, *words)],
         features=ways.features,
         driving_side=driving_side,
     )
@@ -264,25 +169,6 @@ def _stated_link(
     nodes = [known.get((x, y)) for x, y in shapely.get_coordinates(shape).tolist()]
     first, last = data["ends"]
     return OsmLink(shape, first, last, int(data["lanes"]), nodes)
-
-
-def _from_graphml(path: Path, crs: object, capacity_vph: float) -> tuple[nx.MultiDiGraph[Any], list[str]]:
-    """Read streets from a graph that OSMnx saved."""
-    loaded = read_graphml(path)
-    if not loaded:
-        raise InputError([f"{path}: the road network is empty: the graph has no nodes"])
-    left_out = project(loaded, crs, what=str(path))
-    graph, closed, unusable, found = lay_streets(loaded, capacity_vph=capacity_vph)
-    if closed:
-        left_out.append(f"left out {counted(closed, 'edge that is', 'edges that are')} not open to cars")
-    left_out += noted_in_words(found, ("edge", "edges"))
-    if unusable:
-        left_out.append(f"left out {counted(unusable, 'edge')} whose length is not above 0")
-    if graph.number_of_edges() == 0:
-        reason = "; ".join(left_out) or "the graph has no edges"
-        raise InputError([f"{path}: the road network is empty: {reason}"])
-    graph.graph["simplified"] = bool(loaded.graph.get("simplified"))
-    return graph, left_out
 
 
 def _from_ways(path: Path, ways: OsmWays, crs: object, capacity_vph: float) -> tuple[nx.MultiDiGraph[Any], list[str]]:
