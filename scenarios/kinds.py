@@ -115,7 +115,6 @@ _ROLES: Mapping[str, tuple[Kind, ...]] = {
         _roads("matsim", "MATSim network", "MatsimRoads", "matsim:read_matsim"),
         _roads("gmns", "GMNS network", "GmnsRoads", "gmns:read_gmns"),
         _roads("geopackage", "GeoPackage", "GeoPackageRoads", "geo_files:read_geopackage"),
-        _roads("geoparquet", "GeoParquet", "GeoParquetRoads", "geo_files:read_geoparquet"),
         _roads("none", "no roads", "NoRoads"),
     ),
     # "places": the cells are named places or roads, and not parts of an area.

@@ -184,9 +184,8 @@ class GmnsRoads(PlacedRoads):
     """Number of lanes of a link for which the file gives none."""
     capacity_vph: Positive = CAPACITY_VPH
     """Vehicles per hour and lane of a link for which the file gives no capacity."""
-    keep: Literal["all", "strong"] | None = None
-    """All links, or only the largest part in which every node can be reached from every other. Default: the latter,
-    unless this project wrote the network and kept all links."""
+    keep: Literal["all", "strong"] = "strong"
+    """All links, or only the largest part in which every node can be reached from every other."""
 
     rules = (
         Rule(
@@ -204,14 +203,6 @@ class GeoPackageRoads(PlacedRoads):
     source: Literal["geopackage"]
     path: FileReference
     """File: relative to the scenario's folder, absolute, or ``data:FOLDER/FILE``."""
-
-
-class GeoParquetRoads(PlacedRoads):
-    """A folder with ``nodes.parquet`` and ``links.parquet`` in GeoParquet, as `crowdveil roads export` writes it."""
-
-    source: Literal["geoparquet"]
-    path: FolderReference
-    """Folder: relative to the scenario's folder, absolute, or ``data:FOLDER``."""
 
 
 def _size(valid: ValidFields) -> Iterator[RuleViolation]:

@@ -20,7 +20,3 @@ read_sumo_net = _built(sumo_net.read_sumo_net)
 
 def read_geopackage(path):
     return build(geo_files.read_geopackage(path))[0]
-
-
-def read_geoparquet(path):
-    return build(geo_files.read_geoparquet(path))[0]

@@ -52,7 +52,6 @@ ROLES: Mapping[str, Role] = {
     "tntp": _roads("TNTP network", "tntp", "network"),
     "edges": _roads("tables of nodes and edges", "tables", "edges"),
     "geopackage": _roads("GeoPackage with nodes and links", "geopackage"),
-    "geoparquet": _roads("GeoParquet with nodes and links", "geoparquet"),
     "lines": _roads("roads drawn as lines", "lines"),
     "events": Role("events of a MATSim run", "traffic", {"engine": "trace"}, "trace"),
     "trace": Role("recorded positions", "traffic", {"engine": "trace"}, "trace"),
@@ -84,7 +83,6 @@ _VEHICLES = re.compile(rb"<(vehicle|trip|flow|route|vType|person)[\s>]")
 _DRAWN = {b"linestring": ("lines", "trace"), b"polygon": ("zones",), b"point": ("points", "trace")}
 _FOLDERS = {
     "gmns": ({"node", "link"}, re.compile(r"(\w+)\.(csv|csv\.gz|parquet)")),
-    "geoparquet": ({"nodes", "links"}, re.compile(r"(\w+)\.parquet")),
 }
 """Names of the files by which a folder is recognised."""
 PLACES: Mapping[str, Sequence[str]] = {

@@ -17,8 +17,7 @@ import numpy as np
 import pandas as pd
 import shapely
 
-from simulator.formats.roads.geo_files import write_geopackage, write_geoparquet
-from simulator.formats.roads.gmns_writer import write_gmns
+from simulator.formats.roads.geo_files import write_geopackage
 from simulator.roads import build_grid
 
 if TYPE_CHECKING:
@@ -137,8 +136,6 @@ def inputs(folder: Path) -> dict[str, Input]:
         anchor=(11.3, 44.5),
     )
     write_geopackage(grid, folder / "g.gpkg")
-    write_geoparquet(grid, folder / "g")
-    write_gmns(grid, folder / "gmns")
     nodes = "node,lon,lat\n1,11.30,44.50\n2,11.31,44.50\n3,11.31,44.51\n"
     edges = "from,to,length_m,speed_mps,lanes,class\n1,2,800,10,1,a\n2,3,1100,10,2,b\n3,1,1400,10,1,a\n2,1,800,10,1,a\n"
     od = "origin,destination,trips\n1,2,3\n2,3,4\n3,1,2.5\n"
@@ -152,17 +149,12 @@ def inputs(folder: Path) -> dict[str, Input]:
     points.to_parquet(folder / "points.parquet")
     written = written_by_libraries(folder, grid)
     rides = "start_lng,start_lat,end_lng,end_lat,started_at\n11.3,44.5,11.304,44.504,2026-03-02 08:00\n"
-    folders = {
-        name: {f"{name}/{file.name}": file.read_bytes() for file in (folder / name).iterdir()} for name in ("g", "gmns")
-    }
     made: dict[str, tuple[str, dict[str, str | bytes]]] = {
         "gpkg": (
             '[roads]\nsource = "geopackage"\npath = "g.gpkg"\n' + FEW,
             {"g.gpkg": (folder / "g.gpkg").read_bytes()},
         ),
-        "geoparquet": ('[roads]\nsource = "geoparquet"\npath = "g"\n' + FEW, folders["g"]),
-        "gmns": ('[roads]\nsource = "gmns"\npath = "gmns"\n' + FEW, folders["gmns"]),
-        "gmns by hand": (
+        "gmns": (
             '[roads]\nsource = "gmns"\npath = "h"\nlength_unit = "m"\nspeed_unit = "kph"\n' + FEW,
             {"h/node.csv": small_networks.GMNS_NODES, "h/link.csv": small_networks.GMNS_LINKS},
         ),

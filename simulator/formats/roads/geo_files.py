@@ -1,22 +1,19 @@
-"""Writers and readers of road networks as GeoPackage (one file) and GeoParquet (a folder of two files)."""
+"""Writer and reader of road networks as GeoPackage: every network is read back as it was written."""
 
 from __future__ import annotations
 
-import json
 import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pyogrio  # type: ignore[import-untyped]  # it has no types
 import shapely
 from pyogrio.errors import DataLayerError, DataSourceError  # type: ignore[import-untyped]  # it has no types
 
-from simulator.files.atomic_write import export_file, export_folder
+from simulator.files.atomic_write import export_file
 from simulator.files.errors import InputError
-from simulator.files.tables import check_parquet
 from simulator.formats.roads.layers import (
     LINKS,
     MOVEMENTS,
@@ -187,94 +184,3 @@ def _layer(table: pa.Table, geometry: str, crs: object) -> Layer:
     """Convert a table with geometries in well-known binary to rows."""
     rows = table.to_pylist()
     return Layer(rows, list(shapely.from_wkb([row.pop(geometry, None) for row in rows])), crs)
-
-
-_GEOPARQUET_UNREADABLE = (
-    RecursionError,
-    pa.ArrowException,
-    OSError,
-    ValueError,
-    TypeError,
-    KeyError,
-    AttributeError,
-    shapely.errors.ShapelyError,
-)
-
-
-def write_geoparquet(network: RoadNetwork, folder: str | Path, *, overwrite: bool = False) -> None:
-    """Write ``nodes.parquet`` and ``links.parquet``, both or neither; movements and signals are left out.
-
-    Parameters
-    ----------
-    network
-        Any network; see :func:`~simulator.formats.roads.layers.layers_of` for the columns.
-    folder
-        The target folder; created if it does not exist.
-    overwrite
-        Whether existing files with these names are replaced.
-
-    Raises
-    ------
-    InputError
-        If the folder already contains files, it cannot be written to, or an attribute cannot be stored as a column.
-    """
-    frames = layers_of(network)
-
-    def fill(staging: Path) -> None:
-        for name, frame in frames.items():
-            frame.to_parquet(staging / f"{name}.parquet")
-
-    export_folder(Path(folder), fill, overwrite=overwrite)
-
-
-def read_geoparquet(path: str | Path) -> RawNetwork:
-    """Read a road network that :func:`write_geoparquet` wrote, or one with the same files.
-
-    Parameters
-    ----------
-    path
-        A folder with ``nodes.parquet`` (``node``, ``x``, ``y``) and ``links.parquet`` (``from``, ``to``, the numbers
-        of :mod:`simulator.roads.schema`).
-
-    Returns
-    -------
-    RawNetwork
-        The complete network: nothing is left out or filled in.
-
-    Raises
-    ------
-    InputError
-        If a file cannot be read, or the files contain no road network; it names file, row and rule.
-    """
-    files = [Path(path) / f"{name}.parquet" for name in (NODES, LINKS)]
-    layers = []
-    for file in files:
-        if not file.is_file():
-            raise InputError([f"{file}: no such file"])
-        if file.stat().st_size == 0:
-            raise InputError([f"{file}: it is empty"])
-        try:
-            layers.append(_read(file))
-        except InputError:
-            raise
-        except _GEOPARQUET_UNREADABLE as error:
-            reason = f"{type(error).__name__}: {error}"
-            raise InputError([f"{file}: cannot be read as GeoParquet ({reason})"]) from error
-    return network_of(*layers, files=(str(files[0]), str(files[1])), name=Path(path).name)
-
-
-def _read(file: Path) -> Layer:
-    """Read a layer; a file that is not GeoParquet raises one of several errors."""
-    check_parquet(pq.ParquetFile(file), file)
-    table = pq.read_table(file)
-    metadata = (table.schema.metadata or {}).get(b"geo")
-    if metadata is None:
-        raise ValueError("its metadata do not describe geometries: is it a plain Parquet file?")
-    geo = json.loads(metadata)
-    column = geo["primary_column"]
-    kept = geo["columns"][column]
-    if kept["encoding"] != "WKB":
-        raise ValueError(f"geometries must be in WKB, got {kept['encoding']!r}")
-    if column not in table.column_names:
-        raise KeyError(column)
-    return _layer(table, column, kept.get("crs"))

@@ -262,7 +262,7 @@ def read_gmns(
     default_speed_mps: float = 13.9,
     default_lanes: int = 1,
     capacity_vph: float = 1800.0,
-    keep: Literal["all", "strong"] | None = None,
+    keep: Literal["all", "strong"] = "strong",
 ) -> RawNetwork:
     """Read a network in the General Modeling Network Specification (GMNS).
 
@@ -295,8 +295,7 @@ def read_gmns(
     default_speed_mps, default_lanes, capacity_vph
         Defaults for links that have no value and whose class of road has no default; capacity per hour and lane.
     keep
-        "strong" for the largest part in which routes connect all nodes, "all" for everything. If None, the former,
-        unless the config table was written by :func:`~simulator.formats.roads.gmns_writer.write_gmns`.
+        "strong" for the largest part in which routes connect all nodes, "all" for everything.
 
     Returns
     -------
@@ -369,7 +368,7 @@ def read_gmns(
         placed=placed,
         without_places=f"roads.{NO_PLACES}",
         defaults=Defaults(default_speed_mps, default_lanes, capacity_vph, by_class=True),
-        keep="whole" if keep == "all" or (keep is None and config.keep_all) else "trips",
+        keep="whole" if keep == "all" else "trips",
         link_rows=len(link_table),
         dropped=dropped,
         remarks=[*remarks, *left_out],

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 import re
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -17,7 +15,7 @@ from simulator.files.tables import Table, column_names, find_columns
 from simulator.roads.projection import WGS84
 from simulator.roads.raw_network import column_of
 from simulator.roads.read_report import DroppedRows, usable_rows
-from simulator.roads.schema import MOST_LANES, node_keys, tupled
+from simulator.roads.schema import MOST_LANES, node_keys
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,8 +28,6 @@ if TYPE_CHECKING:
 SUFFIXES = (".csv", ".csv.gz", ".parquet")
 MODES = ("auto", "a", "all", "car", "c")
 """Uses of links on which cars drive."""
-OWN_PREFIX = "crowdveil_"
-"""Prefix of the columns that this project adds, which GMNS allows: JSON values for which GMNS has no column."""
 _DBASE_LENGTH = 10
 LINK_ENDS = ("from_node_id", "to_node_id")
 _PLACE = ("x_coord", "y_coord")
@@ -103,8 +99,7 @@ def open_table(
     Returns
     -------
     Table
-        At least one row; the columns of `optional` and `others` that the file has, and every column that this project
-        adds.
+        At least one row; the columns of `optional` and `others` that the file has.
 
     Raises
     ------
@@ -114,7 +109,6 @@ def open_table(
     names = column_names(file)
     known = {name: (name, name[:_DBASE_LENGTH]) for name in (*required, *optional)}
     columns = {name: name for name in required} | find_columns(names, {**known, **others})
-    columns |= {name: name for name in names if name.startswith(OWN_PREFIX)}
     return Table.from_file(
         file, columns=columns, text=columns.keys() - {"geometry"}, identifiers=columns.keys() & _IDENTIFIERS
     )
@@ -133,38 +127,6 @@ def open_required(
     return open_table(file, required=required, optional=optional, others=others)
 
 
-def own_values(table: Table, reserved: frozenset[str]) -> list[dict[str, Any]]:
-    """Read the columns that this project adds, and note the rows whose values are not JSON.
-
-    Parameters
-    ----------
-    table
-        Any table.
-    reserved
-        Attributes for which GMNS has columns; they are not read from added columns.
-
-    Returns
-    -------
-    list of dict
-        Attribute to value, one dict per row; lists as tuples.
-    """
-    values: list[dict[str, Any]] = [{} for _ in range(len(table))]
-    for column in table.columns:
-        name = column.removeprefix(OWN_PREFIX)
-        if not column.startswith(OWN_PREFIX) or not name or name in reserved:
-            continue
-        wrong = np.zeros(len(table), dtype=np.bool_)
-        for row, text in enumerate(table.texts(column)):
-            if text is None:
-                continue
-            try:
-                values[row][name] = tupled(json.loads(text))
-            except (ValueError, RecursionError):
-                wrong[row] = True
-        table.refuse(column, wrong, "JSON")
-    return values
-
-
 METRES: Mapping[str, float] = (
     dict.fromkeys(("m", "metre", "metres", "meter", "meters"), 1.0)
     | dict.fromkeys(("km", "kilometre", "kilometres", "kilometer", "kilometers"), 1000.0)
@@ -178,9 +140,7 @@ METRES_PER_SECOND: Mapping[str, float] = (
     | dict.fromkeys(("mph", "mi/h", "mi/hr"), 1609.344 / 3600)
 )
 """Metres per second of each unit that ``speed`` may name."""
-KEEP = f"{OWN_PREFIX}keep"
-"""Column that this project adds: "all" in a folder that was written to be read completely."""
-_FIELDS = ("long_length", "speed", "crs", KEEP)
+_FIELDS = ("long_length", "speed", "crs")
 
 
 @dataclass(frozen=True)
@@ -197,8 +157,6 @@ class GmnsConfig:
         The system of the coordinates.
     crs_named
         Whether the caller or the config table names that system.
-    keep_all
-        Whether the table requests that nodes and links which routes cannot reach are kept.
     remarks
         Remarks on units for which the config table contradicts the caller.
     unstated
@@ -209,7 +167,6 @@ class GmnsConfig:
     speed_mps: float
     crs: object
     crs_named: bool
-    keep_all: bool
     remarks: tuple[str, ...]
     unstated: Mapping[str, str]
 
@@ -264,13 +221,9 @@ class GmnsConfig:
             speed_mps=units[1],
             crs=WGS84 if system is None else system,
             crs_named=system is not None,
-            keep_all=stated.get(KEEP) == "all",
             remarks=tuple(remarks),
             unstated=unstated,
         )
-
-
-_NODE_RESERVED = frozenset({"x", "y"})
 
 
 def read_nodes(table: Table) -> pd.DataFrame:
@@ -284,7 +237,7 @@ def read_nodes(table: Table) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        ``node`` (whole numbers, if all identifiers are), ``x``, ``y`` and ``attributes`` as in
+        ``node`` (whole numbers, if all identifiers are), ``x``, ``y`` and ``zone`` as in
         :class:`~simulator.roads.raw_network.RawNetwork`; the index has the identifiers.
 
     Raises
@@ -295,25 +248,17 @@ def read_nodes(table: Table) -> pd.DataFrame:
     """
     identifiers = table.unique_identifiers("node_id")
     x, y = (table.checked_numbers(name) if table.has(name) else table.numbers(name) for name in _PLACE)
-    own = own_values(table, _NODE_RESERVED)
     table.check()
-    keys = node_keys(identifiers)
-    if all("node" in values for values in own) and len({values["node"] for values in own}) == len(own):
-        keys = [values["node"] for values in own]
     zones = table.identifiers("zone_id")
-    numbered = iter(node_keys([zone for zone in zones if zone]))
-    for zone, values in zip(zones, own, strict=True):
-        values.pop("node", None)
-        if zone:
-            values.setdefault("zone", next(numbered))
-    nodes = {"node": column_of(keys), "x": x, "y": y, "attributes": column_of(own)}
+    named = iter(node_keys([zone for zone in zones if zone]))
+    zone = column_of([next(named) if zone else None for zone in zones])
+    nodes = {"node": column_of(node_keys(identifiers)), "x": x, "y": y, "zone": zone}
     return pd.DataFrame(nodes).set_axis(pd.Index(identifiers, dtype="object"))
 
 
 _YES = frozenset({"1", "1.0", "true", "t", "yes", "y"})
 _NO = frozenset({"0", "0.0", "false", "f", "no", "n"})
 _DIRECTIONS = {None: 0, "1": 1, "1.0": 1, "+1": 1, "-1": -1, "-1.0": -1, "0": 0, "0.0": 0}
-_LINK_RESERVED = frozenset({"length_m", "lanes", "capacity_vph", "geometry", "link"})
 
 
 def read_links(
@@ -362,31 +307,19 @@ def read_links(
         table.checked_numbers(name, at_least=0, optional=True) for name in ("length", "free_speed", "capacity")
     )
     lanes = table.checked_numbers("lanes", at_least=0, at_most=MOST_LANES, whole=True, optional=True)
-    own = own_values(table, _LINK_RESERVED)
     table.check()
-    exact = np.array([values.pop("speed_mps", None) for values in own], dtype=object)
-    speed *= speed_mps
-    for row, given in enumerate(exact):
-        if isinstance(given, float) and math.isclose(given, speed[row], rel_tol=1e-12):
-            speed[row] = given
-    for street, values in zip(table.texts("name"), own, strict=True):
-        if street is not None:
-            values.setdefault("name", street)
-    if not any("key" in values for values in own):  # in a file of our writer the ids are numbers of links
-        for identifier, values in zip(table.identifiers("link_id"), own, strict=True):
-            values["link_id"] = identifier
     links = {
         "from": start,
         "to": end,
-        "key": column_of([values.pop("key", None) for values in own]),
         "length": length,
-        "speed": speed,
+        "speed": speed * speed_mps,
         "lanes": lanes,
         "capacity": capacity,
         "direction": [_DIRECTIONS[flag] for flag in flags],
         "two_way": [text in _NO for text in directed],
         "class": column_of(table.texts("facility_type")),
-        "attributes": column_of(own),
+        "name": column_of(table.texts("name")),
+        "link_id": column_of(table.identifiers("link_id")),
     }
     usable, dropped = _usable(table, start == end, modes, {"capacity": capacity, "lanes": lanes})
     return pd.DataFrame(links).set_axis(table.number), usable, dropped
