@@ -10,8 +10,8 @@ from simulator.experiment.run import ProgressReceiver, run_scenario
 from simulator.experiment.run_handle import RunHandle, UserProcess
 from simulator.files.available_memory import permitting
 from simulator.files.errors import InputError
-from simulator.formats.roads.geo_files import write_geopackage
-from simulator.formats.roads.graphs import directed, read_streets
+from simulator.formats.geo.geopackage import write_geopackage
+from simulator.formats.osm.graphs import directed, read_streets
 from simulator.pages.report import write_report
 from simulator.results.compare import DifferentTruthError, compare
 from simulator.results.run import RunResult

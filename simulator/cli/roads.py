@@ -63,7 +63,7 @@ def export_roads(
     path : PATH
         The file; its name ends in .gpkg.
     """
-    from simulator.formats.roads.geo_files import write_geopackage  # noqa: PLC0415 - slow to import
+    from simulator.formats.geo.geopackage import write_geopackage  # noqa: PLC0415 - slow to import
 
     roads, notes = _build(load_scenario(scenario, set_, allow_plugins=allow_plugins))
     print_notes(notes)

@@ -18,11 +18,11 @@ from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.files.tables import column_names, comparable_name, find_columns
 from simulator.files.xml_elements import root_of
-from simulator.formats.recorded.fixes import are_fixes
-from simulator.formats.recorded.reading import format_of
-from simulator.formats.roads.link_columns import NODE_NAMES, find_link_columns
-from simulator.traffic.demand.trip_points import find_points, geometry_columns
-from simulator.traffic.demand.trip_table_readers import NAMES
+from simulator.formats.column_names import NODE_NAMES, OWNER_NAMES, TRIP_NAMES
+from simulator.formats.link_columns import find_link_columns
+from simulator.formats.recordings.fixes import are_fixes
+from simulator.formats.recordings.reading import format_of
+from simulator.formats.tables.trip_points import find_points, geometry_columns
 
 MOST_FILES = 500
 
@@ -85,15 +85,6 @@ _FOLDERS = {
     "gmns": ({"node", "link"}, re.compile(r"(\w+)\.(csv|csv\.gz|parquet)")),
 }
 """Names of the files by which a folder is recognised."""
-PLACES: Mapping[str, Sequence[str]] = {
-    "owner": ("user", "user_id", "owner", "device", "person"),
-    "time": ("time", "timestamp", "datetime", "date_time", "utc_time"),
-    "place": ("place", "station", "venue", "venue_id", "location", "detector", "sensor", "site", "name", "id"),
-    "count": ("count", "vehicles", "volume", "flow", "number", "n"),
-    "lon": NODE_NAMES["lon"],
-    "lat": NODE_NAMES["lat"],
-}
-"""Map from our name of a column of data owners to its usual names."""
 _UNREAD = (".dbf", ".shx", ".prj", ".cpg", ".qpj", ".sbn", ".sbx", ".toml", ".md", ".pdf", ".html", ".png")
 _TIMES = ("time", "date", "utc", "epoch")
 
@@ -151,7 +142,7 @@ def geometries_of(path: Path) -> set[str]:
 
 
 def _roles_of_table(path: Path, names: Sequence[str]) -> Iterator[str]:
-    links, nodes, trips = find_link_columns(names, {}), find_columns(names, NODE_NAMES), find_columns(names, NAMES)
+    links, nodes, trips = find_link_columns(names, {}), find_columns(names, NODE_NAMES), find_columns(names, TRIP_NAMES)
     timed = any(word in comparable_name(name) for name in names for word in _TIMES) or are_fixes(names)
     points, ends = bool(find_points(names, {})), {"from", "to"} <= links.keys()
     if ends and not points and not timed and links.keys() - {"from", "to", "class"} and "trips" not in trips:
@@ -163,7 +154,7 @@ def _roles_of_table(path: Path, names: Sequence[str]) -> Iterator[str]:
     located = {"lon", "lat"} <= nodes.keys() or {"x", "y"} <= nodes.keys()
     if located and "node" in nodes and not timed and not points:
         yield "nodes"
-    places = find_columns(names, PLACES)
+    places = find_columns(names, OWNER_NAMES)
     visits = {"time", "owner"} <= places.keys() and comparable_name(places.get("place", "id")) not in {"id", "name"}
     if ({"count", "place"} <= places.keys() and not ends) or visits:
         yield "owners"

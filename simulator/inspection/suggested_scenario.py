@@ -30,17 +30,19 @@ from simulator.files.errors import InputError
 from simulator.files.messages import Note, counted, notes_of, warnings_among
 from simulator.files.tables import column_names, comparable_name, find_columns, listed
 from simulator.files.times import NAIVE
-from simulator.formats.roads.gmns import LENGTH_UNITS, NO_PLACES, PROVED, SPEED_UNITS, open_links
-from simulator.formats.roads.link_columns import MPS_PER_UNIT, NODE_NAMES, find_link_columns
-from simulator.inspection.recognition import PLACES, ROLES, find_files
+from simulator.formats.column_names import NODE_NAMES, OWNER_NAMES
+from simulator.formats.gmns.roads import NO_PLACES, PROVED, open_links
+from simulator.formats.link_columns import find_link_columns
+from simulator.formats.tables.omx import read_omx
+from simulator.formats.tables.trip_points import find_points
+from simulator.formats.trip_files import read_trip_table
+from simulator.formats.units import LENGTH_UNITS, MPS_PER_UNIT, SPEED_UNITS
+from simulator.inspection.recognition import ROLES, find_files
 from simulator.roads import RoadNetwork
 from simulator.roads.projection import LOCAL, WGS84, transform
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock
-from simulator.traffic.demand.omx_matrices import read_omx
 from simulator.traffic.demand.synthetic import Demand, draw_uniform
-from simulator.traffic.demand.trip_points import find_points
-from simulator.traffic.demand.trip_table_readers import read_trip_table
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.recording import Recording
 from simulator.traffic.routes import Routes
@@ -164,7 +166,7 @@ def _alternatives(
         left_out = {"undrivable": "leave_out"}
         every = [*product([left_out], zones), *product([none, left_out], systems)]
     elif role == "owners":
-        every = [({"columns": find_columns(names, PLACES)},)]
+        every = [({"columns": find_columns(names, OWNER_NAMES)},)]
     elif role == "trace":
         xy = {axis: name for axis, name in find_columns(names, NODE_NAMES).items() if axis in "xy"}
         systems_of_xy = [*([roads.value.crs.to_string()] if roads else []), PLANE] if len(xy) == 2 else []

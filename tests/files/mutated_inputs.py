@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 import shapely
 
-from simulator.formats.roads.geo_files import write_geopackage
+from simulator.formats.geo.geopackage import write_geopackage
 from simulator.roads import build_grid
 
 if TYPE_CHECKING:

@@ -149,7 +149,7 @@ GRID = {"rows": 2, "columns": 2, "spacing_x_m": 100.0, "spacing_y_m": 100.0, "sp
 @pytest.mark.parametrize(("written", "left"), [('lefthand="true"', True), ('lefthand="0"', False), ("", False)])
 def test_the_side_that_a_sumo_network_states_is_read(tmp_path, written, left):
     pytest.importorskip("sumolib", reason="SUMO's networks are read by sumolib")
-    from simulator.formats.roads.sumo_net import read_sumo_net  # noqa: PLC0415 - needs sumolib
+    from simulator.formats.sumo.roads import read_sumo_net  # noqa: PLC0415 - needs sumolib
     from simulator.roads.raw_network import build  # noqa: PLC0415 - beside it
 
     edges = "".join(

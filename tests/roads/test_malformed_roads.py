@@ -17,7 +17,7 @@ from small_networks import GMNS_NODES, PLACES, RING, ROWS, gmns_links, tntp_netw
 from test_sumo_net import CONNECTIONS, EDGES, JUNCTIONS, LOCATION, edge, junction, lane, net
 
 from simulator.files.errors import InputError
-from simulator.formats.roads.geo_files import write_geopackage
+from simulator.formats.geo.geopackage import write_geopackage
 from simulator.roads import build_grid
 
 SWAPPED = "node_id,x_coord,y_coord\n1,42.36,-171.10\n2,42.36,-171.09\n3,42.37,-171.09\n"

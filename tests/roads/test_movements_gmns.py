@@ -16,7 +16,7 @@ from small_networks import same_network, write_gmns_text
 
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
-from simulator.formats.roads.geo_files import write_geopackage
+from simulator.formats.geo.geopackage import write_geopackage
 
 DATA = Path(os.environ.get("CROWDVEIL_DATA", "nowhere"))
 NODES = "node_id,x_coord,y_coord\n1,-71.10,42.36\n2,-71.09,42.36\n3,-71.09,42.37\n"

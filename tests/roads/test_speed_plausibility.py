@@ -15,7 +15,7 @@ import scenarios
 from simulator.experiment.assembly.city import build_roads
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of, warnings_among
-from simulator.formats.roads.geo_files import write_geopackage
+from simulator.formats.geo.geopackage import write_geopackage
 from simulator.roads import build_grid
 from simulator.roads.plausibility import speed_warnings
 

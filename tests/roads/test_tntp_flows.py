@@ -3,7 +3,7 @@
 import pytest
 
 from simulator.files.errors import InputError
-from simulator.formats.roads.tntp_files import read_flows
+from simulator.formats.tntp.files import read_flows
 
 ROWS = [(1, 2, 4494.65, 6.0), (1, 3, 8119.0, 4.25)]
 

@@ -5,7 +5,7 @@ from read_roads import read_tntp
 from small_networks import tntp_network, tntp_nodes
 
 from simulator.files.errors import InputError
-from simulator.formats.roads.tntp_files import read_flows
+from simulator.formats.tntp.files import read_flows
 
 UNITS = {"length_m": 1000.0, "time_s": 60.0}
 

@@ -10,7 +10,7 @@ import pytest
 from read_roads import read_tntp
 
 from simulator.files.messages import texts_of
-from simulator.formats.roads.tntp_files import read_flows
+from simulator.formats.tntp.files import read_flows
 
 ROOT = Path(os.environ.get("CROWDVEIL_DATA", "no such folder"), "tntp")
 needs_data = pytest.mark.skipif(

@@ -10,8 +10,8 @@ from read_roads import read_geopackage, read_gmns
 from small_networks import graphs, same_network
 
 from simulator.files.errors import InputError
-from simulator.formats.roads import geo_files
-from simulator.formats.roads.geo_files import write_geopackage
+from simulator.formats.geo import geopackage
+from simulator.formats.geo.geopackage import write_geopackage
 from simulator.roads import RoadNetwork, build_grid
 
 
@@ -119,5 +119,5 @@ def test_equal_networks_give_equal_files(grid, tmp_path):
     for name in ("a.gpkg", "b.gpkg"):
         write_geopackage(grid, tmp_path / name, remarks=["streets: left out 4 edges", "streets: ä <b>"])
     assert (tmp_path / "a.gpkg").read_bytes() == (tmp_path / "b.gpkg").read_bytes()
-    raw = geo_files.read_geopackage(tmp_path / "a.gpkg")
+    raw = geopackage.read_geopackage(tmp_path / "a.gpkg")
     assert raw.remarks == ["streets: left out 4 edges", "streets: ä <b>"]

@@ -5,7 +5,7 @@ import pytest
 from read_roads import read_geopackage
 
 from simulator.files.errors import InputError
-from simulator.formats.roads.geo_files import write_geopackage
+from simulator.formats.geo.geopackage import write_geopackage
 from simulator.roads import build_grid
 
 

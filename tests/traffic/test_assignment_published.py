@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from read_roads import read_tntp
 
-from simulator.formats.roads.tntp_files import read_flows
+from simulator.formats.tntp.files import read_flows
+from simulator.formats.trip_files import read_trip_table
 from simulator.traffic.assignment import Bpr, OdPairs, PublishedFlows, find_equilibrium, relative_gap
 from simulator.traffic.demand.trip_table import TripZones
-from simulator.traffic.demand.trip_table_readers import read_trip_table
 
 CITIES = {
     "SiouxFalls": ("SiouxFalls_node.tntp", 500.0, 36.0, 360_600.0),

@@ -17,8 +17,8 @@ import scenarios
 from simulator.experiment.assembly.city import build_city
 from simulator.experiment.assembly.engine import build_engine, route_trips
 from simulator.files.stopwatch import Stopwatch
-from simulator.formats.recorded import Matching, Trace, recording_of
-from simulator.formats.recorded.hidden_markov import _metres_between
+from simulator.formats.recordings import Matching, Trace, recording_of
+from simulator.formats.recordings.hidden_markov import _metres_between
 from simulator.roads.movements import movement_table
 from simulator.streams import Streams
 from simulator.sumo.routes import read_sumo_routes

@@ -15,7 +15,7 @@ import pytest
 
 import scenarios
 from simulator import run
-from simulator.formats.recorded import read_trace
+from simulator.formats.recordings import read_trace
 
 EVERY_S = 10
 

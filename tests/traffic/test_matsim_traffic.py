@@ -11,8 +11,8 @@ from matsim_by_hand import EVENTS, network_xml, write_events
 from read_roads import read_matsim
 
 from simulator.files.errors import InputError
-from simulator.formats.recorded.matsim_events import read_matsim_events
-from simulator.formats.recorded.recordings import read_recording
+from simulator.formats.matsim.events import read_matsim_events
+from simulator.formats.recordings.recordings import read_recording
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State
 from simulator.traffic.recording import Replay

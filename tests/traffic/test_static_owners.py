@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
 from simulator.files.tables import FileFormat
-from simulator.formats.recorded.owners import OwnerOptions, read_owners
+from simulator.formats.recordings.owners import OwnerOptions, read_owners
 
 STATIONS = """station,type,hour,flow,latitude,longitude
 10,ML,7,5,37.80,-122.40

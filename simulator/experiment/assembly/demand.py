@@ -29,24 +29,19 @@ from simulator.experiment.memory_estimate import check_memory
 from simulator.experiment.study_area import City
 from simulator.files.errors import InputError
 from simulator.files.messages import Note, counted
+from simulator.formats.tables.omx import read_omx
+from simulator.formats.tables.trip_points import TripPlaces
+from simulator.formats.tables.trips import departures_of, table_of_frame
+from simulator.formats.trip_files import TABLES, is_sumo_routes, read_trip_table
 from simulator.roads import RoadNetwork
 from simulator.streams import Streams
 from simulator.sumo.routes import read_sumo_routes
 from simulator.traffic.assignment import Bpr, OdPairs, PublishedFlows
 from simulator.traffic.clock import DAY_S, Clock
-from simulator.traffic.demand.omx_matrices import read_omx
 from simulator.traffic.demand.synthetic import Demand, Departures, Interval, draw_trips, read_profile, within_run
 from simulator.traffic.demand.tours import TourOptions, repeat_tours
-from simulator.traffic.demand.trip_points import TripPlaces
 from simulator.traffic.demand.trip_sampling import SamplingOptions, draw_table_trips
 from simulator.traffic.demand.trip_table import TripTable, TripZones
-from simulator.traffic.demand.trip_table_readers import (
-    TABLES,
-    departures_of,
-    is_sumo_routes,
-    read_trip_table,
-    table_of_frame,
-)
 from simulator.traffic.demand.zone_gravity import ZoneMasses, gravity_table
 from simulator.traffic.paths import ShortestPaths
 

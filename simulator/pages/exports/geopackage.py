@@ -7,7 +7,7 @@ import geopandas as gpd
 import numpy as np
 import pandas as pd
 
-from simulator.formats.roads.geo_files import write_layers
+from simulator.formats.geo.geopackage import write_layers
 from simulator.pages.exports.link_tables import named_links
 from simulator.results.run import RunResult
 
