@@ -11,7 +11,6 @@ from simulator.experiment.run_handle import RunHandle, UserProcess
 from simulator.files.available_memory import permitting
 from simulator.files.errors import InputError
 from simulator.formats.geo.geopackage import write_geopackage
-from simulator.formats.osm.graphs import directed, read_streets
 from simulator.pages.report import write_report
 from simulator.results.compare import DifferentTruthError, compare
 from simulator.results.run import RunResult
@@ -60,6 +59,8 @@ def roads_of(graph: "nx.Graph[Any]") -> dict[str, str]:
     InputError
         If the graph is neither, or the direction of an edge is unknown.
     """
+    from simulator.formats.osm.graphs import directed, read_streets  # noqa: PLC0415 - for graphs only
+
     path, roads = new_folder("roads") / "roads.gpkg", directed(graph)
     if faults := faults_of(roads):
         edges = [data.keys() for _, _, data in roads.edges(data=True)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from numbers import Real
 from typing import Any
 
 import networkx as nx
@@ -20,6 +21,8 @@ from simulator.roads.raw_network import RawNetwork, known_attributes
 from simulator.roads.schema import node_faults
 
 _FILE = "graph of OSMnx"
+_CAPACITY_VPH = 1800.0
+"""Vehicles per hour and lane of links whose class has no default."""
 
 
 def directed(graph: object) -> nx.MultiDiGraph[Any]:
@@ -66,7 +69,7 @@ def directed(graph: object) -> nx.MultiDiGraph[Any]:
     return roads
 
 
-def read_streets(graph: nx.MultiDiGraph[Any], *, capacity_vph: float = 1800.0) -> RawNetwork:
+def read_streets(graph: nx.MultiDiGraph[Any]) -> RawNetwork:
     """Read a graph of OSMnx: the tags of its edges, as those of OpenStreetMap's ways.
 
     Parameters
@@ -74,13 +77,11 @@ def read_streets(graph: nx.MultiDiGraph[Any], *, capacity_vph: float = 1800.0) -
     graph
         A graph as returned by :func:`directed`; it is projected to metres in place, to the UTM zone of its middle if
         its system is not one in metres.
-    capacity_vph
-        Vehicles per hour and lane of links whose class has no default.
 
     Returns
     -------
     RawNetwork
-        In metres; without movements, surroundings and turn restrictions, which such a graph does not have.
+        In metres; with movements by lanes for turns and roundabouts, and without turn restrictions and surroundings.
 
     Raises
     ------
@@ -105,10 +106,9 @@ def read_streets(graph: nx.MultiDiGraph[Any], *, capacity_vph: float = 1800.0) -
         line = data.get("geometry")
         if not isinstance(line, shapely.LineString) or line.is_empty:
             line = None
-        length_m = data.get("length")
-        if not isinstance(length_m, int | float):
-            across = [graph.nodes[end][name] - graph.nodes[start][name] for name in ("x", "y")]
-            length_m = math.hypot(*across) if line is None else line.length
+        across = [graph.nodes[end][name] - graph.nodes[start][name] for name in ("x", "y")]
+        drawn_m = math.hypot(*across) if line is None else line.length
+        length_m = float(given) if isinstance(given := data.get("length"), Real) else drawn_m
         if not 0 < length_m < math.inf:
             unusable += 1
             continue
@@ -117,7 +117,7 @@ def read_streets(graph: nx.MultiDiGraph[Any], *, capacity_vph: float = 1800.0) -
             way=_tag_text(data.get("osmid", "")),
             length_m=length_m,
             along=along,
-            capacity_vph=capacity_vph,
+            capacity_vph=_CAPACITY_VPH,
         )
         geometry = {} if line is None else {"geometry": line}
         streets.add_edge(start, end, length_m=length_m, streets=(street,), **geometry)

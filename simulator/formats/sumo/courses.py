@@ -46,7 +46,7 @@ def course_routes(
     network: RoadNetwork,
     link_of: Mapping[str, int],
     *,
-    classes: Sequence[str | None] | None = None,
+    classes: Sequence[str | None],
     paths: ShortestPaths | None = None,
 ) -> tuple[Routes, Faults]:
     """Find the routes of courses, those of trips by shortest paths; a course that cannot be driven has no links.
@@ -60,7 +60,7 @@ def course_routes(
     link_of
         Link of each edge that courses name.
     classes
-        Vehicle class of each course, whose turns a trip keeps to; by default, that of all.
+        Vehicle class of each course, whose turns a trip keeps to; None for the turns of all.
     paths
         Shortest paths of the network for all classes, if already available.
     """
@@ -80,7 +80,7 @@ def course_routes(
     trips: dict[str | None, list[int]] = {}
     for number, course in enumerate(courses):
         if not course.given and number not in faults:
-            trips.setdefault(classes[number] if classes else None, []).append(number)
+            trips.setdefault(classes[number], []).append(number)
     between: dict[tuple[int, int, str | None], list[int] | None] = {}
     of_all = network.banned_turns
     for kind, numbers in trips.items():
