@@ -55,7 +55,7 @@ Wanted = Annotated[
 
 
 class PlaceTable(TextTables):
-    """How to read a file of rows: text as ``.csv``, ``.tsv`` and ``.data``, gzipped or not, ARFF or Parquet."""
+    """How to read a file of rows: text as ``.csv``, ``.tsv`` and ``.data``, gzipped or not, or Parquet."""
 
     header: bool = True
     """Whether the first line names the columns; if not, columns are referred to by number, from 1."""

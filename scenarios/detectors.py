@@ -12,7 +12,7 @@ from scenarios.roads import ColumnNames
 from scenarios.rules import GIVEN, LEFT_OUT, must, needs, one_of
 from scenarios.section import Rules
 
-READER = "simulator.formats.recorded.measured_counts"
+READER = "simulator.formats.recordings.measured_counts"
 """The module that reads tables of detectors and of counts."""
 
 LinkName = Annotated[

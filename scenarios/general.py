@@ -1,10 +1,9 @@
 """``[scenario]``, ``[population]``, ``[sensing]``, ``[claims]``, ``[fcd]``, ``[report]``: the run and what it keeps."""
 
 from collections.abc import Iterator
-from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import BeforeValidator, Field
 
 from scenarios.errors import RuleViolation
 from scenarios.field_types import (
@@ -15,7 +14,6 @@ from scenarios.field_types import (
     PositiveProbability,
     Whole,
     WholeNumber,
-    rule,
 )
 from scenarios.rules import EachOnce, bounded
 from scenarios.run_clock import Moment, RunClock, TimeZone, written
@@ -112,44 +110,18 @@ class Claims(Section):
 _NEARLY_WHOLE = 1e-9
 
 
-def _moment(text: str) -> str:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise rule('must be a date and time in ISO 8601, as "2020-01-01T00:00:00Z"') from None
-    if moment.microsecond or RunClock(moment).epoch_s < 0:
-        raise rule("must be a whole second from 1970 on")
-    return text
-
-
-def _whole_seconds(valid: ValidFields) -> Iterator[RuleViolation]:
-    """Yield a fault for each time that is not whole, as kepler.gl's times are."""
-    for key in ("every_s", "from_s"):
-        time = valid.get(key) or 0.0
-        if "kepler" in (valid.get("formats") or ()) and abs(time - round(time)) > _NEARLY_WHOLE:
-            yield valid.violation(key, "must be whole seconds: kepler.gl's times are")
-
-
 class Fcd(Section):
     """Positions of all vehicles at regular moments. They are the simulator's truth: no mechanism protects them."""
 
     every_s: Positive
     """Time between two moments, seconds."""
-    formats: Annotated[tuple[Literal["sumo", "kepler", "parquet"], ...], Field(strict=False, min_length=1)] = ("sumo",)
-    """``sumo``: fcd.xml.gz as SUMO exports; ``kepler``: trips.geojson for kepler.gl; ``parquet``: fcd.parquet."""
+    formats: Annotated[tuple[Literal["sumo", "parquet"], ...], Field(strict=False, min_length=1)] = ("sumo",)
+    """``sumo``: fcd.xml.gz as SUMO exports; ``parquet``: fcd.parquet."""
     from_s: Moment = 0.0
     """First moment."""
     to_s: Annotated[Moment, Field(gt=0)] | None = None
     """Latest moment. Default: the end of the run."""
-    epoch: Annotated[str, AfterValidator(_moment)] | None = None
-    """For ``kepler``, which supports dates only: the date and time of second 0 of the run, UTC if without a zone.
-    Default: that of the run, on 2020-01-01 if it has no date."""
-
-    def epoch_s(self, clock: RunClock) -> int:
-        """Return seconds from 1970 to second 0 of a run with this clock."""
-        return clock.epoch_s if self.epoch is None else RunClock(datetime.fromisoformat(self.epoch)).epoch_s
-
-    rules = (bounded("from_s", "at most", "to_s"), EachOnce(("formats",)), _whole_seconds)
+    rules = (bounded("from_s", "at most", "to_s"), EachOnce(("formats",)))
 
 
 class ReportSection(Section):

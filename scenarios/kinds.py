@@ -42,7 +42,7 @@ class Kind(NamedTuple):
 
 
 _BUILD = "simulator.experiment.assembly."
-_RECORDED = "simulator.formats.recorded."
+_RECORDED = "simulator.formats.recordings."
 _PLACES = f"{_RECORDED}places:read_places"
 _DRIVEN = "simulated_traffic:DrivenTraffic"
 
@@ -59,7 +59,7 @@ def _mechanism(declared: Declared) -> Kind:
 def _roads(name: str, title: str, class_: str, reader: str = "") -> Kind:
     built_by = "read" if reader else name
     kind = _kind(f"roads:{class_}", name, title, f"{_BUILD}city:{built_by}_roads")
-    return kind._replace(reader=reader and f"simulator.formats.roads.{reader}")
+    return kind._replace(reader=reader and f"simulator.formats.{reader}")
 
 
 def _cells(name: str, title: str, class_: str, *capabilities: str, reader: str = "") -> Kind:
@@ -102,15 +102,14 @@ _ROLES: Mapping[str, tuple[Kind, ...]] = {
     "mechanism": tuple(_mechanism(declared) for declared in MECHANISMS),  # with their capabilities
     "roads": (
         _roads("grid", "generated grid", "GridSection"),
-        _roads("tables", "tables of nodes and edges", "Tables", "tables:read_tables"),
-        _roads("lines", "roads drawn as lines", "LineRoads", "lines:read_lines"),
-        _roads("osm", "OpenStreetMap", "OsmRoads", "osm:read_osm")._replace(needs=("osmnx", "osm")),
-        _roads("sumo", "SUMO network", "SumoRoads", "sumo_net:read_sumo_net")._replace(needs=("sumolib", "sumo")),
-        _roads("tntp", "TNTP network", "TntpRoads", "tntp:read_tntp"),
-        _roads("matsim", "MATSim network", "MatsimRoads", "matsim:read_matsim"),
-        _roads("gmns", "GMNS network", "GmnsRoads", "gmns:read_gmns"),
-        _roads("geopackage", "GeoPackage", "GeoPackageRoads", "geo_files:read_geopackage"),
-        _roads("geoparquet", "GeoParquet", "GeoParquetRoads", "geo_files:read_geoparquet"),
+        _roads("tables", "tables of nodes and edges", "Tables", "tables.roads:read_tables"),
+        _roads("lines", "roads drawn as lines", "LineRoads", "geo.lines:read_lines"),
+        _roads("osm", "OpenStreetMap", "OsmRoads", "osm.roads:read_osm")._replace(needs=("osmnx", "osm")),
+        _roads("sumo", "SUMO network", "SumoRoads", "sumo.roads:read_sumo_net")._replace(needs=("sumolib", "sumo")),
+        _roads("tntp", "TNTP network", "TntpRoads", "tntp.roads:read_tntp"),
+        _roads("matsim", "MATSim network", "MatsimRoads", "matsim.roads:read_matsim"),
+        _roads("gmns", "GMNS network", "GmnsRoads", "gmns.roads:read_gmns"),
+        _roads("geopackage", "GeoPackage", "GeoPackageRoads", "geo.geopackage:read_geopackage"),
         _roads("none", "no roads", "NoRoads"),
     ),
     # "places": the cells are named places or roads, and not parts of an area.

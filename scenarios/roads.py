@@ -77,7 +77,7 @@ class PlacedRoads(RoadSection):
 
 
 class OsmRoads(PlacedRoads):
-    """OpenStreetMap: ``.osm``, ``.osm.bz2``, ``.osm.gz``, ``.pbf``, or GraphML as OSMnx writes it."""
+    """OpenStreetMap: ``.osm``, ``.osm.bz2``, ``.osm.gz`` or ``.pbf``."""
 
     source: Literal["osm"]
     path: FileReference
@@ -149,8 +149,8 @@ class MatsimRoads(PlacedRoads):
     """Coordinate reference system to project to. Default: `crs` if it is projected, else the UTM zone of the network's
     middle."""
     modes: Annotated[tuple[str, ...], Field(strict=False, min_length=1)] = ("car",)
-    """Links that are open to one of these modes are kept; also the modes of the legs that are driven, if the file of
-    trips is MATSim's; and, if the key is stated, of the vehicles that are read from MATSim's events."""
+    """Links that are open to one of these modes are kept; if the key is stated, also the vehicles of these modes are
+    read from MATSim's events."""
     keep: Literal["all", "strong"] = "all"
     """All links, or those of the largest part in which every node can be reached from every other."""
 
@@ -182,9 +182,8 @@ class GmnsRoads(PlacedRoads):
     """Number of lanes of a link for which the file gives none."""
     capacity_vph: Positive = CAPACITY_VPH
     """Vehicles per hour and lane of a link for which the file gives no capacity."""
-    keep: Literal["all", "strong"] | None = None
-    """All links, or only the largest part in which every node can be reached from every other. Default: the latter,
-    unless this project wrote the network and kept all links."""
+    keep: Literal["all", "strong"] = "strong"
+    """All links, or only the largest part in which every node can be reached from every other."""
 
     rules = (
         Rule(
@@ -202,14 +201,6 @@ class GeoPackageRoads(PlacedRoads):
     source: Literal["geopackage"]
     path: FileReference
     """File: relative to the scenario's folder, absolute, or ``data:FOLDER/FILE``."""
-
-
-class GeoParquetRoads(PlacedRoads):
-    """A folder with ``nodes.parquet`` and ``links.parquet`` in GeoParquet, as `crowdveil roads export` writes it."""
-
-    source: Literal["geoparquet"]
-    path: FolderReference
-    """Folder: relative to the scenario's folder, absolute, or ``data:FOLDER``."""
 
 
 def _size(valid: ValidFields) -> Iterator[RuleViolation]:

@@ -8,7 +8,7 @@ from pydantic import Discriminator, Field, Tag
 
 from scenarios.errors import RuleViolation
 from scenarios.field_types import NotNegative, Positive, Probability, WholeNumber
-from scenarios.references import FileOrFolderReference, FileReference, trusted_only
+from scenarios.references import FileReference, trusted_only
 from scenarios.roads import AnyCrs, ColumnNames, TextTables
 from scenarios.rules import GIVEN, LEFT_OUT, Rule, among, bounded, must, needs, one_of, unlike
 from scenarios.run_clock import Moment, MomentOfDay
@@ -50,12 +50,12 @@ Departures = Annotated[
 ]
 
 Files = Annotated[
-    Annotated[FileOrFolderReference, Tag("<text>")]
-    | Annotated[tuple[FileOrFolderReference, ...], Field(strict=False, min_length=1), Tag("<list>")]
+    Annotated[FileReference, Tag("<text>")]
+    | Annotated[tuple[FileReference, ...], Field(strict=False, min_length=1), Tag("<list>")]
     | Annotated[None, Tag("<none>")],
     _by_type("must be a file, or a list of files"),
 ]
-"""One reference to a file or folder, several, or none."""
+"""One reference to a file, several, or none."""
 
 
 class TripColumns(ColumnNames):
@@ -211,8 +211,8 @@ class DrivenTraffic(TextTables, EnteringTraffic):
     """For ``gravity`` demand from zones: whether both productions and attractions match the table, or only
     productions."""
     trips: Files = None
-    """Trips between nodes, zones or points, or vehicles with their routes: TNTP, GMNS, CSV, Parquet, OMX, SUMO routes,
-    MATSim plans; or the buses of a GTFS feed, a zip archive or folder."""
+    """Trips between nodes, zones or points, or vehicles with their routes: TNTP, GMNS, CSV, Parquet, OMX or SUMO
+    routes."""
     trip_columns: TripColumns = TripColumns()
     """Names of the columns of a CSV or Parquet table of trips."""
     matrix: str | None = None
@@ -226,8 +226,6 @@ class DrivenTraffic(TextTables, EnteringTraffic):
     snap_m: Positive = 300.0
     """Maximum distance from a point in a table of trips to the nearest link, metres; trips with other points are left
     out."""
-    route_types: Annotated[tuple[WholeNumber, ...], Field(strict=False, min_length=1)] | None = None
-    """For a GTFS feed: types of the routes whose trips are driven. Default: buses, 3 and 700 to 799."""
     share: Positive = 1.0
     """Vehicles per trip of the file or table, such as 0.1 or 2; not together with ``vehicles``."""
     begin_s: MomentOfDay = 0.0
@@ -276,7 +274,7 @@ class DrivenTraffic(TextTables, EnteringTraffic):
             demand=among("uniform", "gravity"),
             zones=LEFT_OUT,
         ),
-        needs(("trips", "matrix", "mapping", "trip_zones", "trips_crs", "route_types"), demand="trips"),
+        needs(("trips", "matrix", "mapping", "trip_zones", "trips_crs"), demand="trips"),
         needs("zones", demand="gravity"),
         must("share", among(1), 'needs demand = "trips", or with zones', **_NO_FILE),
         Rule(("share",), "give either share or vehicles", ({"vehicles": LEFT_OUT}, _NO_FILE), among(1)),

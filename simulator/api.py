@@ -10,14 +10,13 @@ from simulator.experiment.run import ProgressReceiver, run_scenario
 from simulator.experiment.run_handle import RunHandle, UserProcess
 from simulator.files.available_memory import permitting
 from simulator.files.errors import InputError
-from simulator.files.extras import import_extra
-from simulator.formats.roads.geo_files import write_geoparquet
-from simulator.formats.roads.graphs import directed
+from simulator.formats.geo.geopackage import write_geopackage
 from simulator.pages.report import write_report
 from simulator.results.compare import DifferentTruthError, compare
 from simulator.results.run import ACCESSORS, RunResult
 from simulator.results.store import check_free
 from simulator.roads import RoadNetwork
+from simulator.roads.raw_network import build
 from simulator.roads.schema import EDGE_NUMBERS, faults_of
 from simulator.sensing.messages import Behaviour, Device, Party
 
@@ -75,26 +74,25 @@ def roads_of(graph: "nx.Graph[Any]") -> dict[str, str]:
     Returns
     -------
     dict
-        With the source and the path of the files to which the graph was written; saving a run copies them.
+        With the source and the path of the GeoPackage to which the roads were written; saving a run copies it.
 
     Raises
     ------
     InputError
         If the graph is neither, or the direction of an edge is unknown.
     """
-    folder, roads = new_folder("roads"), directed(graph)
+    from simulator.formats.osm.graphs import directed, read_streets  # noqa: PLC0415 - for graphs only
+
+    path, roads = new_folder("roads") / "roads.gpkg", directed(graph)
     if faults := faults_of(roads):
         edges = [data.keys() for _, _, data in roads.edges(data=True)]
         if not any("osmid" in data for data in edges) and not all(data.isdisjoint(EDGE_NUMBERS) for data in edges):
             raise InputError(faults)
-        if names := [node for node in roads if not isinstance(node, int)]:
-            remedy = "networkx.convert_node_labels_to_integers(graph) makes them so"
-            raise InputError([f"nodes of a graph of OSMnx must be whole numbers, got {names[0]!r}: {remedy}"])
-        osmnx = import_extra("osmnx.io", needed="a graph of OSMnx needs osmnx", extra="osm")
-        osmnx.save_graphml(roads, folder / "roads.graphml")
-        return {"source": "osm", "path": str(folder / "roads.graphml")}
-    write_geoparquet(RoadNetwork.from_graph(roads), folder)
-    return {"source": "geoparquet", "path": str(folder)}
+        raw = read_streets(roads)
+        write_geopackage(build(raw)[0], path, remarks=raw.remarks)
+    else:
+        write_geopackage(RoadNetwork.from_graph(roads), path)
+    return {"source": "geopackage", "path": str(path)}
 
 
 def load(directory: str | Path) -> RunResult:

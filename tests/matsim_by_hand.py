@@ -1,4 +1,4 @@
-"""A MATSim network, plans and events by hand: a square a → b → c → d → a of 300 m, and a street from b to a."""
+"""A MATSim network and events by hand: a square a → b → c → d → a of 300 m, and a street from b to a."""
 
 import gzip
 
@@ -24,24 +24,6 @@ def network_xml(*, crs="EPSG:32632", more=""):
         f'<links capperiod="02:00:00">{links}{more}</links></network>'
     )
 
-
-def plans_xml(persons):
-    return (
-        '<?xml version="1.0" encoding="utf-8"?>\n'
-        '<!DOCTYPE population SYSTEM "http://www.matsim.org/files/dtd/population_v6.dtd">\n'
-        f"<population>{persons}</population>"
-    )
-
-
-ONE_DAY = (
-    '<person id="p"><plan selected="no"><activity type="home" link="cd" end_time="05:00:00"/><leg mode="car"/>'
-    '<activity type="work" link="ab"/></plan><plan selected="yes">'
-    '<activity type="home" link="ab" end_time="06:00:00"/>'
-    '<leg mode="car"><route type="links" start_link="ab" end_link="cd">ab bc cd</route></leg>'
-    '<activity type="shop" link="cd" max_dur="00:10:00"/><leg mode="car"/>'
-    '<activity type="home" link="ab"/><leg mode="walk"/><activity type="visit" link="da"/></plan></person>'
-)
-"""Drives ab → cd at 6, stays 10 min, and drives back to ab; another plan is not selected."""
 
 #: time, type, link and vehicle
 EVENTS = [

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from simulator.formats.roads import geo_files, gmns, matsim, osm, sumo_net, tables, tntp
+from simulator.formats.geo import geopackage
+from simulator.formats.gmns import roads as gmns
+from simulator.formats.matsim import roads as matsim
+from simulator.formats.osm import roads as osm
+from simulator.formats.sumo import roads as sumo_net
+from simulator.formats.tables import roads as tables
+from simulator.formats.tntp import roads as tntp
 from simulator.roads.raw_network import build
 
 
@@ -19,8 +25,4 @@ read_sumo_net = _built(sumo_net.read_sumo_net)
 
 
 def read_geopackage(path):
-    return build(geo_files.read_geopackage(path))[0]
-
-
-def read_geoparquet(path):
-    return build(geo_files.read_geoparquet(path))[0]
+    return build(geopackage.read_geopackage(path))[0]

@@ -79,8 +79,8 @@ def test_a_saved_run_has_its_data_beside_it_and_runs_again(in_memory, tmp_path):
     text = (tmp_path / "run" / "scenario.toml").read_text(encoding="utf-8")
     assert "crowdveil-" not in text, "no file of the temporary folder is named"
     stored = sorted(path.name for path in (tmp_path / "run" / "data").rglob("*.parquet"))
-    assert {"nodes.parquet", "links.parquet"} <= set(stored)
-    assert len(stored) == 4
+    assert len(stored) == 2
+    assert len([*(tmp_path / "run" / "data").rglob("roads.gpkg")]) == 1
     moved = (tmp_path / "run").rename(tmp_path / "moved")
     again = cv.run(cv.load(moved).scenario)
     pd.testing.assert_frame_equal(again.estimates, result.estimates)
@@ -103,23 +103,6 @@ def test_graphs_that_are_no_roads_are_refused():
     graph.edges[0, 1, 0]["length_m"] = -5.0
     with pytest.raises(ValueError, match=r"edge .*length_m must be .*-5"):
         cv.roads_of(graph)
-
-
-def test_a_graph_of_osmnx_is_read_as_its_graphml(tmp_path):
-    osmnx = pytest.importorskip("osmnx", reason="OpenStreetMap is read by osmnx")
-    graph = nx.MultiDiGraph(crs="EPSG:4326", simplified=True)
-    places = {1: (9.000, 45.0), 2: (9.003, 45.0), 3: (9.003, 45.003), 4: (9.000, 45.003)}
-    for node, (x, y) in places.items():
-        graph.add_node(node, x=x, y=y, street_count=2)
-    for start, end in [(1, 2), (2, 3), (3, 4), (4, 1)]:
-        for ends in ((start, end), (end, start)):
-            graph.add_edge(*ends, osmid=start, highway="residential", length=250.0, oneway=False, reversed=False)
-    osmnx.io.save_graphml(graph, tmp_path / "roads.graphml")
-    in_memory, in_file = (
-        cv.scenarios.load("tiny").with_({"roads": roads, "campaigns.0.queries": 1})
-        for roads in (cv.roads_of(graph), {"source": "osm", "path": tmp_path / "roads.graphml"})
-    )
-    pd.testing.assert_frame_equal(cv.run(in_memory).estimates, cv.run(in_file).estimates)
 
 
 def osm_graph(kind=nx.MultiDiGraph, **more):
@@ -196,9 +179,8 @@ def test_a_road_graph_of_any_kind_is_taken_without_missing_names():
         (nx.Graph(), "crs of the graph is missing"),
         (nx.path_graph(3), "crs"),
         (nx.DiGraph(crs="EPSG:4326"), "empty"),
-        (nx.relabel_nodes(osm_graph(), {1: "a"}), "convert_node_labels_to_integers"),
     ],
-    ids=["no graph", "nothing", "no places", "no edges", "names"],
+    ids=["no graph", "nothing", "no places", "no edges"],
 )
 def test_a_graph_that_cannot_be_roads_is_refused_with_the_remedy(graph, rule):
     with pytest.raises(ValueError, match=rule):

@@ -26,7 +26,7 @@ COMMANDS = {
     "report": "Write report.html of a finished run again.",
     "figures": "Write the figures of a finished run as SVG and PDF, at the width of a paper's column, or a film of "
     "its map.",
-    "export": "Write a finished run for QGIS, kepler.gl, SimWrapper, SUMO or GMNS tools.",
+    "export": "Write a finished run for QGIS, SUMO or GMNS tools.",
     "reproduce": "Compute the papers' tables and figures and compare them; exit code 0 even if published values "
     "differ.",
     "check": "Check a class of your own against the contract of its role; exit code 1 if it fails.",

@@ -14,13 +14,10 @@ from simulator.files.errors import InputError
 
 EXPORTED = {
     "geopackage": "run.gpkg",
-    "kepler": "kepler.geojson",
-    "simwrapper": "simwrapper",
     "edgedata": "edgedata.xml",
     "gmns": "link_performance.csv",
 }
 """What an export writes into the run directory if no path is given."""
-POSITIONS = "the true positions of vehicles are in it: no mechanism protects them"
 FOLDERS = ("runs", "studies")
 """Where commands write runs and studies if no other directory is given."""
 PAGE = "report.html"
@@ -89,40 +86,29 @@ def figures(
 def export(
     directory: FinishedRun,
     *,
-    to: Literal["geopackage", "kepler", "simwrapper", "edgedata", "gmns"],
+    to: Literal["geopackage", "edgedata", "gmns"],
     out: Path | None = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Write a finished run for QGIS, kepler.gl, SimWrapper, SUMO or GMNS tools.
+    """Write a finished run for QGIS, SUMO or GMNS tools.
 
     Parameters
     ----------
     to
-        A file for QGIS, trips for kepler.gl, a folder for SimWrapper, or links by interval: SUMO's edge data, or the
-        link performance of DTALite and Path4GMNS.
+        A GeoPackage for QGIS, or links by interval: SUMO's edge data, or the link performance of DTALite and Path4GMNS.
     out
-        What to write; run.gpkg, kepler.geojson, simwrapper, edgedata.xml or link_performance.csv in DIR if not given.
+        What to write; run.gpkg, edgedata.xml or link_performance.csv in DIR if not given.
     """
     from simulator.pages.exports.geopackage import write_geopackage  # noqa: PLC0415 - slow to import
     from simulator.pages.exports.link_tables import write_edge_data, write_link_performance  # noqa: PLC0415 - slow to import
-    from simulator.pages.exports.positions import HOW_TO_KEEP, write_trips  # noqa: PLC0415 - slow to import
-    from simulator.pages.exports.simwrapper import write_folder  # noqa: PLC0415 - slow to import
     from simulator.results.run import RunResult  # noqa: PLC0415 - slow to import
     from simulator.results.store import damage_named  # noqa: PLC0415 - slow to import
 
     data, path = RunResult.load(directory), directory / EXPORTED[to] if out is None else out
     notes = [f"wherever this is shown, state the source of the data: {credit}" for credit in data.attributions]
-    one_file = {"geopackage": write_geopackage, "edgedata": write_edge_data, "gmns": write_link_performance}
+    write = {"geopackage": write_geopackage, "edgedata": write_edge_data, "gmns": write_link_performance}[to]
     with damage_named(directory):
-        if to in one_file:
-            one_file[to](data, path, overwrite=overwrite)
-        elif to == "kepler":
-            write_trips(data, directory, path, overwrite=overwrite)
-            notes.append(POSITIONS)
-        else:
-            moving = write_folder(data, directory, path, overwrite=overwrite)
-            none = f"no vehicles are in it, since the run kept no positions; {HOW_TO_KEEP}"
-            notes.append(POSITIONS if moving else none)
+        write(data, path, overwrite=overwrite)
     print_notes(notes)
     typer.echo(f"{path}: written for {to}")
 

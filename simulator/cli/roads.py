@@ -1,11 +1,10 @@
-"""`crowdveil roads`: shows a scenario's roads, or writes them in another format."""
+"""`crowdveil roads`: shows a scenario's roads, or writes them to a GeoPackage."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import typer
 
-from scenarios.kinds import import_dotted
 from simulator.cli.commands import Group
 from simulator.cli.common import load_scenario, print_notes, print_rows
 from simulator.cli.options import AllowPlugins, Overrides, Overwrite, Reference, command
@@ -16,15 +15,6 @@ if TYPE_CHECKING:
     from simulator.roads import RoadNetwork
 
 app = typer.Typer(cls=Group, help="Roads of a scenario: show, export.", add_completion=False)
-
-Format = Literal["gmns", "geopackage", "geoparquet", "sumo"]
-_WRITERS: dict[Format, str] = {
-    "gmns": "gmns_writer:write_gmns",
-    "geopackage": "geo_files:write_geopackage",
-    "geoparquet": "geo_files:write_geoparquet",
-    "sumo": "sumo_plain:write_sumo_plain",
-}
-"""What writes each format, in `simulator.formats.roads`."""
 
 
 @app.command("show")
@@ -62,26 +52,23 @@ def export_roads(
     scenario: Reference,
     path: Path,
     *,
-    format_: Format,
     set_: Overrides = None,
     overwrite: Overwrite = False,
     allow_plugins: AllowPlugins = False,
 ) -> None:
-    """Write a scenario's roads: all files, or none.
+    """Write a scenario's roads to a GeoPackage, which reads back as the same network.
 
     Parameters
     ----------
     path : PATH
-        A file for geopackage; a folder for the others.
-    format_
-        What to write.
+        The file; its name ends in .gpkg.
     """
+    from simulator.formats.geo.geopackage import write_geopackage  # noqa: PLC0415 - slow to import
+
     roads, notes = _build(load_scenario(scenario, set_, allow_plugins=allow_plugins))
     print_notes(notes)
-    import_dotted(f"simulator.formats.roads.{_WRITERS[format_]}")(roads, path, overwrite=overwrite)
-    if format_ == "geoparquet" and len(roads.movements):
-        print_notes(["GeoParquet has no tables without geometry: movements and signals were left out"])
-    typer.echo(f"{path}: {len(roads.node_names):,} nodes and {len(roads.links):,} links written as {format_}")
+    write_geopackage(roads, path, overwrite=overwrite)
+    typer.echo(f"{path}: {len(roads.node_names):,} nodes and {len(roads.links):,} links written")
 
 
 def _build(scenario: "Scenario") -> "tuple[RoadNetwork, list[Note]]":

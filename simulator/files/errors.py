@@ -27,7 +27,7 @@ class InputError(UserError):
     faults
         One sentence per fault: file and line or row, or the subject; the rule; the value received.
     key
-        Path of the scenario's key to which the faults belong, such as "roads.flows"; "" if the caller knows it.
+        Path of the scenario's key to which the faults belong, such as "roads.network"; "" if the caller knows it.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Reader of tables: delimited text, ARFF and Parquet, plain or compressed, with the columns mapped to our names.
+"""Reader of tables: delimited text and Parquet, plain or compressed, with the columns mapped to our names.
 
 The separator of columns, and decimal commas, are recognized here for every table of text; see `TextFormat`.
 
@@ -8,7 +8,6 @@ which raises all faults found so far at once, each with file, rows, column, rule
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import warnings
@@ -16,7 +15,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -24,11 +23,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from simulator.files.available_memory import shortage
-from simulator.files.compressed_io import BUFFER_BYTES, LONGEST_BYTES, TABLE_TIMES, opened, unpacked_name
+from simulator.files.compressed_io import BUFFER_BYTES, TABLE_TIMES, opened
 from simulator.files.errors import InputError
 from simulator.files.messages import SHOWN_ROWS, numbers_in_words
 
 if TYPE_CHECKING:
+    from io import BufferedReader
+
     from numpy.typing import ArrayLike, NDArray
 
 MOST_COLUMNS = 100_000
@@ -156,8 +157,8 @@ class Table:
         Parameters
         ----------
         file
-            The file. Its suffix gives its format: ``.parquet``, ``.arff``, and delimited text for any other. Text may
-            be compressed by gzip, bzip2 or xz, and may begin with a byte order mark.
+            The file. Its suffix gives its format: ``.parquet``, and delimited text for any other. Text may be
+            compressed by gzip, bzip2 or xz, and may begin with a byte order mark.
         columns
             Map from our name of each column to the file's name, or to its number from 1. Or the names of columns that
             are accessed by their own names; if None, all columns of the file.
@@ -619,25 +620,18 @@ def _read_text(
     *,
     header: bool | Sequence[str],
 ) -> _Read:
-    """Read delimited text or ARFF by pandas, with the options `how`; `NOTHING` is missing except in `identifiers`."""
+    """Read delimited text by pandas, with the options `how`; `NOTHING` is missing except in `identifiers`."""
     how |= {"header": 0 if header is True else None, "names": None if isinstance(header, bool) else list(header)}
     wanted = [(columns or {}).get(name, name) for name in text or ()]
     with opened(file, lines=True, times=TABLE_TIMES) as stream, warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
-        body: BinaryIO = stream
-        if Path(unpacked_name(file)).suffix.lower() == ".arff":
-            names, separator = _arff_names(stream, file), ","
-            how |= {"header": None, "names": how["names"] or names, "quotechar": "'", "skipinitialspace": True}
-            how["na_values"] = ["", "?"]
-            body = io.BytesIO(b"".join(line for line in stream if line.strip() and not line.startswith(b"%")))
-        else:
-            separator = _separator(stream, file, format_)
+        separator = _separator(stream, file, format_)
         # pandas takes a number for the position of a column, from 0. Numbers of a table that may have decimal commas
         # are read as text first, so that 1.234 is not taken for less than 2 beside 12,5.
         types = {column - 1 if isinstance(column, int) else column: "str" for column in wanted}
         how["dtype"] = "str" if text is None or separator in _OTHER_SEPARATORS else types
         try:
-            frame = pd.read_csv(body, sep=separator, index_col=False, encoding="utf-8-sig", low_memory=False, **how)
+            frame = pd.read_csv(stream, sep=separator, index_col=False, encoding="utf-8-sig", low_memory=False, **how)
         except pd.errors.ParserWarning:
             rule = "its rows hold more values than its header names"
             hint = f"; are its columns separated by {separator!r}, and its numbers written with decimal points?"
@@ -705,7 +699,7 @@ def _with_points(frame: pd.DataFrame, file: Path, decimal: str | None) -> dict[s
 _OTHER_SEPARATORS = ("\t", ";", "|")
 
 
-def _separator(stream: io.BufferedReader, file: Path, format_: TextFormat) -> str:
+def _separator(stream: BufferedReader, file: Path, format_: TextFormat) -> str:
     """Return the separator of a file, recognized by its first lines if it is not given.
 
     Raises
@@ -731,21 +725,6 @@ def _separator(stream: io.BufferedReader, file: Path, format_: TextFormat) -> st
 def _fields(line: str, separator: str) -> int:
     """Count the fields of a line, whose separators within quotation marks do not count."""
     return re.sub(r'"[^"]*"', "", line).count(separator) + 1
-
-
-def _arff_names(stream: BinaryIO, file: Path) -> list[str]:
-    """Read the header up to the data, and return the names of the attributes."""
-    names: list[str] = []
-    while line := stream.readline(LONGEST_BYTES):
-        stripped = line.decode("utf-8-sig").strip()
-        if stripped.lower().startswith("@attribute"):
-            rest = stripped[len("@attribute") :].strip()
-            quote = rest[:1]
-            quoted = quote in ("'", '"') and quote in rest[1:]
-            names.append(rest[1 : rest.index(quote, 1)] if quoted else (rest.split() or [""])[0])
-        elif stripped.lower() == "@data":
-            return names
-    raise InputError([f"{file}: it has no line @data: is it ARFF?"])
 
 
 def _headings(columns: _Columns, names: Sequence[str], file: Path, separator: str) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """Columns of times in files: text or numbers, converted to seconds."""
 
+import re
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from simulator.files.messages import counted
 from simulator.files.tables import Table, numbers_in
+from simulator.files.tntp_text import finite_number
 
 CALENDAR_FROM_S = 1e8
 """Numbers from this value on are seconds since 1970 (3 March 1973 and later); smaller numbers are relative."""
@@ -310,3 +312,25 @@ def _seconds(stamps: "pd.Series[pd.Timestamp]") -> NDArray[np.float64]:
     seconds = plain.astype(np.int64) / 1e6
     seconds[np.isnat(plain)] = np.nan
     return np.asarray(seconds, dtype=np.float64)
+
+
+_CLOCK = re.compile(r"(?:(\d+):)?(\d{1,2}):([0-5]\d):([0-5]\d(?:\.\d+)?)")
+_SUMOS_CLOCK = re.compile(r"(?:(\d+):)?(\d+):(\d+):(\d+(?:\.\d+)?)")
+"""Pattern of SUMO's own clock times: SUMO accepts 7:0:0, and 90 minutes."""
+
+
+def seconds(text: str, *, as_sumo: bool = True) -> float | None:
+    """Read seconds, "HH:MM:SS" or "D:HH:MM:SS"; return None for any other text.
+
+    As in SUMO, parts may have fewer digits and be larger than on a clock, unless `as_sumo` is false.
+    """
+    clock = (_SUMOS_CLOCK if as_sumo else _CLOCK).fullmatch(text.strip())
+    if clock:
+        days, hours, minutes, rest = (float(part or 0) for part in clock.groups())
+        return ((days * 24 + hours) * 60 + minutes) * 60 + rest
+    return finite_number(text)
+
+
+def time_of_day(text: str) -> float | None:
+    """Read "HH:MM", "HH:MM:SS" or seconds, at any hour, as in MATSim; return None for any other text."""
+    return seconds(f"{text}:00" if text.count(":") == 1 else text)

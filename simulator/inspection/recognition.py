@@ -18,11 +18,11 @@ from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.files.tables import column_names, comparable_name, find_columns
 from simulator.files.xml_elements import root_of
-from simulator.formats.recorded.fixes import are_fixes
-from simulator.formats.recorded.reading import format_of
-from simulator.formats.roads.link_columns import NODE_NAMES, find_link_columns
-from simulator.traffic.demand.trip_points import find_points, geometry_columns
-from simulator.traffic.demand.trip_table_readers import NAMES
+from simulator.formats.column_names import NODE_NAMES, OWNER_NAMES, TRIP_NAMES
+from simulator.formats.link_columns import find_link_columns
+from simulator.formats.recordings.fixes import are_fixes
+from simulator.formats.recordings.reading import format_of
+from simulator.formats.tables.trip_points import find_points, geometry_columns
 
 MOST_FILES = 500
 
@@ -52,16 +52,13 @@ ROLES: Mapping[str, Role] = {
     "tntp": _roads("TNTP network", "tntp", "network"),
     "edges": _roads("tables of nodes and edges", "tables", "edges"),
     "geopackage": _roads("GeoPackage with nodes and links", "geopackage"),
-    "geoparquet": _roads("GeoParquet with nodes and links", "geoparquet"),
     "lines": _roads("roads drawn as lines", "lines"),
     "events": Role("events of a MATSim run", "traffic", {"engine": "trace"}, "trace"),
     "trace": Role("recorded positions", "traffic", {"engine": "trace"}, "trace"),
     "routes": _trips("SUMO's vehicles, trips, flows or types"),
-    "plans": _trips("plans of MATSim"),
     "tntp_trips": _trips("TNTP trip table"),
     "trips": _trips("table of trips"),
     "omx": _trips("Open Matrix file (OMX)"),
-    "gtfs": _trips("GTFS feed"),
     "owners": Role("counts or visits at places", "traffic", {"engine": "static"}, "owners"),
     "zones": Role("polygons of zones", "cells", {"kind": "zones"}, "file"),
     "nodes": Role("table of nodes", "", {}, "nodes"),
@@ -70,8 +67,8 @@ ROLES: Mapping[str, Role] = {
 }
 """All roles; among files that are equally likely to be of one section, the role that is listed first is preferred."""
 _ROOTS = {
-    "osm": "osm", "graphml": "osm", "net": "sumo", "network": "matsim", "events": "events", "routes": "routes",
-    "additional": "routes", "plans": "plans", "population": "plans", "fcd-export": "trace", "gpx": "trace",
+    "osm": "osm", "net": "sumo", "network": "matsim", "events": "events", "routes": "routes",
+    "additional": "routes", "fcd-export": "trace", "gpx": "trace",
 }  # fmt: skip
 """Outermost elements of XML."""
 _TNTP = {
@@ -86,25 +83,14 @@ _VEHICLES = re.compile(rb"<(vehicle|trip|flow|route|vType|person)[\s>]")
 _DRAWN = {b"linestring": ("lines", "trace"), b"polygon": ("zones",), b"point": ("points", "trace")}
 _FOLDERS = {
     "gmns": ({"node", "link"}, re.compile(r"(\w+)\.(csv|csv\.gz|parquet)")),
-    "geoparquet": ({"nodes", "links"}, re.compile(r"(\w+)\.parquet")),
-    "gtfs": ({"stops", "trips", "stop_times"}, re.compile(r"(\w+)\.txt")),
 }
 """Names of the files by which a folder is recognised."""
-PLACES: Mapping[str, Sequence[str]] = {
-    "owner": ("user", "user_id", "owner", "device", "person"),
-    "time": ("time", "timestamp", "datetime", "date_time", "utc_time"),
-    "place": ("place", "station", "venue", "venue_id", "location", "detector", "sensor", "site", "name", "id"),
-    "count": ("count", "vehicles", "volume", "flow", "number", "n"),
-    "lon": NODE_NAMES["lon"],
-    "lat": NODE_NAMES["lat"],
-}
-"""Map from our name of a column of data owners to its usual names."""
 _UNREAD = (".dbf", ".shx", ".prj", ".cpg", ".qpj", ".sbn", ".sbx", ".toml", ".md", ".pdf", ".html", ".png")
 _TIMES = ("time", "date", "utc", "epoch")
 
 WHAT_CAN_BE_READ = (
     "roads (OpenStreetMap, SUMO, MATSim, TNTP, GMNS, GeoPackage, Shapefile, GeoJSON, tables of nodes and edges), "
-    "trips (CSV, Parquet, TNTP, OMX, SUMO, MATSim, GTFS), recorded positions (CSV, Parquet, GPX, floating-car data, "
+    "trips (CSV, Parquet, TNTP, OMX, SUMO), recorded positions (CSV, Parquet, GPX, floating-car data, "
     "events of MATSim), counts at places, polygons of zones"
 )
 
@@ -115,7 +101,7 @@ def roles_of(path: Path) -> tuple[str, ...]:
     if begin.startswith(b"PK"):
         with zipfile.ZipFile(path) as archive:
             inside = "\n".join(archive.namelist()).lower()
-        return ("gtfs",) if "stop_times.txt" in inside else ("lines", "zones") if ".shp" in inside else ()
+        return ("lines", "zones") if ".shp" in inside else ()
     by_bytes: Mapping[tuple[str, ...], bool] = {
         ("osm",): name.endswith(".pbf") or b"OSMHeader" in begin[:64],
         ("omx",): begin.startswith(b"\x89HDF"),
@@ -156,7 +142,7 @@ def geometries_of(path: Path) -> set[str]:
 
 
 def _roles_of_table(path: Path, names: Sequence[str]) -> Iterator[str]:
-    links, nodes, trips = find_link_columns(names, {}), find_columns(names, NODE_NAMES), find_columns(names, NAMES)
+    links, nodes, trips = find_link_columns(names, {}), find_columns(names, NODE_NAMES), find_columns(names, TRIP_NAMES)
     timed = any(word in comparable_name(name) for name in names for word in _TIMES) or are_fixes(names)
     points, ends = bool(find_points(names, {})), {"from", "to"} <= links.keys()
     if ends and not points and not timed and links.keys() - {"from", "to", "class"} and "trips" not in trips:
@@ -168,7 +154,7 @@ def _roles_of_table(path: Path, names: Sequence[str]) -> Iterator[str]:
     located = {"lon", "lat"} <= nodes.keys() or {"x", "y"} <= nodes.keys()
     if located and "node" in nodes and not timed and not points:
         yield "nodes"
-    places = find_columns(names, PLACES)
+    places = find_columns(names, OWNER_NAMES)
     visits = {"time", "owner"} <= places.keys() and comparable_name(places.get("place", "id")) not in {"id", "name"}
     if ({"count", "place"} <= places.keys() and not ends) or visits:
         yield "owners"

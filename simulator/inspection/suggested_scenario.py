@@ -30,18 +30,19 @@ from simulator.files.errors import InputError
 from simulator.files.messages import Note, counted, notes_of, warnings_among
 from simulator.files.tables import column_names, comparable_name, find_columns, listed
 from simulator.files.times import NAIVE
-from simulator.formats.roads.gmns import LENGTH_UNITS, NO_PLACES, PROVED, SPEED_UNITS, open_links
-from simulator.formats.roads.link_columns import MPS_PER_UNIT, NODE_NAMES, find_link_columns
-from simulator.inspection.recognition import PLACES, ROLES, find_files
+from simulator.formats.column_names import NODE_NAMES, OWNER_NAMES
+from simulator.formats.gmns.roads import NO_PLACES, PROVED, open_links
+from simulator.formats.link_columns import find_link_columns
+from simulator.formats.tables.omx import read_omx
+from simulator.formats.tables.trip_points import find_points
+from simulator.formats.trip_files import read_trip_table
+from simulator.formats.units import LENGTH_UNITS, MPS_PER_UNIT, SPEED_UNITS
+from simulator.inspection.recognition import ROLES, find_files
 from simulator.roads import RoadNetwork
 from simulator.roads.projection import LOCAL, WGS84, transform
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock
-from simulator.traffic.demand.gtfs import busiest_day
-from simulator.traffic.demand.omx_matrices import read_omx
 from simulator.traffic.demand.synthetic import Demand, draw_uniform
-from simulator.traffic.demand.trip_points import find_points
-from simulator.traffic.demand.trip_table_readers import read_trip_table
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.recording import Recording
 from simulator.traffic.routes import Routes
@@ -165,7 +166,7 @@ def _alternatives(
         left_out = {"undrivable": "leave_out"}
         every = [*product([left_out], zones), *product([none, left_out], systems)]
     elif role == "owners":
-        every = [({"columns": find_columns(names, PLACES)},)]
+        every = [({"columns": find_columns(names, OWNER_NAMES)},)]
     elif role == "trace":
         xy = {axis: name for axis, name in find_columns(names, NODE_NAMES).items() if axis in "xy"}
         systems_of_xy = [*([roads.value.crs.to_string()] if roads else []), PLANE] if len(xy) == 2 else []
@@ -257,7 +258,9 @@ def _roads_of_classes(keys: Mapping[str, Any], roads: Reading) -> tuple[Any, Seq
     return build_roads(_checked({"traffic": keys, "roads": roads.keys, "cells": {"kind": "roads"}}))
 
 
-def _value(role: str, keys: Mapping[str, Any], roads: Reading | None, **heading: Any) -> tuple[Any, Sequence[Note]]:
+def _value(
+    role: str, keys: Mapping[str, Any], roads: Reading | None, *, duration_s: float
+) -> tuple[Any, Sequence[Note]]:
     """Return what the reader of a role returns, on the roads if there are any, and its notes.
 
     Raises
@@ -275,7 +278,7 @@ def _value(role: str, keys: Mapping[str, Any], roads: Reading | None, **heading:
     given = {} if roads is None else {"roads": roads.keys}
     if "engine" not in keys:  # vehicles that are driven may have links as cells, which need no places of nodes
         given["cells"] = {"kind": "roads"}
-    scenario = _checked({"traffic": keys, **given}, **heading)
+    scenario = _checked({"traffic": keys, **given}, duration_s=duration_s)
     if "engine" in keys:
         recording = read_recorded(scenario, network)
         return recording, recording.notes() if recording else ()
@@ -305,9 +308,8 @@ def _read(role: str, paths: Sequence[Path], files: Mapping[str, list[Path]], roa
         named = [str(path) for path in paths] if len(paths) > 1 else str(paths[0])
         keys = {**known.keys, known.key: named, **alternative}
         try:
-            heading = {"start": f"{busiest_day(paths[0])}T00:00"} if role == "gtfs" else {}
             days = 7 if role == "trips" else 1
-            value, notes = _value(role, keys, roads, duration_s=days * _DAY_S, **heading)
+            value, notes = _value(role, keys, roads, duration_s=days * _DAY_S)
             misfit = _misfit(role, value, alternative) if role in _GUESSED else 0.0
             unlike = alternative.get("crs") == _MERCATOR and abs(math.log(_detour(value) / _DETOUR)) > _UNLIKE
             faults = [f"lengths are not those in {_MERCATOR}"] * unlike
@@ -510,8 +512,6 @@ def _alone(unread: Sequence[Reading], files: Mapping[str, list[Path]]) -> list[t
         If a file cannot be read.
     """
     for role, path in [(one.role, one.files[0]) for one in unread]:
-        if role == "gtfs":
-            return [("busiest date", f"{busiest_day(path)}")]
         if role in _UNTIMED and not find_points(column_names(path), {}):
             try:
                 table = read_omx(path) if role == "omx" else read_trip_table(path, columns={})
@@ -575,14 +575,11 @@ def _timed(traffic: Reading, roads: Reading | None) -> tuple[dict[str, Any], dic
             return heading, _share(len(ticks)), text
     hours = np.bincount(ticks // _HOUR_S)
     hour = int(hours.argmax())
-    day = f"{busiest_day(traffic.files[0])}T" if traffic.role == "gtfs" else ""
     depart_s, take_s = _driven(traffic, value, roads, np.flatnonzero(ticks // _HOUR_S == hour))
-    heading = {"duration_s": _HOUR_S, **({"start": f"{day}{hour:02d}:00"} if hour < 24 else {})}
+    heading = {"duration_s": _HOUR_S, **({"start": f"{hour:02d}:00"} if hour < 24 else {})}
     heading["busy_s"] = _busy(depart_s - hour * _HOUR_S, depart_s - hour * _HOUR_S + take_s, _HOUR_S)
     keys = _share(int(hours[hour])) | ({} if hour < 24 else {"begin_s": hour * _HOUR_S})
-    text = (
-        f"{found}, which depart from {_clock(ticks[0])} to {_clock(ticks[-1])}, {day and day[:-1] + ', '}most of them, "
-    )
+    text = f"{found}, which depart from {_clock(ticks[0])} to {_clock(ticks[-1])}, most of them, "
     return heading, keys, f"{text}{hours[hour]:,}, from {_clock(hour * _HOUR_S)} to {_clock((hour + 1) * _HOUR_S)}"
 
 

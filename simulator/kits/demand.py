@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from simulator.formats.tables.trips import table_of_frame
 from simulator.kits.kit import check_randomness, report_of, require_methods, small_city
 from simulator.kits.mechanisms.findings import ConformanceReport, Findings, checks_of
 from simulator.roads import RoadNetwork
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.synthetic import Demand
 from simulator.traffic.demand.trip_sampling import SamplingOptions, draw_table_trips
-from simulator.traffic.demand.trip_table_readers import table_of_frame
 from simulator.traffic.paths import ShortestPaths
 
 DURATION_S, VEHICLES = 1200.0, 200

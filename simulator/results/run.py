@@ -297,7 +297,7 @@ class RunResult:
                     table.to_parquet(directory / f"{name}.parquet", index=False)
             section = self.scenario.fcd
             if self.fcd is not None and section is not None:
-                self.fcd.write(directory, formats=section.formats, epoch_s=section.epoch_s(self.record.clock))
+                self.fcd.write(directory, formats=section.formats)
         self._write_record(directory)
 
     def _write_record(self, directory: Path) -> RunRecord:

@@ -417,19 +417,16 @@ class RoadNetwork:
         often = Counter(name for name, _ in named)
         return {name: link for name, link in named if often[name] == 1} or {str(n): n for n in range(len(edges))}
 
-    def nearest_links(
-        self, xy: NDArray[np.float64], *, along: NDArray[np.float64] | None = None
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def nearest_links(self, xy: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return the link nearest to each point, and how far it is.
+
+        Of links at nearly one distance, within a metre, as the two directions of a street, the one with the lowest id
+        is taken.
 
         Parameters
         ----------
         xy
             Metres in the network's coordinate system, shape (n, 2).
-        along
-            Direction of travel at each point, a vector of any length, shape (n, 2): of links at nearly one distance,
-            within a metre, as the two directions of a street, the one that leads most that way is taken. By default,
-            the one with the lowest id.
 
         Returns
         -------
@@ -443,12 +440,7 @@ class RoadNetwork:
         points = shapely.points(xy[known])
         _, far_m[known] = self._link_tree.query_nearest(points, return_distance=True, all_matches=False)
         of, near = self._link_tree.query(points, predicate="dwithin", distance=far_m[known] + _SAME_PLACE_M)
-        against = np.zeros(len(of))
-        if along is not None:
-            ahead = self.shapes.end_xy[near] - self.shapes.start_xy[near]
-            length = np.maximum(np.hypot(*ahead.T), _SAME_PLACE_M)
-            against = -(ahead * along[known[of]]).sum(axis=1) / length
-        order = np.lexsort((near, against, of))
+        order = np.lexsort((near, of))
         first = order[np.unique(of[order], return_index=True)[1]]
         link[known] = near[first]
         return link, far_m

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from simulator.files.errors import InputError
 from simulator.files.xml_elements import elements_of
+from simulator.formats.sumo.route_file import Course, SumoFile, Vehicle, most_of_flow
 from simulator.sumo.inputs import SumoInputs, refuse_connection
 from simulator.sumo.process import SumoProcess
-from simulator.traffic.demand.sumo_file import Course, SumoFile, Vehicle, most_of_flow
 from simulator.traffic.trips import too_many
 
 _POINT_LIKE = '<vType id="{0}" vClass="{0}" length="0.01" minGap="0" tau="0.01"/>'

@@ -14,10 +14,11 @@ from urllib.parse import unquote
 
 from simulator.files.errors import InputError, ProgramError, RejectionError
 from simulator.files.extras import record_extra
+from simulator.files.times import seconds
 from simulator.files.tntp_text import finite_number
 from simulator.files.xml_elements import Element, elements_of
-from simulator.traffic.demand.sumo_attributes import read_number, seconds
-from simulator.traffic.demand.sumo_file import most_of_flow
+from simulator.formats.sumo.attributes import read_number
+from simulator.formats.sumo.route_file import most_of_flow
 from simulator.traffic.trips import too_many
 
 LONGEST_ERROR_TEXT = 600

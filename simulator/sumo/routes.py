@@ -9,12 +9,12 @@ import numpy as np
 
 from simulator.files.errors import InputError, ProgramError, RejectionError
 from simulator.files.messages import counted_by
+from simulator.formats.sumo.attributes import VehicleType
+from simulator.formats.sumo.courses import CourseVehicles, course_routes, trips_on_courses
+from simulator.formats.sumo.route_file import Course, SumoFile
 from simulator.roads.network import RoadNetwork
 from simulator.sumo.drawing import draw_vehicles
 from simulator.traffic.clock import Clock
-from simulator.traffic.demand.courses import CourseVehicles, course_routes, trips_on_courses
-from simulator.traffic.demand.sumo_attributes import VehicleType
-from simulator.traffic.demand.sumo_file import Course, SumoFile
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.routes import Routes
 from simulator.traffic.trips import Trips, VehicleClasses

@@ -2,12 +2,9 @@
 
 import gzip
 import io
-import json
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -80,7 +77,7 @@ class Samples:
         frame.insert(0, "time_s", self.time_s)
         return frame
 
-    def write(self, directory: Path, *, formats: Sequence[str], epoch_s: int) -> None:
+    def write(self, directory: Path, *, formats: Sequence[str]) -> None:
         """Write one file per format into a directory.
 
         Parameters
@@ -89,12 +86,9 @@ class Samples:
             Directory of the files, named as in `FILES`.
         formats
             Keys of `FILES`.
-        epoch_s
-            Second 0 of the run in seconds since 1970, for kepler.gl.
         """
         writers: Mapping[str, Callable[[Path], None]] = {
             "sumo": lambda file: write_sumo(self, file),
-            "kepler": lambda file: write_kepler(self, file, epoch_s=epoch_s),
             "parquet": lambda file: self.frame().to_parquet(file, index=False),
         }
         for name in formats:
@@ -202,7 +196,7 @@ class Sampler:
         return pd.DataFrame(dict(zip(_LOOK, columns, strict=True))).astype(_LOOK)
 
 
-FILES: Mapping[str, str] = {"sumo": "fcd.xml.gz", "kepler": "trips.geojson", "parquet": "fcd.parquet"}
+FILES: Mapping[str, str] = {"sumo": "fcd.xml.gz", "parquet": "fcd.parquet"}
 """File name by format."""
 
 DIGITS = 8
@@ -226,53 +220,6 @@ def write_sumo(samples: Samples, file: Path) -> None:
         text.write("</fcd-export>\n")
         text.flush()
         text.detach()
-
-
-class TimedPath(NamedTuple):
-    """Positions of one vehicle without an absence: its number, degrees, and seconds of the run, all of one length."""
-
-    vehicle: int
-    lon: list[float]
-    lat: list[float]
-    time_s: list[float]
-
-
-def paths_of(samples: Samples) -> Iterator[TimedPath]:
-    """Yield one path per vehicle, and one more after each absence.
-
-    A vehicle that was sampled only once between two absences has no path for that period.
-    """
-    rows = samples.table.sort_values(["vehicle", "moment"])
-    vehicle, moment = rows["vehicle"].to_numpy(), rows["moment"].to_numpy()
-    breaks = np.flatnonzero((vehicle[1:] != vehicle[:-1]) | (moment[1:] != moment[:-1] + 1)) + 1
-    bounds = np.concatenate(([0], breaks, [len(rows)])).tolist()
-    lon, lat = (rows[axis].round(DIGITS).to_numpy() for axis in ("lon", "lat"))
-    columns = (lon, lat, samples.moments_s[moment])
-    for start, end in pairwise(bounds):
-        if end - start >= 2:
-            yield TimedPath(int(vehicle[start]), *(column[start:end].tolist() for column in columns))
-
-
-def write_kepler(samples: Samples, file: Path, *, epoch_s: int, attribution: str = "") -> None:
-    """Write the paths as GeoJSON lines of [lon, lat, 0, seconds since 1970].
-
-    The attribution, if there is one, is a member of the collection that readers ignore.
-    """
-    credit = f'"attribution": {json.dumps(attribution, ensure_ascii=False)}, ' if attribution else ""
-    with file.open("w", encoding="utf-8", newline="\n") as text:
-        text.write('{"type": "FeatureCollection", ' + credit + '"features": [')
-        first = True
-        for path in paths_of(samples):
-            stamps = [epoch_s + round(time_s) for time_s in path.time_s]
-            points = [[x, y, 0, t] for x, y, t in zip(path.lon, path.lat, stamps, strict=True)]
-            feature = {
-                "type": "Feature",
-                "properties": {"vehicle": str(path.vehicle)},
-                "geometry": {"type": "LineString", "coordinates": points},
-            }
-            text.write(("\n" if first else ",\n") + json.dumps(feature))
-            first = False
-        text.write("\n]}\n")
 
 
 def _vehicles(rows: pd.DataFrame) -> Iterator[str]:

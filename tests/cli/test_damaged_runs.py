@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-EXPORTS = ("geopackage", "kepler", "simwrapper", "edgedata", "gmns")
+EXPORTS = ("geopackage", "edgedata", "gmns")
 OF_RUNS = [
     ("report", "DIR"),
     ("figures", "DIR"),

@@ -41,8 +41,8 @@ def written(call, folder, *paths):
     return done.stdout + done.stderr, tomllib.loads((folder / "made.toml").read_text(encoding="utf-8"))
 
 
-def test_page_has_the_six_examples():
-    assert [title.split()[0] for title in EXAMPLES] == ["Boston:", "Trips", "A", "MATSim:", "Buses", "Lima:"]
+def test_page_has_the_five_examples():
+    assert [title.split()[0] for title in EXAMPLES] == ["Boston:", "Trips", "A", "MATSim:", "Lima:"]
 
 
 @pytest.mark.parametrize("title", EXAMPLES)
@@ -94,14 +94,6 @@ def test_hour_and_share_of_trips_with_times(folder, call):
     printed, made = written(call, folder, "boston", "trips.csv")
     assert made["scenario"]["start"] == "08:00"
     assert "most of them, 400, from 08:00 to 09:00" in printed
-
-
-def test_events_are_preferred_to_plans_which_are_a_comment(folder, call):
-    plans = '<population><person id="x"><plan selected="yes"></plan></person></population>'
-    (folder / "matsim" / "plans.xml").write_text(plans, encoding="utf-8")
-    done = call("inspect", "matsim")
-    assert 'engine = "trace"' in done.stdout
-    assert "# instead: trips = plans.xml" in done.stdout
 
 
 def test_trips_alone_are_counted_and_roads_are_missing(folder, call):

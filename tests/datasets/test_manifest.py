@@ -59,7 +59,7 @@ def test_manifest_lists_every_data_set():
         "sumo": 16,
         "sumo_fcd": 1,
         "tntp": 16,
-        "uci_breast_cancer": 2,
+        "uci_breast_cancer": 1,
         "snap_loc_gowalla": 0,
         "tdrive": 0,
         "crawdad_cabspotting": 0,
@@ -84,7 +84,6 @@ def test_files_without_address_have_other_instructions():
         "sumo/cologne8/cologne8.net.xml.gz",
         "sumo/cologne8/cologne8.rou.xml.gz",
         "sumo_fcd/acosta_fcd_0_1800_10s.csv.gz",
-        "uci_breast_cancer/breast-cancer.arff",
     }
     for known, file in without:
         assert file.origin is not None or "sumo -n" in known.how_to_obtain

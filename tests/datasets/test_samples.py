@@ -13,7 +13,7 @@ import scenarios
 from scenarios import ScenarioError
 from scenarios.manifest import manifest_path, samples_path
 from simulator.datasets.manifest import read_manifest
-from simulator.formats.recorded import read_trace
+from simulator.formats.recordings import read_trace
 from simulator.results.provenance import data_checksums
 
 ROOT = Path(__file__).parents[2]

@@ -7,7 +7,6 @@ from xml.etree import ElementTree as ET
 
 import pandas as pd
 import pytest
-import scipy.io
 
 import scenarios
 from scenarios.manifest import samples_path
@@ -31,7 +30,7 @@ def read_as_documented(file, format_):
     code = re.match(r"`(.*?)`", HOW_TO_READ[format_])
     if code is None:
         pytest.skip("no line of Python reads it")
-    names = {"pd": pd, "re": re, "Path": Path, "ET": ET, "scipy": scipy, "file": str(file)}
+    names = {"pd": pd, "re": re, "Path": Path, "ET": ET, "file": str(file)}
     for library in ("geopandas", "sumolib"):
         if library in code[1]:
             names[library] = pytest.importorskip(library)

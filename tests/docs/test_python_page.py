@@ -45,12 +45,12 @@ def test_commands_of_figures_run_in_order(tmp_path, monkeypatch, call_in_process
     cv.run("tiny", out="runs/collusion")  # smaller, under the name that the page uses
     text = (DOCS / "figures.md").read_text(encoding="utf-8")
     commands = [line for block in re.findall(r"```sh\n(.*?)```", text, flags=re.DOTALL) for line in block.splitlines()]
-    assert len(commands) == 11
+    assert len(commands) == 8
     for line in commands:
         words = shlex.split(line, comments=True)[1:]
         done = call_in_process(*words, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
-    assert (tmp_path / "runs" / "moving" / "kepler.geojson").is_file()
+    assert (tmp_path / "runs" / "links" / "edgedata.xml").is_file()
 
 
 def test_examples_of_events_run(tmp_path, monkeypatch, capsys):

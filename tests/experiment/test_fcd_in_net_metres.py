@@ -8,7 +8,7 @@ import scenarios
 from scenarios import ScenarioError
 from simulator.experiment.assembly.city import build_city
 from simulator.files.errors import InputError
-from simulator.formats.recorded import read_trace
+from simulator.formats.recordings import read_trace
 from simulator.roads.sumo_frame import NetFrame
 
 OFFSET = (-671_000.5, -5_403_000.25)

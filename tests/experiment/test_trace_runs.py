@@ -13,7 +13,7 @@ import pytest
 import scenarios
 from scenarios import ScenarioError
 from simulator import run
-from simulator.formats.recorded import read_trace
+from simulator.formats.recordings import read_trace
 
 SCENARIO = """
 [scenario]

@@ -17,8 +17,7 @@ import numpy as np
 import pandas as pd
 import shapely
 
-from simulator.formats.roads.geo_files import write_geopackage, write_geoparquet
-from simulator.formats.roads.gmns_writer import write_gmns
+from simulator.formats.geo.geopackage import write_geopackage
 from simulator.roads import build_grid
 
 if TYPE_CHECKING:
@@ -137,18 +136,11 @@ def inputs(folder: Path) -> dict[str, Input]:
         anchor=(11.3, 44.5),
     )
     write_geopackage(grid, folder / "g.gpkg")
-    write_geoparquet(grid, folder / "g")
-    write_gmns(grid, folder / "gmns")
     nodes = "node,lon,lat\n1,11.30,44.50\n2,11.31,44.50\n3,11.31,44.51\n"
     edges = "from,to,length_m,speed_mps,lanes,class\n1,2,800,10,1,a\n2,3,1100,10,2,b\n3,1,1400,10,1,a\n2,1,800,10,1,a\n"
     od = "origin,destination,trips\n1,2,3\n2,3,4\n3,1,2.5\n"
     town = osm_town.xml()
     osm_town.write_pbf(folder / "t.osm.pbf")
-    from simulator.formats.roads.osm_streets import import_osmnx  # noqa: PLC0415 - slow, for this kind only
-
-    (folder / "t.osm").write_text(town, encoding="utf-8")
-    ox = import_osmnx()
-    ox.save_graphml(ox.graph_from_xml(folder / "t.osm"), folder / "t.graphml")
     points = gpd.GeoDataFrame(
         trace_files.TIDY[["vehicle", "time_s"]].rename(columns={"time_s": "time"}),
         geometry=gpd.points_from_xy(trace_files.TIDY["lon"], trace_files.TIDY["lat"]),
@@ -157,17 +149,12 @@ def inputs(folder: Path) -> dict[str, Input]:
     points.to_parquet(folder / "points.parquet")
     written = written_by_libraries(folder, grid)
     rides = "start_lng,start_lat,end_lng,end_lat,started_at\n11.3,44.5,11.304,44.504,2026-03-02 08:00\n"
-    folders = {
-        name: {f"{name}/{file.name}": file.read_bytes() for file in (folder / name).iterdir()} for name in ("g", "gmns")
-    }
     made: dict[str, tuple[str, dict[str, str | bytes]]] = {
         "gpkg": (
             '[roads]\nsource = "geopackage"\npath = "g.gpkg"\n' + FEW,
             {"g.gpkg": (folder / "g.gpkg").read_bytes()},
         ),
-        "geoparquet": ('[roads]\nsource = "geoparquet"\npath = "g"\n' + FEW, folders["g"]),
-        "gmns": ('[roads]\nsource = "gmns"\npath = "gmns"\n' + FEW, folders["gmns"]),
-        "gmns by hand": (
+        "gmns": (
             '[roads]\nsource = "gmns"\npath = "h"\nlength_unit = "m"\nspeed_unit = "kph"\n' + FEW,
             {"h/node.csv": small_networks.GMNS_NODES, "h/link.csv": small_networks.GMNS_LINKS},
         ),
@@ -179,10 +166,6 @@ def inputs(folder: Path) -> dict[str, Input]:
                 "a_node.tntp": small_networks.tntp_nodes(),
                 "a_trips.tntp": "<NUMBER OF ZONES> 2\n<END OF METADATA>\nOrigin 1\n2 : 3.0;\nOrigin 2\n1 : 2.0;\n",
             },
-        ),
-        "graphml": (
-            '[roads]\nsource = "osm"\npath = "t.graphml"\n' + FEW,
-            {"t.graphml": (folder / "t.graphml").read_bytes()},
         ),
         "pbf": (
             '[roads]\nsource = "osm"\npath = "t.osm.pbf"\n' + FEW,
@@ -221,15 +204,6 @@ def inputs(folder: Path) -> dict[str, Input]:
             {"o.csv": OWNERS, "s.csv": "id,lon,lat\nx,-73.90,40.70\ny,-73.91,40.71\n"},
         ),
         "locations": (NONE + STATIC.format("o.tsv"), {"o.tsv": OWNERS.replace(",", "\t")}),
-        "arff": (
-            NONE + STATIC.format("o.arff"),
-            {
-                "o.arff": "@relation r\n"
-                + "".join(f"@attribute {n} numeric\n" for n in OWNERS.partition("\n")[0].split(","))
-                + "@data\n"
-                + OWNERS.partition("\n")[2]
-            },
-        ),
     }
     for suffix in (".csv", ".csv.gz", ".parquet"):
         n, e = (parquet(pd.read_csv(io.StringIO(text))) if suffix == ".parquet" else text for text in (nodes, edges))

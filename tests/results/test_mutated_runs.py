@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 SEED = int(os.environ.get("CROWDVEIL_MUTATION_SEED", "1"))
 RUNS = int(os.environ.get("CROWDVEIL_MUTATED_RUNS", os.environ.get("CROWDVEIL_MUTATED_INPUTS", "1000")))
 SHARDS = max(1, min(4, RUNS // 50))
-EXPORTS = ("geopackage", "kepler", "simwrapper", "edgedata", "gmns")
+EXPORTS = ("geopackage", "edgedata", "gmns")
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,6 @@ import pytest
 import scenarios
 from simulator.experiment.assembly.city import build_roads
 from simulator.files.messages import texts_of
-from simulator.formats.roads.sumo_plain import write_sumo_plain
-from simulator.roads import build_grid
 from simulator.roads.driving_side import DrivingSide, side_of
 from simulator.roads.junctions import complete_junctions
 from simulator.roads.movements import movement_table
@@ -148,18 +146,10 @@ def test_a_grid_has_the_side_of_its_place_or_of_the_key():
 GRID = {"rows": 2, "columns": 2, "spacing_x_m": 100.0, "spacing_y_m": 100.0, "speed_mps": 10.0, "lanes": 1}
 
 
-def test_a_network_for_sumo_states_that_traffic_is_on_the_left(tmp_path):
-    for left in (False, True):
-        roads = replace(build_grid(**GRID), side=DrivingSide(left=left))
-        write_sumo_plain(roads, tmp_path / str(left))
-        text = (tmp_path / str(left) / "roads.netccfg").read_text(encoding="utf-8")
-        assert ('<lefthand value="true"' in text) is left
-
-
 @pytest.mark.parametrize(("written", "left"), [('lefthand="true"', True), ('lefthand="0"', False), ("", False)])
 def test_the_side_that_a_sumo_network_states_is_read(tmp_path, written, left):
     pytest.importorskip("sumolib", reason="SUMO's networks are read by sumolib")
-    from simulator.formats.roads.sumo_net import read_sumo_net  # noqa: PLC0415 - needs sumolib
+    from simulator.formats.sumo.roads import read_sumo_net  # noqa: PLC0415 - needs sumolib
     from simulator.roads.raw_network import build  # noqa: PLC0415 - beside it
 
     edges = "".join(

@@ -10,8 +10,8 @@ import scenarios
 from simulator.experiment.assembly.city import build_roads
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
-from simulator.formats.recorded.owners import OwnerOptions, read_owners
-from simulator.formats.roads.geo_files import write_geopackage
+from simulator.formats.geo.geopackage import write_geopackage
+from simulator.formats.recordings.owners import OwnerOptions, read_owners
 from simulator.roads.network import RoadNetwork
 from simulator.roads.projection import scale_error, true_plane
 

@@ -11,7 +11,7 @@ import shapely
 
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
-from simulator.formats.roads.lines import read_lines
+from simulator.formats.geo.lines import read_lines
 from simulator.roads.raw_network import build
 
 CRS = "EPSG:32632"

@@ -12,12 +12,12 @@ import geopandas as gpd
 import pandas as pd
 import pytest
 from osm_town import HEADER, NODES, WAYS, blob, node_line, way_lines, xml
-from read_roads import read_geoparquet, read_gmns, read_osm, read_sumo_net, read_tables, read_tntp
+from read_roads import read_geopackage, read_gmns, read_osm, read_sumo_net, read_tables, read_tntp
 from small_networks import GMNS_NODES, PLACES, RING, ROWS, gmns_links, tntp_network, tntp_nodes, write_gmns_text
 from test_sumo_net import CONNECTIONS, EDGES, JUNCTIONS, LOCATION, edge, junction, lane, net
 
 from simulator.files.errors import InputError
-from simulator.formats.roads.geo_files import write_geoparquet
+from simulator.formats.geo.geopackage import write_geopackage
 from simulator.roads import build_grid
 
 SWAPPED = "node_id,x_coord,y_coord\n1,42.36,-171.10\n2,42.36,-171.09\n3,42.37,-171.09\n"
@@ -31,18 +31,6 @@ COLUMNS = {"node": "id", "lon": "lon", "lat": "lat", "from": "src", "to": "dst",
 def town(**changed):
     """The town with some nodes moved; node 1 is in line 3."""
     return xml(nodes=NODES | {int(node.removeprefix("n")): place for node, place in changed.items()})
-
-
-GRAPHML = '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">{}</graphml>'
-CRS = '<key id="d0" for="graph" attr.name="crs" attr.type="string"/><key id="x" for="node" attr.name="x" attr.type='
-KEYS = CRS + '"string"/><key id="y" for="node" attr.name="y" attr.type="string"/>'
-
-
-def graphml(nodes="", *, crs="epsg:4326", directed="directed"):
-    return GRAPHML.format(f'{KEYS}<graph edgedefault="{directed}"><data key="d0">{crs}</data>{nodes}</graph>')
-
-
-ONE = '<node id="1"><data key="x">{}</data><data key="y">{}</data></node>'
 
 
 MALFORMED = {
@@ -120,10 +108,6 @@ MALFORMED = {
                 "geometry": "geometry_id,geometry\n8,\n",
             },
             "must be one of",
-        ),
-        "own column": (
-            {"links": gmns_links().replace(",allowed_uses", ",crowdveil_key").replace(",auto", ",{")},
-            "must be JSON",
         ),
     },
     "tntp": {
@@ -280,20 +264,6 @@ MALFORMED = {
         "short number": (struct.pack(">I", 1) + b"\x80", PBF),
         "no type": (struct.pack(">I", 2) + b"\x18\x00", PBF),
     },
-    "graphml": {
-        "empty": ("", "it is empty"),
-        "gexf": ("<gexf/>", "line 1: the file must begin with <graphml>, got <gexf>"),
-        "document type": ("<!DOCTYPE graphml><graphml/>", "must not declare a document type"),
-        "no graph": (GRAPHML.format(""), "OSMnx cannot read it as its GraphML"),
-        "undirected": (graphml(directed="undirected"), "its edges must be directed"),
-        "no nodes": (graphml(), "the road network is empty: the graph has no nodes"),
-        "no edges": (graphml(ONE.format(24, 60)), "the road network is empty: the graph has no edges"),
-        "crs": (graphml(crs="mars"), "crs of the graph: not a coordinate system pyproj knows: 'mars'"),
-        "nowhere": (graphml('<node id="1"/>'), "node 1: x must be a finite number"),
-        "lat": (graphml(ONE.format(24, 99)), "node 1: y must be a finite number, in degrees at most 90"),
-        "nan": (graphml(ONE.format("nan", 60)), "node 1: x must be a finite number"),
-        "text": (graphml(ONE.format("east", 60)), "OSMnx cannot read it as its GraphML"),
-    },
     "sumo": {
         "empty": ("", "it is empty"),
         "no XML": ("no xml", "line 1: not well-formed XML"),
@@ -389,41 +359,41 @@ MALFORMED = {
         "empty Parquet": ({"edges.parquet": b""}, "cannot be read as Parquet"),
         "suffix": ({"edges.xlsx": b""}, "the name must end in .csv, .csv.gz or .parquet"),
     },
-    "geoparquet": {
-        "fewer nodes": (("nodes", lambda t: t.iloc[:3]), "links.parquet: row … : from and to must be in"),
+    "geopackage": {
+        "fewer nodes": (("nodes", lambda t: t.iloc[:3]), "layer links: row … : from and to must be in"),
         "node twice": (
             ("nodes", lambda t: t.assign(node_json="[0, 0]")),
-            "nodes.parquet: row 2: node must be a name that no other row has",
+            "layer nodes: row 2: node must be a name that no other row has",
         ),
-        "JSON cut": (("nodes", lambda t: t.assign(node_json="[0,")), "nodes.parquet: row 1: node_json must be JSON"),
-        "no x": (("nodes", lambda t: t.drop(columns="x")), "nodes.parquet: no column 'x'"),
+        "JSON cut": (("nodes", lambda t: t.assign(node_json="[0,")), "layer nodes: row 1: node_json must be JSON"),
+        "no x": (("nodes", lambda t: t.drop(columns="x")), "layer nodes: no column 'x'"),
         "x in words": (("nodes", lambda t: t.assign(x="east")), "x must be a finite number"),
         "links twice": (
             ("links", lambda t: pd.concat([t, t])),
-            "links.parquet: row 9: key must be one that no other link",
+            "layer links: row 9: key must be one that no other link",
         ),
         "loops": (
             ("links", lambda t: t.assign(from_json=t["to_json"], key=range(8))),
-            "parquet: … from a node to itself",
+            "layer links: … from a node to itself",
         ),
         "length 0": (
             ("links", lambda t: t.assign(length_m=0.0)),
-            "links.parquet: row 1: edge … : length_m must be a finite number above 0",
+            "layer links: row 1: edge … : length_m must be a finite number above 0",
         ),
-        "no speed": (("links", lambda t: t.drop(columns="speed_mps")), "links.parquet: no column 'speed_mps'"),
+        "no speed": (("links", lambda t: t.drop(columns="speed_mps")), "layer links: no column 'speed_mps'"),
         "many lanes": (("links", lambda t: t.assign(lanes=10**9)), "lanes must be at most 10,000"),
-        "no links": (("links", lambda t: t.iloc[:0]), "links.parquet: it holds no rows"),
+        "no links": (("links", lambda t: t.iloc[:0]), "layer links: it holds no rows"),
         "points": (
             ("links", lambda t: t.set_geometry(t.centroid).assign(straight=False)),
             "geometry must be a LineString",
         ),
         "nodes in degrees": (
             ("nodes", lambda t: t.to_crs("EPSG:4326")),
-            "links.parquet: crs must be that of … nodes.parquet, 'WGS 84', got",
+            "layer links: crs must be that of … layer nodes, 'WGS 84', got",
         ),
         "links in degrees": (
             ("links", lambda t: t.to_crs("EPSG:4326")),
-            "links.parquet: crs must be that of … got 'WGS 84'",
+            "layer links: crs must be that of … got 'WGS 84'",
         ),
     },
 }
@@ -450,13 +420,15 @@ def tables(folder, files):
     read_tables(nodes=put(folder / "nodes.csv", NODE_TABLE), edges=put(folder / name, content), columns=COLUMNS)
 
 
-def geoparquet(folder, changed):
+def geopackage(folder, changed):
+    """Write a grid, change one layer, and read it."""
     table, change = changed
     grid = build_grid(rows=2, columns=2, spacing_x_m=100, spacing_y_m=100, speed_mps=10, lanes=1)
-    write_geoparquet(grid, folder / "roads")
-    path = folder / "roads" / f"{table}.parquet"
-    change(gpd.read_parquet(path)).to_parquet(path)
-    read_geoparquet(folder / "roads")
+    write_geopackage(grid, folder / "grid.gpkg")
+    for layer in ("nodes", "links"):
+        frame = gpd.read_file(folder / "grid.gpkg", layer=layer)
+        (change(frame) if layer == table else frame).to_file(folder / "roads.gpkg", layer=layer)
+    read_geopackage(folder / "roads.gpkg")
 
 
 READ = {
@@ -464,13 +436,12 @@ READ = {
     "tntp": tntp,
     "osm": lambda folder, text: read_osm(put(folder / "town.osm", text)),
     "pbf": lambda folder, content: read_osm(put(folder / "town.osm.pbf", content)),
-    "graphml": lambda folder, text: read_osm(put(folder / "town.graphml", text)),
     "sumo": lambda folder, text: read_sumo_net(put(folder / "small.net.xml", text)),
     "tables": tables,
-    "geoparquet": geoparquet,
+    "geopackage": geopackage,
 }
 """By format: write a folder with the content, and read it."""
-NEEDS = {"osm": "osmium", "pbf": "osmium", "graphml": "osmnx", "sumo": "sumolib"}
+NEEDS = {"osm": "osmium", "pbf": "osmium", "sumo": "sumolib"}
 CASES = [pytest.param(form, name, id=f"{form}, {name}") for form, rows in MALFORMED.items() for name in rows]
 
 

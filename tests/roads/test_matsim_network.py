@@ -6,7 +6,7 @@ from matsim_by_hand import network_xml
 from read_roads import read_matsim
 
 from simulator.files.errors import InputError
-from simulator.traffic.demand.matsim_plans import stated_crs
+from simulator.formats.matsim.roads import stated_crs
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Movements and signal timing of GMNS, read from handwritten tables, and written and read back."""
+"""Movements and signal timing of GMNS, read from handwritten tables, and written to GeoPackage and read back."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from small_networks import same_network, write_gmns_text
 
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
-from simulator.formats.roads.geo_files import write_geopackage
-from simulator.formats.roads.gmns_writer import write_gmns
+from simulator.formats.geo.geopackage import write_geopackage
 
 DATA = Path(os.environ.get("CROWDVEIL_DATA", "nowhere"))
 NODES = "node_id,x_coord,y_coord\n1,-71.10,42.36\n2,-71.09,42.36\n3,-71.09,42.37\n"
@@ -126,55 +125,17 @@ def test_tables_that_cannot_be_used_are_refused(tmp_path, table, old, new, messa
     assert message in re.sub(r" \(column '\w+'\)", "", caught.value.faults[0])
 
 
-@pytest.mark.parametrize(
-    ("table", "column", "value"),
-    [
-        ("movement", "turn", '"sideways"'),
-        ("movement", "right_of_way", "7"),
-        ("movement", "group", "x"),
-        ("movement", "signal", "[1]"),
-        ("movement", "place", "-2"),
-        ("movement", "length_m", "-1"),
-        ("movement", "speed_mps", "fast"),
-        ("movement", "yields_to", "[1.5]"),
-        ("movement", "yields_to", "3"),
-        ("signal_timing_phase", "from_s", "x"),
-        ("signal_timing_plan", "offset_s", "inf"),
-    ],
-)
-def test_own_columns_that_cannot_be_used_are_refused(tmp_path, table, column, value):
-    roads, _ = read_gmns(folder(tmp_path, **TIMING))
-    write_gmns(roads, tmp_path / "written")
-    file = tmp_path / "written" / f"{table}.csv"
-    frame = pd.read_csv(file, dtype=str)
-    frame[f"crowdveil_{column}"] = value
-    frame.to_csv(file, index=False)
-    with pytest.raises(InputError) as caught:
-        read_gmns(tmp_path / "written")
-    assert f"{table}.csv: " in caught.value.faults[0]
-    assert f"crowdveil_{column} " in caught.value.faults[0]
-
-
 def same_movements(one, other):
     pd.testing.assert_frame_equal(one.movements, other.movements)
     pd.testing.assert_frame_equal(one.signals, other.signals)
 
 
-def by_gmns(roads, path):
-    write_gmns(roads, path / "written")
-    return read_gmns(path / "written")[0]
-
-
-def by_geopackage(roads, path):
+def written(roads, path):
     write_geopackage(roads, path / "roads.gpkg")
     return read_geopackage(path / "roads.gpkg")
 
 
-by_each_format = pytest.mark.parametrize("written", [by_gmns, by_geopackage])
-
-
-@by_each_format
-def test_written_tables_are_read_back(tmp_path, written):
+def test_written_tables_are_read_back(tmp_path):
     roads, _ = read_gmns(folder(tmp_path, **TIMING))
     yields = pd.Series([(1, 2), (), None, (0,), (), None], dtype=object)
     paths = {"length_m": [9.1, 0.1 + 0.2, np.nan, 4, 0, 3], "speed_mps": [np.nan, 7.3, 5, 5, 5, 5]}
@@ -214,9 +175,8 @@ REAL = {
 
 
 @pytest.mark.slow
-@by_each_format
 @pytest.mark.parametrize("name", sorted(REAL))
-def test_real_networks_are_read_back(tmp_path, name, written):
+def test_real_networks_are_read_back(tmp_path, name):
     read, path = REAL[name]
     roads, _ = read(path)
     again = written(roads, tmp_path)

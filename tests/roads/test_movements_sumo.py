@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gzip
 import os
-import subprocess
-from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -15,10 +13,7 @@ from read_roads import read_sumo_net
 from test_sumo_net import JUNCTIONS, ONLY_BUS, edge, lane, net
 
 from simulator.files.errors import InputError
-from simulator.files.xml_elements import elements_of
-from simulator.formats.roads.sumo_plain import write_sumo_plain
-from simulator.roads.grid import build_grid
-from simulator.roads.movements import MOVEMENT_COLUMNS, SIGNAL_COLUMNS, movement_table, signal_table
+from simulator.roads.movements import MOVEMENT_COLUMNS, SIGNAL_COLUMNS
 
 sumolib = pytest.importorskip("sumolib", reason="SUMO networks are read by sumolib")
 
@@ -312,83 +307,3 @@ def test_paths_and_priorities_of_real_networks_equal_the_file(path):
     assert sum(len(row[-1]) for row in found.values()) > 200
     assert found == {key: expected[key] for key in found}
     assert {key for key in expected if {key[0], key[1]} <= set(names.values())} == found.keys()
-
-
-def test_movements_are_written_as_connections(write, tmp_path):
-    roads, _ = read_sumo_net(write(net(*PARTS)))
-    write_sumo_plain(roads, tmp_path / "plain")
-    names = {str(data["link"]): data["sumo_edge"] for *_, data in roads.graph.edges(data=True)}
-    elements = [(name, data) for name, data, _ in elements_of(tmp_path / "plain" / "roads.con.xml") if data]
-    found = [(name, names[data["from"]], names[data["to"]], data.get("fromLane")) for name, data in elements]
-    assert sorted(found, key=str) == [
-        ("connection", "AB", "BA", "1"),
-        ("connection", "AB", "BC", "0"),
-        ("connection", "CB", "BA", "0"),
-        ("delete", "BA", "AB", None),
-        ("delete", "BC", "CB", None),
-        ("delete", "CB", "BC", None),
-    ]
-    assert "roads.con.xml" in (tmp_path / "plain" / "roads.netccfg").read_text()
-
-
-@pytest.fixture
-def netconvert(tmp_path):
-    """Write a network, build it again by SUMO's netconvert, and return it."""
-    sumo = pytest.importorskip("sumo", reason="netconvert comes with the extra 'sumo'")
-
-    def _netconvert(roads):
-        write_sumo_plain(roads, tmp_path / "plain")
-        program = Path(sumo.SUMO_HOME, "bin", "netconvert")
-        environment = dict(os.environ, SUMO_HOME=sumo.SUMO_HOME)
-        subprocess.run([program, "-c", "roads.netccfg"], cwd=tmp_path / "plain", env=environment, check=True)
-        return read_sumo_net(tmp_path / "plain" / "roads.net.xml")[0]
-
-    return _netconvert
-
-
-def connections_of(roads, names):
-    """Return the groups and lanes of open movements, and all green windows, by the names of links."""
-    rows = roads.movements[roads.movements["allowed"]]
-    columns = ["from_lane", "to_lane", "signal", "group"]
-    movements = {
-        (names[start], names[end], *rest)
-        for start, end, *rest in rows[["from_link", "to_link", *columns]].itertuples(index=False)
-    }
-    return movements, set(roads.signals.itertuples(index=False, name=None))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("path", NETS, ids=lambda path: path.parent.name)
-def test_netconvert_makes_the_same_connections_and_programs_again(path, netconvert):
-    """Windows are equal one by one, as SUMO writes seconds with two decimals."""
-    roads, _ = read_sumo_net(path, additional=next(path.parent.glob("*tls.add.xml"), None))
-    again = netconvert(roads)
-    assert len(again.links) == len(roads.links)
-    names = {data["link"]: int(data["sumo_edge"]) for *_, data in again.graph.edges(data=True)}
-    same = {link: link for link in range(len(roads.links))}
-    assert len(roads.signals) > 50
-    assert connections_of(again, names) == connections_of(roads, same)
-
-
-def test_programs_of_a_grid_are_written_for_netconvert(netconvert):
-    """A permissive and a protected window, a gap of 1 s, and a window that ends with the cycle."""
-    grid = build_grid(rows=3, columns=3, spacing_x_m=100.0, spacing_y_m=100.0, speed_mps=13.9, lanes=1)
-    centre = 4
-    rows = [
-        {"node": centre, "from_link": start, "to_link": end, "from_lane": 0, "to_lane": 0, "signal": "x y"}
-        | {"group": number % 2, "place": number}
-        for number, (start, end) in enumerate(
-            (start, end)
-            for start in np.flatnonzero(grid.links.to_node == centre)
-            for end in np.flatnonzero(grid.links.from_node == centre)
-        )
-    ]
-    cycle = {"signal": "x y", "cycle_s": 60.0, "offset_s": -7.5, "actuated": False}
-    windows = [(0, 0.0, 20.5, True), (0, 21.5, 30.0, False), (1, 32.0, 60.0, True)]
-    signals = [cycle | dict(zip(("group", "from_s", "to_s", "protected"), window, strict=True)) for window in windows]
-    again = netconvert(replace(grid, movements=movement_table(rows), signals=signal_table(signals)))
-    found = again.signals.drop(columns="signal").itertuples(index=False, name=None)
-    expected = signal_table(signals).drop(columns="signal").itertuples(index=False, name=None)
-    assert set(found) == set(expected)
-    at_centre = again.movements[again.movements["signal"].notna()]
-    assert len(at_centre) == len(rows)

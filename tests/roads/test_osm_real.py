@@ -11,7 +11,7 @@ import pytest
 from read_roads import read_osm
 
 from simulator.files.messages import counted, texts_of
-from simulator.formats.roads.osm_tags import open_to_cars
+from simulator.formats.osm_tags import open_to_cars
 
 ox = pytest.importorskip("osmnx", reason="OpenStreetMap is read by osmium and osmnx")
 osmium = pytest.importorskip("osmium", reason="OpenStreetMap is read by osmium and osmnx")

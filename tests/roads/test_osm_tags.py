@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.formats.roads.osm_streets import Street, guesses_of, link_of
-from simulator.formats.roads.osm_tags import WAY_TAGS, directions, lanes, noted, open_to_cars, speed_limit
+from simulator.formats.osm.streets import Street, guesses_of, link_of
+from simulator.formats.osm_tags import WAY_TAGS, directions, lanes, noted, open_to_cars, speed_limit
 
 STREET = {"highway": "residential"}
 

@@ -15,7 +15,7 @@ import scenarios
 from simulator.experiment.assembly.city import build_roads
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of, warnings_among
-from simulator.formats.roads.geo_files import write_geopackage, write_geoparquet
+from simulator.formats.geo.geopackage import write_geopackage
 from simulator.roads import build_grid
 from simulator.roads.plausibility import speed_warnings
 
@@ -78,12 +78,7 @@ def geopackage(folder, mps):
     return notes_of(source="geopackage", path=str(folder / "r.gpkg"))
 
 
-def geoparquet(folder, mps):
-    write_geoparquet(small_grid(mps), folder / "r", overwrite=True)
-    return notes_of(source="geoparquet", path=str(folder / "r"))
-
-
-READERS = (tables, tntp, gmns, osm, sumo, grid, geopackage, geoparquet)
+READERS = (tables, tntp, gmns, osm, sumo, grid, geopackage)
 
 
 @pytest.mark.parametrize("reader", READERS)

@@ -9,7 +9,7 @@ from read_roads import read_tables
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
 from simulator.files.tables import comparable_name
-from simulator.formats.roads.link_columns import LINK_NAMES, NODE_NAMES
+from simulator.formats.column_names import LINK_NAMES, NODE_NAMES
 
 OSMNX_NODES = "osmid,y,x,street_count\n11,40.750,-73.990,3\n12,40.751,-73.989,3\n13,40.752,-73.988,3\n"
 OSMNX_EDGES = """u,v,key,osmid,highway,lanes,maxspeed,oneway,length

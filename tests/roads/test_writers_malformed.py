@@ -1,12 +1,11 @@
-"""GeoPackage and GeoParquet files that are not road networks: an error that names file and reason."""
+"""GeoPackages that are not road networks: an error that names file and reason."""
 
 import geopandas as gpd
-import pandas as pd
 import pytest
-from read_roads import read_geopackage, read_geoparquet
+from read_roads import read_geopackage
 
 from simulator.files.errors import InputError
-from simulator.formats.roads.geo_files import write_geopackage, write_geoparquet
+from simulator.formats.geo.geopackage import write_geopackage
 from simulator.roads import build_grid
 
 
@@ -19,23 +18,12 @@ def grid():
 def written(grid, tmp_path_factory):
     folder = tmp_path_factory.mktemp("written")
     write_geopackage(grid, folder / "roads.gpkg")
-    write_geoparquet(grid, folder / "roads")
-    return folder
-
-
-def changed(written, folder, table, change):
-    """Copy a folder of GeoParquet with one table changed."""
-    for name in ("nodes", "links"):
-        frame = gpd.read_parquet(written / "roads" / f"{name}.parquet")
-        (change(frame) if name == table else frame).to_parquet(folder / f"{name}.parquet")
     return folder
 
 
 def test_missing_files_are_refused(tmp_path):
     with pytest.raises(InputError, match="no such file"):
         read_geopackage(tmp_path / "roads.gpkg")
-    with pytest.raises(InputError, match=r"nodes\.parquet: no such file"):
-        read_geoparquet(tmp_path)
 
 
 def test_geopackage_without_roads_is_refused(tmp_path):
@@ -60,13 +48,3 @@ def test_layers_of_two_crs_are_refused(written, tmp_path):
         (frame if crs is None else frame.to_crs(crs)).to_file(tmp_path / "a.gpkg", layer=name)
     with pytest.raises(InputError, match=r"layer links: crs must be that of .*layer nodes, .*got 'WGS 84'"):
         read_geopackage(tmp_path / "a.gpkg")
-
-
-def test_parquet_without_geometry_is_refused(tmp_path):
-    for name in ("nodes", "links"):
-        pd.DataFrame({"node": [1]}).to_parquet(tmp_path / f"{name}.parquet")
-    with pytest.raises(InputError, match=r"cannot be read as GeoParquet.*is it a plain Parquet file"):
-        read_geoparquet(tmp_path)
-    (tmp_path / "nodes.parquet").write_bytes(b"")
-    with pytest.raises(InputError, match=r"nodes\.parquet: it is empty"):
-        read_geoparquet(tmp_path)

@@ -104,7 +104,7 @@ def test_every_key_of_a_moment_takes_a_time():
     assert (made.traffic.departures[0].from_s, made.traffic.departures[0].to_s) == (600.0, 3_600.0)
     assert (made.channel.outages[0].from_s, made.channel.outages[0].to_s) == (1_800.0, 5_400.0)
     assert (made.fcd.from_s, made.fcd.to_s) == (60.0, 6_300.0)
-    assert made.fcd.epoch_s(made.clock) == datetime(2020, 1, 1, 22, 30, tzinfo=UTC).timestamp()
+    assert made.clock.epoch_s == datetime(2020, 1, 1, 22, 30, tzinfo=UTC).timestamp()
 
 
 @pytest.mark.parametrize("written", ["23:00", "23:00:00", "1800", 1800])

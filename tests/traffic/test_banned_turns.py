@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import simpy
+from equilibrium import OdPairs, load_shortest
 from roads_by_hand import ENGINES, network, routes_of
 from test_shortest_paths import draw_times, random_roads
 from zoned_roads import roads_of
@@ -17,12 +18,11 @@ import scenarios
 from simulator.experiment.assembly.city import build_city
 from simulator.experiment.assembly.engine import build_engine, route_trips
 from simulator.files.stopwatch import Stopwatch
-from simulator.formats.recorded import Matching, Trace, recording_of
-from simulator.formats.recorded.hidden_markov import _metres_between
+from simulator.formats.recordings import Matching, Trace, recording_of
+from simulator.formats.recordings.hidden_markov import _metres_between
 from simulator.roads.movements import movement_table
 from simulator.streams import Streams
 from simulator.sumo.routes import read_sumo_routes
-from simulator.traffic.assignment import OdPairs, load_shortest
 from simulator.traffic.clock import Clock
 from simulator.traffic.lanes import LinkPhysics
 from simulator.traffic.paths import NoPathError, ShortestPaths

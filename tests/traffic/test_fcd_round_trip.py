@@ -15,7 +15,7 @@ import pytest
 
 import scenarios
 from simulator import run
-from simulator.formats.recorded import read_trace
+from simulator.formats.recordings import read_trace
 
 EVERY_S = 10
 
@@ -63,7 +63,7 @@ kind = "sampling_privacy"
 sampling = 0.45
 """
 FLEET = "vehicles = 150"
-FCD = '\n[fcd]\nevery_s = 10\nformats = ["sumo", "kepler", "parquet"]\n'
+FCD = '\n[fcd]\nevery_s = 10\nformats = ["sumo", "parquet"]\n'
 REPLAY = 'engine = "trace"\ntrace = "{file}"\ngap_s = 10\nstart = {start}'
 
 
@@ -92,30 +92,23 @@ def _truth(result, campaign: str) -> pd.DataFrame:
     return mine[["query", "time_s", "cell", "truth"]].reset_index(drop=True)
 
 
-@pytest.mark.parametrize("file", ["fcd.xml.gz", "trips.geojson", "fcd.parquet"])
+@pytest.mark.parametrize("file", ["fcd.xml.gz", "fcd.parquet"])
 def test_replayed_fcd_gives_the_same_positions_and_truth(driven, parked, file, tmp_path):
     result, directory = driven
     seen = result.fcd.frame()
-    if file == "trips.geojson":
-        # A line needs two positions: vehicles seen once only are omitted, so truths may differ by them.
-        seen = seen[seen.groupby("vehicle")["time_s"].transform("size") > 1]
-    epoch = 1_577_836_800 if file == "trips.geojson" else 0
     frame = read_trace(directory / file).frame().assign(vehicle=lambda f: f["vehicle"].astype(int))
-    frame["time_s"] -= epoch
     both = seen.merge(frame, on=["vehicle", "time_s"], suffixes=("", "_read"), validate="one_to_one")
     assert len(both) == len(seen) == len(frame)
     assert np.abs(both["lon"] - both["lon_read"]).max() <= 0.5e-8 + 1e-12
     assert np.abs(both["lat"] - both["lat_read"]).max() <= 0.5e-8 + 1e-12
-    if file != "trips.geojson":
-        assert np.abs(both["speed_mps"] - both["speed_mps_read"]).max() <= 0.0051
-        traffic = REPLAY.format(file=directory / file, start=epoch) + f"\n{parked}"
-        again = run(_load(tmp_path, traffic))
-        # If parked vehicles are silent, the end of a trip between two recorded times is not written, so a vehicle that
-        # arrives between two rounds answers from its last recorded position.
-        for campaign in ["at-once", "later"] if "answer" in parked else ["at-once"]:
-            truth = _truth(result, campaign)
-            pd.testing.assert_frame_equal(_truth(again, campaign), truth)
-            assert truth["truth"].sum() > 80
+    assert np.abs(both["speed_mps"] - both["speed_mps_read"]).max() <= 0.0051
+    again = run(_load(tmp_path, REPLAY.format(file=directory / file, start=0) + f"\n{parked}"))
+    # If parked vehicles are silent, the end of a trip between two recorded times is not written, so a vehicle that
+    # arrives between two rounds answers from its last recorded position.
+    for campaign in ["at-once", "later"] if "answer" in parked else ["at-once"]:
+        truth = _truth(result, campaign)
+        pd.testing.assert_frame_equal(_truth(again, campaign), truth)
+        assert truth["truth"].sum() > 80
 
 
 def test_writing_changes_no_estimate(driven, parked, tmp_path):
@@ -188,30 +181,13 @@ def test_fcd_angles_speeds_and_link_positions(driven):
     assert (ahead > 0).all()
 
 
-def test_kepler_lines_have_four_numbers_with_integer_seconds(driven):
-    result, directory = driven
-    content = json.loads((directory / "trips.geojson").read_text())
-    frame = result.fcd.frame()
-    features = content["features"]
-    points = [point for feature in features for point in feature["geometry"]["coordinates"]]
-    assert all(len(point) == 4 and point[2] == 0 and isinstance(point[3], int) for point in points)
-    stamps = np.array([point[3] for point in points])
-    assert stamps.min() >= 1_577_836_800
-    assert len(points) == (frame.groupby("vehicle")["time_s"].transform("size") > 1).sum()
-    assert {feature["geometry"]["type"] for feature in features} == {"LineString"}
-    assert len({feature["properties"]["vehicle"] for feature in features}) == len(features)
-
-
-def test_vehicle_with_a_gap_has_one_line_per_presence(tmp_path):
+def test_vehicle_with_a_gap_is_absent_in_between(tmp_path):
     rows = [f"a,{t},11.30{t % 7},44.50{t % 5}" for t in (0, 10, 20, 200, 210, 220)]
     (tmp_path / "a.csv").write_text("vehicle,time,lon,lat\n" + "\n".join(rows) + "\n")
     result = run(_load(tmp_path, REPLAY.format(file="a.csv", start=0), FCD))
     directory = result.save(tmp_path / "run")
     frame = read_trace(directory / "fcd.xml.gz").frame()
     assert frame["time_s"].tolist() == [0, 10, 20, 200, 210, 220]
-    features = json.loads((directory / "trips.geojson").read_text())["features"]
-    assert [len(feature["geometry"]["coordinates"]) for feature in features] == [3, 3]
-    assert {feature["properties"]["vehicle"] for feature in features} == {"0"}
     assert result.fcd.frame()["link"].isna().all()
 
 
@@ -224,5 +200,5 @@ def test_fcd_times_between_from_s_and_to_s(tmp_path):
 
 def test_equal_runs_write_equal_bytes(tmp_path):
     one, other = (run(_load(tmp_path, FLEET, FCD)).save(tmp_path / name) for name in ("one", "other"))
-    for file in ("fcd.xml.gz", "trips.geojson"):
+    for file in ("fcd.xml.gz", "fcd.parquet"):
         assert (one / file).read_bytes() == (other / file).read_bytes()

@@ -9,7 +9,7 @@ import pytest
 import trace_files as files
 
 from simulator.files.errors import InputError
-from simulator.formats.recorded import read_trace
+from simulator.formats.recordings import read_trace
 
 NO_LON = "f.gpx: line 5: lon must be a finite number, got "
 HEADER = "vehicle,time,lon,lat\n"

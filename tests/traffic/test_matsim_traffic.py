@@ -1,4 +1,4 @@
-"""MATSim's plans as trips, and its events as recorded traffic, by hand on a square of streets."""
+"""MATSim's events as recorded traffic, by hand on a square of streets."""
 
 import gzip
 import re
@@ -7,14 +7,13 @@ from collections import Counter
 import numpy as np
 import pytest
 import simpy
-from matsim_by_hand import EVENTS, ONE_DAY, network_xml, plans_xml, write_events
+from matsim_by_hand import EVENTS, network_xml, write_events
 from read_roads import read_matsim
 
 from simulator.files.errors import InputError
-from simulator.formats.recorded.matsim_events import read_matsim_events
-from simulator.formats.recorded.recordings import read_recording
+from simulator.formats.matsim.events import read_matsim_events
+from simulator.formats.recordings.recordings import read_recording
 from simulator.traffic.clock import Clock
-from simulator.traffic.demand.matsim_plans import read_matsim_plans
 from simulator.traffic.engine import State
 from simulator.traffic.recording import Replay
 
@@ -24,80 +23,6 @@ def roads(tmp_path_factory):
     file = tmp_path_factory.mktemp("matsim") / "network.xml"
     file.write_text(network_xml())
     return read_matsim(file)[0]
-
-
-def plans(tmp_path, roads, text, **options):
-    file = tmp_path / "plans.xml"
-    file.write_text(text)
-    run = {"clock": Clock(1.0), "begin_s": 21600.0, "duration_s": 7200.0, "share": 1.0, "vehicles": None}
-    return read_matsim_plans(file, roads, rng=np.random.default_rng(1), **run, **options)
-
-
-def driven(demand, roads):
-    names = {link: name for name, link in roads.links_named_by("matsim_link").items()}
-    ticks = demand.trips.departure_tick.tolist()
-    return [(ticks[i], [names[link] for link in demand.routes.of(i).tolist()]) for i in range(len(ticks))]
-
-
-def test_car_legs_of_the_selected_plan(tmp_path, roads):
-    demand = plans(tmp_path, roads, plans_xml(ONE_DAY))
-    # The way back begins after 40 s on two empty links and 10 min in the shop.
-    assert driven(demand, roads) == [(0, ["bc", "cd"]), (640, ["da", "ab"])]
-    assert demand.notes == ("plans.xml: 1 not driven: legs of mode 'walk'",)
-
-
-def test_times_that_matsim_has_computed_come_first(tmp_path, roads):
-    text = (
-        plans_xml(ONE_DAY).replace('selected="yes"', 'selected="no"').replace('"cd" end_time="05', '"cd" end_time="06')
-    )
-    assert driven(plans(tmp_path, roads, text), roads) == [(0, ["da", "ab"])]
-    text = plans_xml(ONE_DAY).replace(
-        '<leg mode="car"/><activity type="home"', '<leg mode="car" dep_time="06:20:00"/><act type="home"'
-    )
-    assert [tick for tick, _ in driven(plans(tmp_path, roads, text), roads)] == [0, 1200]
-    text = plans_xml(ONE_DAY).replace('<leg mode="car"><route', '<leg mode="car" trav_time="00:05:00"><route')
-    assert [tick for tick, _ in driven(plans(tmp_path, roads, text), roads)] == [0, 900]
-    text = plans_xml(ONE_DAY).replace('<route type="links"', '<route type="links" trav_time="00:06:00"')
-    assert [tick for tick, _ in driven(plans(tmp_path, roads, text), roads)] == [0, 960]
-
-
-def test_version_four_routes_by_nodes(tmp_path, roads):
-    text = (
-        '<plans><person id="1"><plan><act type="h" link="da" end_time="06:00"/>'
-        '<leg mode="car"><route>a b c</route></leg>'
-        '<act type="w" link="cd" dur="00:10"/><leg mode="car"><route> </route></leg><act type="h" link="da"/></plan>'
-        "</person></plans>"
-    )
-    assert driven(plans(tmp_path, roads, text), roads) == [(0, ["ab", "bc", "cd"]), (660, ["da"])]
-
-
-def test_activities_without_links_are_at_the_nearest(tmp_path, roads):
-    x, y = 500_000, 5_400_000
-    activities = [(x + 150, y - 30, 6), (x + 150, y + 310, 7), (x + 9000, y, 7)]
-    leg = '<leg mode="car"/>'
-    body = leg.join(f'<activity type="a" x="{x}" y="{y}" end_time="0{hour}:00:00"/>' for x, y, hour in activities)
-    demand = plans(tmp_path, roads, plans_xml(f'<person id="p"><plan>{body}</plan></person>'))
-    assert [route[-1] for _, route in driven(demand, roads)] == ["cd"]
-    assert "1 not driven: an activity has no link of the roads" in demand.notes[0]
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ('mode="car"', 'mode="bike"', "legs of mode 'bike'"),
-        ("ab bc cd", "ab rail cd", "not all among the roads"),
-        ("ab bc cd", "ab cd", "not consecutive"),
-        ('end_time="06:00:00"', "", "no time of departure"),
-        ("cd", "ab", "end on the link on which they begin"),
-    ],
-)
-def test_legs_that_cannot_be_driven_are_counted(tmp_path, roads, old, new, message):
-    one = '<activity link="ab" end_time="06:00"/><leg mode="car"/><activity link="bc"/>'
-    more = f'<person id="q"><plan>{one}</plan></person>'
-    demand = plans(tmp_path, roads, plans_xml(ONE_DAY.replace(old, new) + more))
-    assert message in "".join(demand.notes)
-    with pytest.raises(InputError, match="must begin with <plans> or <population>"):
-        plans(tmp_path, roads, "<events/>")
 
 
 def recording(tmp_path, roads, events=EVENTS, **options):

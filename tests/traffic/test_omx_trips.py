@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from simulator.files.errors import InputError
-from simulator.traffic.demand.omx_matrices import read_omx
+from simulator.formats.tables.omx import read_omx
 
 CARS = np.array([[0.0, 1.5, 0.0], [2.0, 3.0, 0.0], [0.0, 0.25, 0.0]])
 

@@ -8,8 +8,8 @@ import pytest
 from equilibrium import Bpr, OdPairs, PublishedFlows, find_equilibrium, read_flows, relative_gap
 from read_roads import read_tntp
 
+from simulator.formats.trip_files import read_trip_table
 from simulator.traffic.demand.trip_table import TripZones
-from simulator.traffic.demand.trip_table_readers import read_trip_table
 
 CITIES = {
     "SiouxFalls": ("SiouxFalls_node.tntp", 500.0, 36.0, 360_600.0),

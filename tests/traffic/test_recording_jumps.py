@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator.files.messages import warnings_among
-from simulator.formats.recorded import Trace, read_trace, recording_of
+from simulator.formats.recordings import Trace, read_trace, recording_of
 from simulator.traffic.clock import Clock
 from simulator.traffic.recording import Replay
 

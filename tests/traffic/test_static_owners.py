@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
 from simulator.files.tables import FileFormat
-from simulator.formats.recorded.owners import OwnerOptions, read_owners
+from simulator.formats.recordings.owners import OwnerOptions, read_owners
 
 STATIONS = """station,type,hour,flow,latitude,longitude
 10,ML,7,5,37.80,-122.40
@@ -101,14 +101,6 @@ def test_all_file_formats_are_read_alike(write, tmp_path, pack):
     assert by_name(owners) == {"2": 9, "9": 0, "10": 8, "11": 4}
     if pack == "no header":
         assert read(path, columns, where={"2": ("ML",)}, **how).tracks.vehicles == 12
-
-
-def test_arff_names_and_quotes_are_read(write):
-    text = "% words\n@relation 'r'\n@attribute 'tumor-size' {'0-4','5-9'}\n@ATTRIBUTE Class {'a','b'}\n@data\n"
-    path = write(text + "'5-9','a'\n% more words\n'0-4','b'\n?,'b'\n'5-9','b'\n", "owners.arff")
-    assert by_name(read(path, {"place": "tumor-size"})) == {"0-4": 1, "5-9": 2}
-    assert by_name(read(path, {"place": "tumor-size"}, where={"Class": ("b",)})) == {"0-4": 1, "5-9": 1}
-    assert "it has no line @data" in faults(write("@relation r\n", "n.arff"), {"place": 1})
 
 
 def test_places_without_coordinates_are_placed_in_a_row(write):

@@ -16,9 +16,9 @@ from sumo_by_hand import tool
 from zoned_roads import ring, roads_of
 
 from simulator.files.errors import InputError
+from simulator.files.times import seconds
 from simulator.sumo.routes import read_sumo_routes
 from simulator.traffic.clock import Clock
-from simulator.traffic.demand.sumo_attributes import seconds
 from simulator.traffic.lanes import LinkPhysics
 
 LEVEL = 1e-6

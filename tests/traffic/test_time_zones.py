@@ -10,8 +10,8 @@ from simulator.files.errors import InputError
 from simulator.files.messages import texts_of, warnings_among
 from simulator.files.tables import FileFormat
 from simulator.files.times import Times, moment_of
-from simulator.formats.recorded import read_trace
-from simulator.formats.recorded.owners import OwnerOptions, read_owners
+from simulator.formats.recordings import read_trace
+from simulator.formats.recordings.owners import OwnerOptions, read_owners
 
 ZONES = {
     "": 0, "Z": 0, "z": 0, "+00": 0, "+01": 60, "+1": 60, "-8": -480, "+5:30": 330,

@@ -13,12 +13,12 @@ from zoned_roads import ring
 
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
+from simulator.formats.trip_files import read_trip_table
 from simulator.traffic.agents import Agents
 from simulator.traffic.clock import DAY_S, Clock
 from simulator.traffic.demand.synthetic import Demand, Interval, read_profile
 from simulator.traffic.demand.tours import TourOptions, repeat_tours
 from simulator.traffic.demand.trip_sampling import SamplingOptions, draw_table_trips
-from simulator.traffic.demand.trip_table_readers import read_trip_table
 from simulator.traffic.engine import State
 from simulator.traffic.fleet import Fleet
 from simulator.traffic.lanes import LinkPhysics

@@ -11,7 +11,7 @@ import pytest
 import trace_files as files
 
 from simulator.files.errors import InputError
-from simulator.formats.recorded import read_trace
+from simulator.formats.recordings import read_trace
 
 HEADER = "vehicle,time,lon,lat\n"
 FINE = "a,0,11.3,44.5\n"

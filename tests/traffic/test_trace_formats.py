@@ -18,7 +18,7 @@ from pandas.testing import assert_frame_equal
 
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
-from simulator.formats.recorded import Trace, read_trace, recording_of
+from simulator.formats.recordings import Trace, read_trace, recording_of
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State
 from simulator.traffic.recording import Replay
@@ -374,7 +374,7 @@ def test_invalid_crs_and_missing_files_are_refused():
 @pytest.mark.parametrize("batch", [1, 2, 7])
 def test_sumo_xml_is_read_alike_in_batches_of_any_size(tmp_path, monkeypatch, batch):
     whole = read_trace(files.written(tmp_path, "f.xml", files.sumo_xml())).frame()
-    monkeypatch.setattr("simulator.formats.recorded.trace_documents._BATCH", batch)
+    monkeypatch.setattr("simulator.formats.recordings.trace_documents._BATCH", batch)
     assert_frame_equal(read_trace(tmp_path / "f.xml").frame(), whole)
     files.written(tmp_path, "f.xml", files.sumo_xml().replace('speed="', 'speed="?', 1))
     with pytest.raises(InputError, match=r"line \d+: speed_mps .* must be a finite number, 0 or more, got '\?"):
@@ -382,7 +382,7 @@ def test_sumo_xml_is_read_alike_in_batches_of_any_size(tmp_path, monkeypatch, ba
 
 
 def test_a_fix_of_sumo_xml_takes_less_than_300_bytes(tmp_path, monkeypatch):
-    monkeypatch.setattr("simulator.formats.recorded.trace_documents._BATCH", 1_000)
+    monkeypatch.setattr("simulator.formats.recordings.trace_documents._BATCH", 1_000)
     line = '<vehicle id="flow.{0}" x="11.{0:06}" y="44.5" angle="90.00" speed="13.25" lane="e_0"/>\n'
     with (tmp_path / "f.xml").open("w", encoding="utf-8") as file:
         file.write("<fcd-export>")

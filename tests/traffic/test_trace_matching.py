@@ -15,8 +15,8 @@ import simpy
 
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
-from simulator.formats.recorded import Matching, Trace, recording_of
-from simulator.formats.recorded.hidden_markov import match_hmm
+from simulator.formats.recordings import Matching, Trace, recording_of
+from simulator.formats.recordings.hidden_markov import match_hmm
 from simulator.roads import RoadNetwork, build_grid
 from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import State

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
-from simulator.formats.recorded import Trace, recording_of
+from simulator.formats.recordings import Trace, recording_of
 from simulator.roads import build_grid
 from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import State

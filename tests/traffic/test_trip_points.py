@@ -13,10 +13,10 @@ from simulator.experiment.assembly.city import build_city
 from simulator.experiment.assembly.demand import plan_traffic
 from simulator.experiment.components import RunComponents
 from simulator.files.errors import InputError
+from simulator.formats.column_names import POINT_NAMES
 from simulator.roads import build_grid
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock
-from simulator.traffic.demand.trip_points import POINT_NAMES
 from simulator.traffic.paths import ShortestPaths
 
 GRID = build_grid(rows=3, columns=3, spacing_x_m=200, spacing_y_m=200, speed_mps=13.9, lanes=1, anchor=(0.0, 0.0))

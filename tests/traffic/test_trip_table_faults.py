@@ -8,9 +8,9 @@ import pytest
 from zoned_roads import ring, roads_of
 
 from simulator.files.errors import InputError
+from simulator.formats.trip_files import read_trip_table
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.trip_sampling import SamplingOptions, draw_table_trips
-from simulator.traffic.demand.trip_table_readers import read_trip_table
 from simulator.traffic.paths import ShortestPaths
 
 HEAD = "<NUMBER OF ZONES> 2\n<END OF METADATA>\n"

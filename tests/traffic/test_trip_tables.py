@@ -14,10 +14,12 @@ from scipy import stats
 from zoned_roads import ring, roads_of
 
 from simulator.files.errors import InputError
+from simulator.formats.tables.trips import read_od_table
+from simulator.formats.tntp.trips import read_tntp_trips
+from simulator.formats.trip_files import read_trip_table
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.synthetic import Interval
 from simulator.traffic.demand.trip_sampling import SamplingOptions, draw_table_trips, whole_vehicles
-from simulator.traffic.demand.trip_table_readers import read_od_table, read_tntp_trips, read_trip_table
 from simulator.traffic.paths import ShortestPaths
 
 LEVEL = 1e-6

@@ -15,9 +15,9 @@ from simulator.experiment.assembly.city import build_city
 from simulator.experiment.assembly.engine import build_engine
 from simulator.files.stopwatch import Stopwatch
 from simulator.files.xml_elements import elements_of
+from simulator.formats.sumo.attributes import classes_in
 from simulator.roads.movements import movement_table
 from simulator.streams import Streams
-from simulator.traffic.demand.sumo_attributes import classes_in
 from simulator.traffic.engine import State
 from simulator.traffic.physics import SUMO_DRIVING
 from simulator.traffic.trips import VehicleClasses

@@ -13,7 +13,6 @@ import scenarios
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.attacks import corrupted_in, parties_of
 from scenarios.kinds import find_kind, is_capable
-from scenarios.roads import MatsimRoads
 from scenarios.run_clock import RunClock
 from simulator.cells.zones import Zones
 from simulator.experiment.assembly.constructors import (
@@ -27,26 +26,18 @@ from simulator.experiment.assembly.sumo_traffic import sumo_source
 from simulator.experiment.memory_estimate import check_memory
 from simulator.experiment.study_area import City
 from simulator.files.errors import InputError
+from simulator.formats.tables.omx import read_omx
+from simulator.formats.tables.trip_points import TripPlaces
+from simulator.formats.tables.trips import departures_of, table_of_frame
+from simulator.formats.trip_files import TABLES, is_sumo_routes, read_trip_table
 from simulator.roads import RoadNetwork
 from simulator.streams import Streams
 from simulator.sumo.routes import read_sumo_routes
 from simulator.traffic.clock import DAY_S, Clock
-from simulator.traffic.demand.gtfs import is_gtfs, read_gtfs
-from simulator.traffic.demand.matsim_plans import read_matsim_plans
-from simulator.traffic.demand.omx_matrices import read_omx
 from simulator.traffic.demand.synthetic import Demand, Departures, Interval, draw_trips, read_profile, within_run
 from simulator.traffic.demand.tours import TourOptions, repeat_tours
-from simulator.traffic.demand.trip_points import TripPlaces
 from simulator.traffic.demand.trip_sampling import SamplingOptions, draw_table_trips
 from simulator.traffic.demand.trip_table import TripTable, TripZones
-from simulator.traffic.demand.trip_table_readers import (
-    TABLES,
-    departures_of,
-    is_matsim_plans,
-    is_sumo_routes,
-    read_trip_table,
-    table_of_frame,
-)
 from simulator.traffic.demand.zone_gravity import ZoneMasses, gravity_table
 from simulator.traffic.paths import ShortestPaths
 
@@ -110,21 +101,12 @@ def read_demand(
 ) -> Demand:
     """Read trips or routes from files."""
     section, duration_s = scenario.traffic, scenario.scenario.duration_s
-    files = [scenarios.locate(file, "folder", "file") for file in section.trip_files]
+    files = [scenarios.locate(file) for file in section.trip_files]
     run = {"clock": clock, "duration_s": duration_s, "paths": paths, "rng": rng}
     run |= same_keys(section, "begin_s", "share", "vehicles")
-    if len(files) == 1 and is_gtfs(files[0]):
-        if not scenario.clock.dated:
-            rule = f"{files[0].name}: a GTFS feed needs the date of the run, in scenario.start"
-            raise InputError([rule], key="scenario.start")
-        types = {} if section.route_types is None else same_keys(section, "route_types")
-        return read_gtfs(files[0], roads, day=scenario.clock.start.date(), **types, **run)
     if all(is_sumo_routes(file) for file in files):
         read = read_sumo_routes(files, roads, **sumo_source(scenario), **run)
         return Demand(read.trips, read.routes, tuple(read.notes), read.classes)
-    if len(files) == 1 and is_matsim_plans(files[0]):
-        matsim = same_keys(scenario.roads, "modes", "crs") if isinstance(scenario.roads, MatsimRoads) else {}
-        return read_matsim_plans(files[0], roads, **matsim, **run)
     if len(files) > 1:
         rule = "several files of trips can be combined only if all are SUMO routes"
         raise InputError([f"{rule}, got {', '.join(file.name for file in files)}"])

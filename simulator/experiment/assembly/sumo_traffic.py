@@ -16,6 +16,9 @@ from simulator.files.errors import InputError, ProgramError, RejectionError
 from simulator.files.messages import Note, notes_of
 from simulator.files.stopwatch import Stopwatch
 from simulator.files.xml_elements import elements_of
+from simulator.formats.sumo.attributes import classes_in
+from simulator.formats.sumo.courses import NotDrivableError
+from simulator.formats.trip_files import is_sumo_routes
 from simulator.roads.sumo_frame import NetFrame
 from simulator.streams import Streams
 from simulator.sumo.engine import Sumo
@@ -23,9 +26,6 @@ from simulator.sumo.inputs import Insertions, SumoInputs, refuse_connection
 from simulator.sumo.outputs import EdgeOutput
 from simulator.sumo.routes import read_sumo_routes, sumo_link_ids
 from simulator.traffic.clock import Clock
-from simulator.traffic.demand.courses import NotDrivableError
-from simulator.traffic.demand.sumo_attributes import classes_in
-from simulator.traffic.demand.trip_table_readers import is_sumo_routes
 from simulator.traffic.engine import Engine
 from simulator.traffic.fleet import Fleet
 

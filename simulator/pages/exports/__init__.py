@@ -1,1 +1,1 @@
-"""Files of a run for other programs: QGIS, kepler.gl, SimWrapper, SUMO and GMNS tools."""
+"""Files of a run for other programs: QGIS, SUMO and GMNS tools."""

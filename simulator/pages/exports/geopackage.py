@@ -7,7 +7,7 @@ import geopandas as gpd
 import numpy as np
 import pandas as pd
 
-from simulator.formats.roads.geo_files import write_layers
+from simulator.formats.geo.geopackage import write_layers
 from simulator.pages.exports.link_tables import named_links
 from simulator.results.run import RunResult
 
@@ -110,7 +110,5 @@ def timed_links(data: RunResult) -> gpd.GeoDataFrame:
 
 def _dates(data: RunResult, seconds: "pd.Series[float]") -> "pd.Series[pd.Timestamp]":
     """Return seconds of the run as dates and times in UTC."""
-    section, clock = data.scenario.fcd, data.record.clock
-    epoch_s = clock.epoch_s if section is None else section.epoch_s(clock)
-    epoch = pd.Timestamp(datetime.fromtimestamp(epoch_s, UTC))
+    epoch = pd.Timestamp(datetime.fromtimestamp(data.record.clock.epoch_s, UTC))
     return (epoch + pd.to_timedelta(seconds, unit="s")).dt.round("ms")

@@ -1,0 +1,1 @@
+"""Layers of geometries: the GeoPackage of a road network, and roads drawn as lines."""

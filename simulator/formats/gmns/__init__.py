@@ -1,0 +1,1 @@
+"""General Modeling Network Specification (GMNS): networks, with movements and signal timing."""

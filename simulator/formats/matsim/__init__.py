@@ -1,0 +1,1 @@
+"""MATSim: networks, and the events of runs."""

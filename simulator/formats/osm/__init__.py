@@ -1,0 +1,1 @@
+"""OpenStreetMap: streets of extracts, and of graphs of OSMnx."""

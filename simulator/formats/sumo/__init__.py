@@ -1,0 +1,1 @@
+"""SUMO: networks, and the vehicles of route files."""

@@ -1,0 +1,1 @@
+"""Tables: nodes and edges, trips between zones or points, matrices."""

@@ -1,0 +1,1 @@
+"""Transportation Networks test problems (TNTP): networks, trips and published flows."""
