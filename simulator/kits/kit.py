@@ -2,8 +2,7 @@
 
 import pickle
 import random  # noqa: TID251 - to see whether a user's code draws from it
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -65,16 +64,3 @@ def check_randomness(trial: Any, findings: Findings) -> None:
 def global_random_states() -> bytes:
     """Return the states of the global random numbers of NumPy and Python, to see whether a user's code draws any."""
     return pickle.dumps((np.random.get_state(), random.getstate()))  # noqa: NPY002 - to see whether they change
-
-
-@contextmanager
-def seeded_global_randomness(seed: int) -> Iterator[None]:
-    """Seed the global random numbers of NumPy and Python in the block, for code that draws them, and restore them."""
-    numpys, pythons = np.random.get_state(), random.getstate()  # noqa: NPY002 - to restore them
-    np.random.seed(seed)  # noqa: NPY002, TID251 - other people's code draws from it
-    random.seed(seed)
-    try:
-        yield
-    finally:
-        np.random.set_state(numpys)  # noqa: NPY002 - as it was
-        random.setstate(pythons)
