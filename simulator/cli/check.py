@@ -22,10 +22,6 @@ KITS: Mapping[Role, str] = {
     "mechanism": "simulator.kits.mechanisms:check_mechanism",
     "aggregator": "simulator.kits.aggregators:check_aggregator",
     "attack": "simulator.kits.attacks:check_attack",
-    "engine": "simulator.kits.engines:check_engine",
-    "cells": "simulator.kits.cells:check_cells",
-    "demand": "simulator.kits.demand:check_demand",
-    "reader": "simulator.kits.readers:check_reader",
 }
 """The conformance kit of each role, as ``module:function``; each takes what makes the object, and a seed."""
 CELLS = 3

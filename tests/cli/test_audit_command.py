@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from simulator.cli import main
-from simulator.kits.kit import global_random_states
+from simulator.kits.mechanisms.findings import global_random_states
 
 OWN = """
 import math, random
