@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from simulator.pages.plots import COLUMN_IN, paper_style
     from simulator.pages.plots.film import write_film
     from simulator.results.store import UnfinishedRunError
-    from simulator.roads import RoadNetwork
     from simulator.sensing.messages import Behaviour, Device, Party
     from simulator.studies.api import evaluate, sweep, sweep_points
     from simulator.studies.store import Study
@@ -76,7 +75,6 @@ _MODULES = {
     "simulator.pages.exports.geopackage": ("write_geopackage",),
     "simulator.pages.plots": ("COLUMN_IN", "paper_style"),
     "simulator.pages.plots.film": ("write_film",),
-    "simulator.roads": ("RoadNetwork",),
     "simulator.sensing.messages": ("Behaviour", "Device", "Party"),
     "simulator.studies.api": ("evaluate", "sweep", "sweep_points"),
     "simulator.studies.store": ("Study",),

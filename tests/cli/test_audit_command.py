@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from simulator.cli import main
+from simulator.cli.new import new
 from simulator.kits.mechanisms.findings import global_random_states
 
 OWN = """
@@ -54,7 +55,7 @@ def audit(monkeypatch, capfd, tmp_path):
         return SimpleNamespace(code=leaving.value.code or 0, out=printed.out, err=printed.err)
 
     yield call
-    for module in ("own_randomisers", "my_randomisers"):
+    for module in ("own_randomisers", "my_randomisers", "my_privacy"):
         sys.modules.pop(module, None)
 
 
@@ -74,9 +75,12 @@ def test_claim_that_is_contradicted(audit):
 
 
 @pytest.mark.parametrize(("epsilon", "code"), [("1", 0), ("0.7", 1)])
-def test_mechanism_of_the_page(audit, tmp_path, epsilon, code):
+def test_mechanism_of_the_page(audit, monkeypatch, capfd, tmp_path, epsilon, code):
     page = (Path(__file__).parents[2] / "docs" / "audit.md").read_text(encoding="utf-8")
     (tmp_path / "my_randomisers.py").write_text(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1], encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    new("mechanism", "my_privacy")
+    capfd.readouterr()
     done = audit(
         "my_randomisers:k_ary", "--epsilon", epsilon, "--estimator", "my_randomisers:estimate", "--trials", "10000"
     )
