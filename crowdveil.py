@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     from simulator.attacks.observation import Observation, link_rounds_of, read_round
     from simulator.kits.aggregators import check_aggregator
     from simulator.kits.attacks import check_attack
-    from simulator.kits.mechanisms import ConformanceError, ConformanceReport, check_mechanism
+    from simulator.kits.findings import ConformanceError, ConformanceReport
+    from simulator.kits.mechanisms.runner import check_mechanism
     from simulator.pages.exports.geopackage import write_geopackage
     from simulator.pages.plots import COLUMN_IN, paper_style
     from simulator.pages.plots.film import write_film
@@ -51,7 +52,8 @@ if TYPE_CHECKING:
     from simulator.studies.store import Study
 
 _MODULES = {
-    "simulator.kits.mechanisms": ("ConformanceError", "ConformanceReport", "check_mechanism"),
+    "simulator.kits.findings": ("ConformanceError", "ConformanceReport"),
+    "simulator.kits.mechanisms.runner": ("check_mechanism",),
     "mechanisms.declared": ("Declared", "Parameter"),
     "mechanisms.inference.likelihood": ("best_guess", "log_likelihood"),
     "mechanisms.inference.report_law": ("NoLikelihoodError",),

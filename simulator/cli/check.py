@@ -16,10 +16,10 @@ from simulator.cli.options import Role, command, mechanism_class_names
 from simulator.files.errors import UserError
 
 if TYPE_CHECKING:
-    from simulator.kits.mechanisms import ConformanceReport
+    from simulator.kits.findings import ConformanceReport
 
 KITS: Mapping[Role, str] = {
-    "mechanism": "simulator.kits.mechanisms:check_mechanism",
+    "mechanism": "simulator.kits.mechanisms.runner:check_mechanism",
     "aggregator": "simulator.kits.aggregators:check_aggregator",
     "attack": "simulator.kits.attacks:check_attack",
 }

@@ -29,7 +29,7 @@ from scenarios import Scenario, ScenarioError
 from simulator.aggregation.combining import Combining, ServerTally
 from simulator.arrays import FloatArray, IntArray
 from simulator.experiment.run import run_scenario
-from simulator.kits.mechanisms.findings import ConformanceReport, Findings, global_random_states
+from simulator.kits.findings import ConformanceReport, Findings, global_random_states
 from simulator.kits.shares import check_too_few_shares
 from simulator.results.run import RunResult
 

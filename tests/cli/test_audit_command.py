@@ -11,7 +11,7 @@ import pytest
 
 from simulator.cli import main
 from simulator.cli.new import new
-from simulator.kits.mechanisms.findings import global_random_states
+from simulator.kits.findings import global_random_states
 
 OWN = """
 import math, random

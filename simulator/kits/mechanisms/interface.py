@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from mechanisms.local.mechanism import Estimate, LocalMechanism, NoMemory
+from simulator.kits.findings import Findings
 from simulator.kits.mechanisms.bounds import SAME_LAW_COMPARISONS, pairs_apart, row_keys, same_law
-from simulator.kits.mechanisms.findings import Findings
 from simulator.kits.mechanisms.harness import MOST_CELLS, Harness, place_of
 
 VALUES = ("cells", "rounds", "truth_round", "tally_shape")
