@@ -178,11 +178,9 @@ def _print_conformance(report: "ConformanceReport") -> None:
         table.add_row(result.name, Text(result.status, styles[result.status]), Text(text))
     console = Console()
     console.print(table)
-    failed = len(report.failures)
-    verdict = "passes every check" if report.passed else f"fails {failed} of {len(report.results)} checks"
     sizes = " and ".join(map(str, report.cells)) or "no"
     compared = f"{report.comparisons:,} comparisons, " if report.comparisons else ""
     alarms = f"{compared}false alarms below {report.level:g}, seed {report.seed}"
-    typer.echo(wrapped(f"{verdict} with {sizes} cells; {alarms}"))
+    typer.echo(wrapped(f"{report.verdict} with {sizes} cells; {alarms}"))
     if report.limits:
         typer.echo(wrapped(report.limits))

@@ -107,8 +107,8 @@ class ConformanceReport:
 
     @property
     def verdict(self) -> str:
-        """Whether it passes, or how many checks it fails."""
-        return "passes" if self.passed else f"fails {len(self.failures)} of {len(self.results)} checks"
+        """Whether it passes every check, or how many checks it fails."""
+        return "passes every check" if self.passed else f"fails {len(self.failures)} of {len(self.results)} checks"
 
     @property
     def comparisons(self) -> int:
