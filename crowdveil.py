@@ -5,8 +5,8 @@ differences between the scores of two results. `sweep` runs a scenario with vari
 mechanisms over data sets. A `Scenario` is made from dicts, by `scenarios.load` from a file, or by
 `Scenario.with_` from another scenario. docs/python.md has examples.
 
-It also has what a mechanism, aggregator, attack, engine, demand, partition or reader of one's own is made with and is
-checked by, such as `Estimate`, `Guesses`, `VehicleStates` and `check_attack`; docs/python.md lists them.
+It also has what a mechanism, aggregator or attack of one's own is made with and is checked by, such as `Estimate`,
+`Guesses` and `check_attack`; docs/python.md lists them.
 
 Names are imported when they are first used: numba and geopandas take a second to load.
 """
@@ -41,25 +41,19 @@ if TYPE_CHECKING:
     from simulator.attacks.observation import Observation, link_rounds_of, read_round
     from simulator.kits.aggregators import check_aggregator
     from simulator.kits.attacks import check_attack
-    from simulator.kits.cells import check_cells
-    from simulator.kits.demand import check_demand
-    from simulator.kits.engines import check_engine
-    from simulator.kits.mechanisms import ConformanceError, ConformanceReport, check_mechanism
-    from simulator.kits.readers import check_reader
+    from simulator.kits.findings import ConformanceError, ConformanceReport
+    from simulator.kits.mechanisms.runner import check_mechanism
     from simulator.pages.exports.geopackage import write_geopackage
     from simulator.pages.plots import COLUMN_IN, paper_style
     from simulator.pages.plots.film import write_film
     from simulator.results.store import UnfinishedRunError
-    from simulator.roads import RoadNetwork
-    from simulator.roads.movements import movement_table, signal_table
-    from simulator.roads.raw_network import RawNetwork
     from simulator.sensing.messages import Behaviour, Device, Party
     from simulator.studies.api import evaluate, sweep, sweep_points
     from simulator.studies.store import Study
-    from simulator.traffic.engine import State, VehicleStates
 
 _MODULES = {
-    "simulator.kits.mechanisms": ("ConformanceError", "ConformanceReport", "check_mechanism"),
+    "simulator.kits.findings": ("ConformanceError", "ConformanceReport"),
+    "simulator.kits.mechanisms.runner": ("check_mechanism",),
     "mechanisms.declared": ("Declared", "Parameter"),
     "mechanisms.inference.likelihood": ("best_guess", "log_likelihood"),
     "mechanisms.inference.report_law": ("NoLikelihoodError",),
@@ -79,21 +73,13 @@ _MODULES = {
     "simulator.attacks.guesses": ("CellAttack", "Guesses", "Prior"),
     "simulator.kits.aggregators": ("check_aggregator",),
     "simulator.kits.attacks": ("check_attack",),
-    "simulator.kits.cells": ("check_cells",),
-    "simulator.kits.demand": ("check_demand",),
-    "simulator.kits.engines": ("check_engine",),
-    "simulator.kits.readers": ("check_reader",),
     "simulator.results.store": ("UnfinishedRunError",),
     "simulator.pages.exports.geopackage": ("write_geopackage",),
     "simulator.pages.plots": ("COLUMN_IN", "paper_style"),
     "simulator.pages.plots.film": ("write_film",),
-    "simulator.roads": ("RoadNetwork",),
-    "simulator.roads.movements": ("movement_table", "signal_table"),
-    "simulator.roads.raw_network": ("RawNetwork",),
     "simulator.sensing.messages": ("Behaviour", "Device", "Party"),
     "simulator.studies.api": ("evaluate", "sweep", "sweep_points"),
     "simulator.studies.store": ("Study",),
-    "simulator.traffic.engine": ("State", "VehicleStates"),
 }
 """The public names beside the module `scenarios`, by the module that has them; `__all__` is made from it."""
 

@@ -10,7 +10,7 @@ from scenarios.field_types import Count, Name, Positive, rule
 from scenarios.references import FileReference
 from scenarios.roads import CRS_OF_NAMED_X_Y, LON_LAT_OR_X_Y, ColumnNames, MetricCrs, TextTables
 from scenarios.rules import GIVEN, LEFT_OUT, must, needs
-from scenarios.section import BrokenRules, ByKind, OwnKind, OwnParameters, Place, Rules, Section, ValidFields
+from scenarios.section import BrokenRules, ByKind, Place, Rules, Section, ValidFields
 
 HIGHEST = 40
 
@@ -222,13 +222,7 @@ class GeographicCells(Levels):
     """Centre of the square."""
 
 
-class OwnCellsSection(Levels, OwnParameters):
-    """A user's cells, ``package.module:Class``; other keys are their parameters."""
-
-    kind: OwnKind
-
-
-_OneOfCells = Annotated[Levels, ByKind("cells", plug_in="scenarios.cells:OwnCellsSection")]
+_OneOfCells = Annotated[Levels, ByKind("cells")]
 
 
 def _listed(value: Any) -> str:

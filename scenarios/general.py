@@ -134,5 +134,4 @@ class ReportSection(Section):
 
     vehicles: bool = False
     """Whether the run directory and its report hold single vehicles if the traffic is recorded (engines ``trace`` and
-    ``static``) or that of an engine of your own, which may replay a recording: they may be traces of real people.
-    Simulated vehicles are always shown."""
+    ``static``): they may be traces of real people. Simulated vehicles are always shown."""

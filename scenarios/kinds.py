@@ -17,14 +17,14 @@ class Kind(NamedTuple):
     ----------
     name
         The value that selects it in a scenario file.
-    title
-        Its name in reports.
     model
         Class of its section, as ``module:Class``; it is imported when a section of this kind is read.
     constructor
         What builds it, as ``module:attribute``; only `simulator.experiment.assembly` resolves this name.
     capabilities
         What other code asks about it; each role lists its capabilities below.
+    title
+        Its name in reports, which name mechanisms, engines, deployments and releases.
     reader
         What reads files of this kind, in `simulator.formats`, as ``module:attribute``: those of a road format, of a
         recording that an engine replays, and of the table whose places are cells.
@@ -33,10 +33,10 @@ class Kind(NamedTuple):
     """
 
     name: str
-    title: str
     model: str
     constructor: str
     capabilities: frozenset[str] = frozenset()
+    title: str = ""
     reader: str = ""
     needs: tuple[str, str] | None = None
 
@@ -45,98 +45,98 @@ _BUILD = "simulator.experiment.assembly."
 _RECORDED = "simulator.formats.recordings."
 _PLACES = f"{_RECORDED}places:read_places"
 _DRIVEN = "simulated_traffic:DrivenTraffic"
+_SIMULATED = f"{_BUILD}engine:build_simulated"
 
 
-def _kind(role_model: str, name: str, title: str, constructor: str, *capabilities: str) -> Kind:
-    return Kind(name, title, f"scenarios.{role_model}", constructor, frozenset(capabilities))
+def _kind(role_model: str, name: str, constructor: str, *capabilities: str, title: str = "") -> Kind:
+    return Kind(name, f"scenarios.{role_model}", constructor, frozenset(capabilities), title)
 
 
 def _mechanism(declared: Declared) -> Kind:
     model = f"scenarios.mechanisms:{declared.class_name}Section"
-    return Kind(declared.kind, declared.title, model, declared.build, declared.capabilities)
+    return Kind(declared.kind, model, declared.build, declared.capabilities, declared.title)
 
 
-def _roads(name: str, title: str, class_: str, reader: str = "") -> Kind:
+def _roads(name: str, class_: str, reader: str = "") -> Kind:
     built_by = "read" if reader else name
-    kind = _kind(f"roads:{class_}", name, title, f"{_BUILD}city:{built_by}_roads")
+    kind = _kind(f"roads:{class_}", name, f"{_BUILD}city:{built_by}_roads")
     return kind._replace(reader=reader and f"simulator.formats.{reader}")
 
 
-def _cells(name: str, title: str, class_: str, *capabilities: str, reader: str = "") -> Kind:
-    kind = _kind(f"cells:{class_}", name, title, f"{_BUILD}cells:{name}_cells", *capabilities)
+def _cells(name: str, class_: str, reader: str = "") -> Kind:
+    kind = _kind(f"cells:{class_}", name, f"{_BUILD}cells:{name}_cells")
     return kind._replace(reader=reader)
 
 
 def _recorded(name: str, title: str, class_: str, reader: str, *capabilities: str) -> Kind:
     build = f"{_BUILD}engine:build_recorded"
-    kind = _kind(f"recorded_traffic:{class_}", name, title, build, "recorded", *capabilities)
+    kind = _kind(f"recorded_traffic:{class_}", name, build, "recorded", *capabilities, title=title)
     return kind._replace(reader=f"{_RECORDED}{reader}")
 
 
 def _deployment(
     name: str, title: str, constructor: str, *capabilities: str, model: str = "channel:Aggregation"
 ) -> Kind:
-    return _kind(model, name, title, f"simulator.aggregation.{constructor}", *capabilities)
+    return _kind(model, name, f"simulator.aggregation.{constructor}", *capabilities, title=title)
 
 
 _NOISE = "mechanisms.privacy.integer_noise:IntegerNoise"
 
 
-def _latency(name: str, title: str, law: str) -> Kind:
-    return _kind(f"channel:{law}Latency", name, title, f"simulator.sensing.channel:{law}Delay")
+def _latency(name: str, law: str) -> Kind:
+    return _kind(f"channel:{law}Latency", name, f"simulator.sensing.channel:{law}Delay")
 
 
 def _release(name: str, title: str, class_: str, *capabilities: str) -> Kind:
-    return _kind(f"release:{class_}", name, title, f"{_BUILD}releases:build_{name}", *capabilities)
+    return _kind(f"release:{class_}", name, f"{_BUILD}releases:build_{name}", *capabilities, title=title)
 
 
-def _refinement(name: str, title: str, class_: str) -> Kind:
-    return _kind(f"refinements:{class_}", name, title, f"mechanisms.refinement:{name}")
+def _refinement(name: str, class_: str) -> Kind:
+    return _kind(f"refinements:{class_}", name, f"mechanisms.refinement:{name}")
 
 
-def _attack(name: str, title: str, class_: str, constructor: str, *capabilities: str) -> Kind:
-    return _kind(f"attacks:{class_}Section", name, title, f"simulator.attacks.{constructor}", *capabilities)
+def _attack(name: str, class_: str, constructor: str, *capabilities: str) -> Kind:
+    return _kind(f"attacks:{class_}Section", name, f"simulator.attacks.{constructor}", *capabilities)
 
 
 _ROLES: Mapping[str, tuple[Kind, ...]] = {
     "mechanism": tuple(_mechanism(declared) for declared in MECHANISMS),  # with their capabilities
     "roads": (
-        _roads("grid", "generated grid", "GridSection"),
-        _roads("tables", "tables of nodes and edges", "Tables", "tables.roads:read_tables"),
-        _roads("lines", "roads drawn as lines", "LineRoads", "geo.lines:read_lines"),
-        _roads("osm", "OpenStreetMap", "OsmRoads", "osm.roads:read_osm")._replace(needs=("osmnx", "osm")),
-        _roads("sumo", "SUMO network", "SumoRoads", "sumo.roads:read_sumo_net")._replace(needs=("sumolib", "sumo")),
-        _roads("tntp", "TNTP network", "TntpRoads", "tntp.roads:read_tntp"),
-        _roads("matsim", "MATSim network", "MatsimRoads", "matsim.roads:read_matsim"),
-        _roads("gmns", "GMNS network", "GmnsRoads", "gmns.roads:read_gmns"),
-        _roads("geopackage", "GeoPackage", "GeoPackageRoads", "geo.geopackage:read_geopackage"),
-        _roads("none", "no roads", "NoRoads"),
+        _roads("grid", "GridSection"),
+        _roads("tables", "Tables", "tables.roads:read_tables"),
+        _roads("lines", "LineRoads", "geo.lines:read_lines"),
+        _roads("osm", "OsmRoads", "osm.roads:read_osm")._replace(needs=("osmnx", "osm")),
+        _roads("sumo", "SumoRoads", "sumo.roads:read_sumo_net")._replace(needs=("sumolib", "sumo")),
+        _roads("tntp", "TntpRoads", "tntp.roads:read_tntp"),
+        _roads("matsim", "MatsimRoads", "matsim.roads:read_matsim"),
+        _roads("gmns", "GmnsRoads", "gmns.roads:read_gmns"),
+        _roads("geopackage", "GeoPackageRoads", "geo.geopackage:read_geopackage"),
+        _roads("none", "NoRoads"),
     ),
-    # "places": the cells are named places or roads, and not parts of an area.
     "cells": (
-        _cells("square", "squares", "SquareCells"),
-        _cells("geographic", "geographic grid", "GeographicCells"),
-        _cells("h3", "H3 hexagons", "HexagonCells")._replace(needs=("h3", "h3")),
-        _cells("zones", "zones", "ZoneCells"),
-        _cells("roads", "road segments", "RoadCells", "places"),
-        _cells("stations", "stations", "StationCells", "places", reader=_PLACES),
-        _cells("locations", "locations", "LocationCells", "places", reader=_PLACES),
+        _cells("square", "SquareCells"),
+        _cells("geographic", "GeographicCells"),
+        _cells("h3", "HexagonCells")._replace(needs=("h3", "h3")),
+        _cells("zones", "ZoneCells"),
+        _cells("roads", "RoadCells"),
+        _cells("stations", "StationCells", _PLACES),
+        _cells("locations", "LocationCells", _PLACES),
     ),
     # "routed": vehicles drive the trips of the scenario's demand; "processes": each vehicle is a process;
     # "recorded": positions are read with the city; "links": when vehicles enter links is known.
     "engine": (
-        _kind(_DRIVEN, "fleet", "fleet engine", f"{_BUILD}engine:build_simulated", "routed", "links"),
-        _kind(_DRIVEN, "agents", "agents engine", f"{_BUILD}engine:build_simulated", "routed", "links", "processes"),
-        _kind("simulated_traffic:SumoTraffic", "sumo", "SUMO", f"{_BUILD}sumo_traffic:build_sumo", "links")._replace(
-            needs=("libsumo", "sumo")
-        ),
+        _kind(_DRIVEN, "fleet", _SIMULATED, "routed", "links", title="fleet engine"),
+        _kind(_DRIVEN, "agents", _SIMULATED, "routed", "links", "processes", title="agents engine"),
+        _kind(
+            "simulated_traffic:SumoTraffic", "sumo", f"{_BUILD}sumo_traffic:build_sumo", "links", title="SUMO"
+        )._replace(needs=("libsumo", "sumo")),
         _recorded("trace", "recorded trace", "TraceTraffic", "recordings:read_recording", "links"),
         _recorded("static", "data owners", "StaticTraffic", "owners:read_recording"),
     ),
     "demand": (
-        _kind(_DRIVEN, "uniform", "uniform demand", f"{_BUILD}demand:draw_demand"),
-        _kind(_DRIVEN, "gravity", "gravity demand", f"{_BUILD}demand:draw_demand"),
-        _kind(_DRIVEN, "trips", "trips of a file", f"{_BUILD}demand:read_demand"),
+        _kind(_DRIVEN, "uniform", f"{_BUILD}demand:draw_demand"),
+        _kind(_DRIVEN, "gravity", f"{_BUILD}demand:draw_demand"),
+        _kind(_DRIVEN, "trips", f"{_BUILD}demand:read_demand"),
     ),
     # "mixer": a mixer stands before the server; "per round": a server for each round; "shares": servers hold shares;
     # "divided": devices are divided over servers, whose number is known when they are built.
@@ -161,14 +161,14 @@ _ROLES: Mapping[str, tuple[Kind, ...]] = {
         ),
     ),
     "latency": (
-        _latency("constant", "constant latency", "Constant"),
-        _latency("exponential", "exponential latency", "Exponential"),
-        _latency("lognormal", "lognormal latency", "Lognormal"),
+        _latency("constant", "Constant"),
+        _latency("exponential", "Exponential"),
+        _latency("lognormal", "Lognormal"),
     ),
     "noise": (
-        _kind("channel:GaussianNoise", "discrete_gaussian", "discrete Gaussian noise", _NOISE),
-        _kind("channel:LaplaceNoise", "discrete_laplace", "discrete Laplace noise", _NOISE),
-        _kind("channel:PolyaNoise", "polya", "Pólya noise", _NOISE),
+        _kind("channel:GaussianNoise", "discrete_gaussian", _NOISE),
+        _kind("channel:LaplaceNoise", "discrete_laplace", _NOISE),
+        _kind("channel:PolyaNoise", "polya", _NOISE),
     ),
     # The statistics of campaigns that it can publish; "whole": it publishes only if all reports were received;
     # "exact": it needs the true counts of all devices.
@@ -182,21 +182,21 @@ _ROLES: Mapping[str, tuple[Kind, ...]] = {
         _release("smooth_median", "median with smooth sensitivity", "SmoothMedianSection", "median_speed"),
     ),
     "refinement": (
-        _refinement("clip", "clipped counts", "Clip"),
-        _refinement("norm_sub", "Norm-Sub", "NormSub"),
-        _refinement("norm_mul", "Norm-Mul", "NormMul"),
-        _refinement("simplex", "projection on the simplex", "Simplex"),
+        _refinement("clip", "Clip"),
+        _refinement("norm_sub", "NormSub"),
+        _refinement("norm_mul", "NormMul"),
+        _refinement("simplex", "Simplex"),
     ),
     # "guess": it guesses cells from what was received in one query; "shares": it needs servers that hold shares.
     "attack": (
-        _attack("round_one", "round one alone", "RoundOne", "guessing_games:CellGame", "guess"),
-        _attack("round_two", "round two alone", "RoundTwo", "guessing_games:CellGame", "guess"),
-        _attack("link_rounds", "linked rounds", "LinkRounds", "guessing_games:CellGame", "guess"),
-        _attack("shares", "pooled shares", "Shares", "guessing_games:CellGame", "guess", "shares"),
-        _attack("known_others", "known others", "KnownOthers", "counterfactual_games:KnownOthers"),
-        _attack("longitudinal", "several queries", "Longitudinal", "guessing_games:LongitudinalGame"),
-        _attack("poisoning", "poisoning", "Poisoning", "counterfactual_games:Poisoning"),
-        _attack("drop_out", "dropped devices", "DropOut", "counterfactual_games:DropOut"),
+        _attack("round_one", "RoundOne", "guessing_games:CellGame", "guess"),
+        _attack("round_two", "RoundTwo", "guessing_games:CellGame", "guess"),
+        _attack("link_rounds", "LinkRounds", "guessing_games:CellGame", "guess"),
+        _attack("shares", "Shares", "guessing_games:CellGame", "guess", "shares"),
+        _attack("known_others", "KnownOthers", "counterfactual_games:KnownOthers"),
+        _attack("longitudinal", "Longitudinal", "guessing_games:LongitudinalGame"),
+        _attack("poisoning", "Poisoning", "counterfactual_games:Poisoning"),
+        _attack("drop_out", "DropOut", "counterfactual_games:DropOut"),
     ),
 }
 

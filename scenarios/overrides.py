@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from scenarios.errors import Fault, ScenarioError, item_names
 from scenarios.in_memory import is_table, store
-from scenarios.plug_ins import KEYS, name_object
+from scenarios.plug_ins import name_object
 from scenarios.suggestions import suggestion
 
 DEEPEST = 50
@@ -63,7 +63,7 @@ def plain(value: Any) -> Any:
     elif hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, Mapping):
-        return {key: plain(name_object(held) if key in KEYS else held) for key, held in value.items()}
+        return {key: plain(name_object(held) if key == "kind" else held) for key, held in value.items()}
     if isinstance(value, list | tuple):
         return [plain(held) for held in value]
     return os.fspath(value) if isinstance(value, os.PathLike) else value

@@ -12,11 +12,8 @@ from typing import Any
 from scenarios.kinds import find_kind
 
 GROUP = "crowdveil."
-WORDS: Mapping[str, str] = {"deployment": "aggregator", "roads": "reader"}
+WORDS: Mapping[str, str] = {"deployment": "aggregator"}
 """Word for a role in the name of its group of entry points, if it is not the role's own name."""
-KEYS = ("kind", "engine", "demand", "source")
-"""Keys of a scenario that select a kind, and may hold a class or an object in Python."""
-
 OBJECT = "_object"
 """End of the name of an object."""
 _PLAIN = (str, int, float, type(None), Mapping, list, tuple, date, time)

@@ -11,7 +11,7 @@ from scenarios.errors import RuleViolation
 from scenarios.field_types import Count, NotNegative, Positive, rule
 from scenarios.references import FileReference, FolderReference
 from scenarios.rules import GIVEN, LEFT_OUT, Rule, needs, one_of, unlike
-from scenarios.section import ByKind, OwnKind, OwnParameters, Place, Section, ValidFields
+from scenarios.section import ByKind, Place, Section, ValidFields
 from scenarios.units import LengthUnit, SpeedUnit, TimeUnit
 
 if TYPE_CHECKING:
@@ -417,12 +417,4 @@ class LineRoads(PlacedRoads):
     """Vehicles per hour and lane that can leave a line that has no capacity, if its class has no default."""
 
 
-class OwnRoads(PlacedRoads, OwnParameters):
-    """Roads that a user's reader reads, ``package.module:Class``; other keys are its parameters."""
-
-    source: OwnKind
-    path: FileReference | None = None
-    """File, which the class receives as its parameter ``path``."""
-
-
-Roads = Annotated[RoadSection, ByKind("roads", "source", plug_in="scenarios.roads:OwnRoads")]
+Roads = Annotated[RoadSection, ByKind("roads", "source")]

@@ -245,11 +245,9 @@ class Scenario(Section):
     def shows_vehicles(self) -> bool:
         """Whether the run directory and its report may hold single vehicles: simulated ones, or if it is requested.
 
-        Recorded vehicles may be traces of real people, and a user's own engine may replay a recording.
+        Recorded vehicles may be traces of real people.
         """
-        engine = self.traffic.engine
-        replayed = find_kind("engine", engine) is None or is_capable("engine", engine, "recorded")
-        return self.report.vehicles or not replayed
+        return self.report.vehicles or not is_capable("engine", self.traffic.engine, "recorded")
 
     @property
     def logs_links(self) -> bool:

@@ -276,26 +276,15 @@ class ByKind:
 
 @dataclass(frozen=True)
 class OneOf:
-    """Annotation of a text that must name one of a role's kinds, or of those that have a certain model.
-
-    With `plug_in` it may also name a user's own kind.
-    """
+    """Annotation of a text that must name one of a role's kinds, or of those that have a certain model."""
 
     role: str
     model: str | None = None
-    plug_in: bool = False
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Validate as a literal of the names, or as the name of a user's own kind."""
+        """Validate as a literal of the names."""
         names = [kind.name for kind in kinds_of(self.role) if self.model in {None, kind.model.partition(":")[2]}]
-        built_in = core_schema.literal_schema(names)
-        if not self.plug_in:
-            return built_in
-
-        def validate(value: Any, validate_name: ValidatorFunctionWrapHandler) -> Any:
-            return value if is_own_kind(self.role, value) else validate_name(value)
-
-        return core_schema.no_info_wrap_validator_function(validate, built_in)
+        return core_schema.literal_schema(names)
 
 
 def known_of(section: BaseModel) -> ValidFields:

@@ -12,7 +12,7 @@ from scenarios.references import FileReference, trusted_only
 from scenarios.roads import AnyCrs, ColumnNames, TextTables
 from scenarios.rules import GIVEN, LEFT_OUT, Rule, among, bounded, must, needs, one_of, unlike
 from scenarios.run_clock import Moment, MomentOfDay
-from scenarios.section import ByKind, OneOf, OwnKind, OwnParameters, Section, ValidFields
+from scenarios.section import ByKind, OneOf, Section, ValidFields
 
 MOST_VEHICLES = 2**31 - 1
 """Maximum number of vehicles, which are numbered in 32 bits; memory is checked once the roads are known."""
@@ -141,15 +141,7 @@ class EnteringTraffic(TrafficSection):
     """Whether a vehicle that has departed, and waits for room to enter its first link, answers queries there."""
 
 
-class OwnTraffic(EnteringTraffic, OwnParameters):
-    """Vehicles of a user's traffic engine, ``package.module:Class``; other keys are its parameters."""
-
-    engine: OwnKind
-
-
-Traffic = Annotated[
-    TrafficSection, ByKind("engine", "engine", default="fleet", plug_in="scenarios.simulated_traffic:OwnTraffic")
-]
+Traffic = Annotated[TrafficSection, ByKind("engine", "engine", default="fleet")]
 
 
 class Tours(Section):
@@ -199,9 +191,8 @@ class DrivenTraffic(TextTables, EnteringTraffic):
     vehicles: Annotated[WholeNumber, Field(ge=1, le=MOST_VEHICLES)] | None = None
     """Number of vehicles over the whole run, each with one trip or tour. Default: the number of trips, or
     vehicles, in the file of trips or the table of zones."""
-    demand: Annotated[str, OneOf("demand", plug_in=True)] = "uniform"
-    """Destinations: all equally likely, less likely the longer the route, or those of a file of trips; or all trips are
-    those of a class of your own, ``package.module:Class``."""
+    demand: Annotated[str, OneOf("demand")] = "uniform"
+    """Destinations: all equally likely, less likely the longer the route, or those of a file of trips."""
     gravity_scale_s: Positive = 600.0
     """Travel time over which ``gravity`` demand falls by a factor e, seconds."""
     zones: FileReference | None = None

@@ -4,7 +4,6 @@ from simulator.cells.coarsening import Coarsened, between_levels
 from simulator.cells.geographic import GeographicGrid, GlobalSquare
 from simulator.cells.h3 import HexagonGrid
 from simulator.cells.named_places import NamedPlaces
-from simulator.cells.own_cells import OwnCells, UserPartition
 from simulator.cells.partition import LinkCells, NameCells, Partition
 from simulator.cells.road_segments import RoadSegments
 from simulator.cells.square import SquareGrid

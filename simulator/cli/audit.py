@@ -1,17 +1,20 @@
-"""`crowdveil audit`: an ε from below and the bias of anyone's randomiser of values."""
+"""`crowdveil audit`: an ε from below and the bias of a user's own randomiser of values."""
 
 import math
+import random  # noqa: TID251 - a user's code may draw from it
 from collections.abc import Callable
-from typing import Annotated, TypeVar
+from functools import partial
+from inspect import signature
+from typing import Annotated, Any, TypeVar
 
+import numpy as np
 import typer
 
+from mechanisms.compiled import compiled
 from mechanisms.privacy.audit import Bias, PairBound, epsilon_from_below, estimate_bias, report_bias
-from scenarios.suggestions import suggestion
 from simulator.cli.check import OwnKindError, import_own
 from simulator.cli.common import print_json, wrapped
 from simulator.cli.options import command
-from simulator.kits.audit_adapters import ADAPTERS, Randomiser, of_function
 
 T = TypeVar("T")
 
@@ -24,7 +27,7 @@ def audit(
         str,
         typer.Argument(
             metavar="PACKAGE.MODULE:CALLABLE",
-            help=f"A function of a value that returns a report, or one of {', '.join(ADAPTERS)}.",
+            help="A function of a value that returns a report.",
         ),
     ],
     *,
@@ -48,7 +51,7 @@ def audit(
     seed
         Seed of the global random numbers around the calls.
     epsilon
-        The ε claimed; of another package also the ε it is asked for.
+        The ε claimed.
     delta
         The δ claimed.
     confidence
@@ -61,15 +64,18 @@ def audit(
     """
     if not 0.5 <= confidence < 1.0:
         raise typer.BadParameter("must be at least 0.5 and below 1", param_hint="--confidence")
-    subject, alpha = _subject(randomiser, values, epsilon, estimator, seed), 1.0 - confidence
-    reports = _called(randomiser, lambda: subject.reports(values=values, trials=trials, seed=seed))
-    bound = epsilon_from_below(subject.outcomes(reports), delta=delta, alpha=alpha)
+    alpha = 1.0 - confidence
+    report = _function(randomiser)
+    if "rng" in signature(report).parameters:
+        report = partial(report, rng=np.random.default_rng(seed))
+    estimate = _function(estimator) if estimator not in {None, "report"} else None
+    reports = _called(randomiser, lambda: _reports(report, values=values, trials=trials, seed=seed))
+    bound = epsilon_from_below(reports, delta=delta, alpha=alpha)
     bias: Bias | None = None
-    if subject.estimate is not None:
-        estimate = subject.estimate
-        bias = _called(estimator or randomiser, lambda: estimate_bias(reports, estimate, alpha=alpha))
-    elif subject.numbers:
+    if estimator == "report":
         bias = _called(randomiser, lambda: report_bias(reports, alpha=alpha))
+    elif estimate is not None:
+        bias = _called(estimator or "", lambda: estimate_bias(reports, estimate, alpha=alpha))
     contradicted = epsilon is not None and bound.epsilon > epsilon
     if json:
         numbers = {name: getattr(bias, name).tolist() for name in ("mean", "lower", "upper")} if bias else {}
@@ -87,33 +93,39 @@ def audit(
                 "outcomes": bound.outcomes,
                 "contradicted": contradicted,
                 "bias": bias and {**numbers, "unit": bias.unit, "found": bias.found},
-                "note": subject.note,
             }
         )
     else:
         _print(bound, bias, epsilon=epsilon, delta=delta, confidence=confidence, trials=trials)
-        typer.echo(wrapped(" ".join(filter(None, (subject.note, NO_PROOF)))))
+        typer.echo(wrapped(NO_PROOF))
     raise typer.Exit(1 if contradicted else 0)
 
 
-def _subject(reference: str, values: int, epsilon: float | None, estimator: str | None, seed: int) -> Randomiser:
-    """Return what is audited, with its estimator."""
-    if reference in ADAPTERS:
-        if epsilon is None or epsilon == 0.0:
-            raise typer.BadParameter(f"must be given, above 0: {reference} is asked for it", param_hint="--epsilon")
-        if estimator is not None:
-            raise typer.BadParameter(f"{reference} has its own", param_hint="--estimator")
-        return ADAPTERS[reference](values, epsilon)
-    package, colon, _ = reference.partition(":")
-    if not colon or package in {name.partition(":")[0] for name in ADAPTERS}:
-        adapters = f"{', '.join(ADAPTERS)}{suggestion(reference, ADAPTERS)}"
-        raise OwnKindError(f"{reference} must be package.module:callable, or one of {adapters}")
-    subject = of_function(import_own(reference), seed)
-    if estimator is None:
-        return subject
-    if estimator == "report":
-        return Randomiser(subject.privatise, numbers=True)
-    return Randomiser(subject.privatise, estimate=import_own(estimator))
+def _function(reference: str) -> Callable[..., Any]:
+    """Return a user's function; raise `OwnKindError` if the reference names none."""
+    if ":" not in reference:
+        raise OwnKindError(f"{reference} must be package.module:callable")
+    function: Callable[..., Any] = import_own(reference)
+    return function
+
+
+def _reports(report: Callable[[int], Any], *, values: int, trials: int, seed: int) -> list[list[Any]]:
+    """Return the reports of each value; the global generators of Python, NumPy and Numba are seeded around them."""
+    numpys, pythons = np.random.get_state(), random.getstate()  # noqa: NPY002 - to restore them
+    np.random.seed(seed)  # noqa: NPY002, TID251 - a user's code may draw from it
+    random.seed(seed)
+    _seed_compiled(seed)
+    try:
+        return [[report(value) for _ in range(trials)] for value in range(values)]
+    finally:
+        np.random.set_state(numpys)  # noqa: NPY002 - as it was
+        random.setstate(pythons)
+
+
+@compiled
+def _seed_compiled(seed: int) -> None:  # pragma: no cover - compiled
+    """Seed the generator of compiled code, which is not restored: no code of this project draws from it."""
+    np.random.seed(seed)  # noqa: NPY002, TID251 - a user's code may draw from it
 
 
 def _called(reference: str, call: Callable[[], T]) -> T:

@@ -16,16 +16,12 @@ from simulator.cli.options import Role, command, mechanism_class_names
 from simulator.files.errors import UserError
 
 if TYPE_CHECKING:
-    from simulator.kits.mechanisms import ConformanceReport
+    from simulator.kits.findings import ConformanceReport
 
 KITS: Mapping[Role, str] = {
-    "mechanism": "simulator.kits.mechanisms:check_mechanism",
+    "mechanism": "simulator.kits.mechanisms.runner:check_mechanism",
     "aggregator": "simulator.kits.aggregators:check_aggregator",
     "attack": "simulator.kits.attacks:check_attack",
-    "engine": "simulator.kits.engines:check_engine",
-    "cells": "simulator.kits.cells:check_cells",
-    "demand": "simulator.kits.demand:check_demand",
-    "reader": "simulator.kits.readers:check_reader",
 }
 """The conformance kit of each role, as ``module:function``; each takes what makes the object, and a seed."""
 CELLS = 3
@@ -182,11 +178,9 @@ def _print_conformance(report: "ConformanceReport") -> None:
         table.add_row(result.name, Text(result.status, styles[result.status]), Text(text))
     console = Console()
     console.print(table)
-    failed = len(report.failures)
-    verdict = "passes every check" if report.passed else f"fails {failed} of {len(report.results)} checks"
     sizes = " and ".join(map(str, report.cells)) or "no"
     compared = f"{report.comparisons:,} comparisons, " if report.comparisons else ""
     alarms = f"{compared}false alarms below {report.level:g}, seed {report.seed}"
-    typer.echo(wrapped(f"{verdict} with {sizes} cells; {alarms}"))
+    typer.echo(wrapped(f"{report.verdict} with {sizes} cells; {alarms}"))
     if report.limits:
         typer.echo(wrapped(report.limits))

@@ -12,7 +12,7 @@ import typer
 
 from simulator.cli.common import find_own_modules
 
-Role = Literal["mechanism", "aggregator", "attack", "engine", "cells", "demand", "reader"]
+Role = Literal["mechanism", "aggregator", "attack"]
 """The roles of classes of a user's own."""
 Command = TypeVar("Command", bound=Callable[..., None])
 Texts = Mapping[str, tuple[str | None, str]]

@@ -180,8 +180,6 @@ def _cached(
     *more: float | str,
     classes: Classes | None = None,
 ) -> Built:
-    if any(at.partition(".")[0] in sections for at, _, _ in scenario.own_kinds()):
-        return build()  # a user's own class may hold a state, or read what no key here describes
     tables = [plain(getattr(scenario, name)) for name in sections]
     return cached(what, [tables, more, data_checksums(scenario, sections)], build, classes)
 

@@ -158,8 +158,7 @@ class RunHandle:
         close = getattr(self._context.engine, "close_link", None)
         if close is None:
             engine = self._components.scenario.traffic.engine
-            why = _NO_CLOSURE.get(engine, "it has no method close_link")
-            raise ValueError(f"traffic engine {engine} cannot close links: {why}")
+            raise ValueError(f"traffic engine {engine} cannot close links: {_NO_CLOSURE[engine]}")
         close(link, from_s, to_s)
 
     def published(self) -> pd.DataFrame:

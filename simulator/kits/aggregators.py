@@ -29,8 +29,8 @@ from scenarios import Scenario, ScenarioError
 from simulator.aggregation.combining import Combining, ServerTally
 from simulator.arrays import FloatArray, IntArray
 from simulator.experiment.run import run_scenario
-from simulator.kits.kit import global_random_states
-from simulator.kits.mechanisms.findings import ConformanceReport, Findings
+from simulator.kits.findings import ConformanceReport, Findings, global_random_states
+from simulator.kits.mechanisms.interface import ESTIMATE
 from simulator.kits.shares import check_too_few_shares
 from simulator.results.run import RunResult
 
@@ -38,7 +38,6 @@ CHECKS = ("runs", "accounts", "own_storage", "repeatable", "global_random", "unb
 LEVEL = 1e-6
 QUERIES, VEHICLES, OUTSIDE = 8, 600, 400
 REPETITIONS, NOISY = 200, 400
-ESTIMATE = ("count", "std_error", "lower", "upper")
 SHARED, SUBSETS = 500, 10
 LARGEST_BIAS = 0.02
 """Greatest bias that passes, as a share of a cell's devices: a median of few servers is not exactly unbiased."""

@@ -35,8 +35,7 @@ from simulator.attacks.guessing_games import score_cells
 from simulator.attacks.observation import Observation
 from simulator.attacks.records import CampaignRecord, StoredTranscripts
 from simulator.attacks.world import Member, Observer
-from simulator.kits.kit import global_random_states
-from simulator.kits.mechanisms.findings import CheckResult, ConformanceReport, Findings
+from simulator.kits.findings import CheckResult, ConformanceReport, Findings, global_random_states
 from simulator.sensing.query import QueryRecord
 from simulator.streams import Streams
 

@@ -16,8 +16,8 @@ from scipy.special import chdtrc
 from scipy.stats import poisson
 
 from simulator.aggregation.transcript import Sharing
+from simulator.kits.findings import Findings
 from simulator.kits.mechanisms.bounds import pairs_apart
-from simulator.kits.mechanisms.findings import Findings
 
 ENTRIES, DEVICES, CALLS = 4, 1_000, 3
 SUBSETS = 20

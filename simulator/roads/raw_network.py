@@ -15,7 +15,7 @@ import pandas as pd
 import pyproj
 import shapely
 
-from simulator.files.errors import InputError, both, positive_faults
+from simulator.files.errors import InputError, positive_faults
 from simulator.files.messages import Note, counted, numbers_in_words, warning
 from simulator.files.tables import Table
 from simulator.roads.class_defaults import class_defaults, filled_in_words
@@ -44,7 +44,6 @@ _MOST_FAULTS = 20
 _LINK_COLUMNS = frozenset(
     {"from", "to", "key", "length", "speed", "lanes", "capacity", "shape", "direction", "two_way"}
 )
-_LINK_NUMBERS = {"length", "speed", "lanes", "capacity", "free_flow_s"}
 _STATED_BY = {"speed_mps": ("speed", "free_flow_s"), "lanes": ("lanes",), "capacity_vph": ("capacity",)}
 """Columns that state a value; a default is no news where the files have none of them."""
 _UNITS = {"speed_mps": " m/s", "lanes": "", "capacity_vph": " vehicles/h/lane"}
@@ -181,44 +180,6 @@ def no_places(file: str, why: str) -> Note:
 def column_of(values: Iterable[Any], index: NDArray[np.int64] | None = None) -> pd.Series[Any]:
     """Return values of any type as a column, in which None stays None."""
     return pd.Series(list(values), dtype="object", index=index)
-
-
-def check_tables(raw: object, reader: str) -> RawNetwork:
-    """Verify the tables that a user's reader returns, and return them.
-
-    Raises
-    ------
-    InputError
-        If they are no `RawNetwork`, a column is missing, or values cannot be used; each fault names table, row and
-        column.
-    """
-    if not isinstance(raw, RawNetwork):
-        raise InputError([f"{reader} must return a RawNetwork, got {type(raw).__name__}"])
-    frames = {"nodes": (raw.nodes, ("node", "x", "y")), "links": (raw.links, ("from", "to"))}
-    faults = [
-        f"{reader}: {title}: must have a column {name!r}"
-        for title, (frame, names) in frames.items()
-        for name in names
-        if name not in frame
-    ]
-    if faults:
-        raise InputError(faults)
-    nodes, links = (
-        Table.from_frame(frame, title=f"{reader}: {title}", number=range(len(frame)))
-        for title, (frame, _) in frames.items()
-    )
-    keys = nodes.column("node")
-    nodes.refuse("node", (keys.duplicated() | keys.isna()).to_numpy(), "a key that no other node has")
-    for name in ("x", "y"):
-        nodes.checked_numbers(name)
-    start, end = (links.numbers(name) for name in ("from", "to"))
-    for name, rows in (("from", start), ("to", end)):
-        links.refuse(name, ~np.isin(rows, np.arange(len(nodes))), f"a row of nodes, 0 … {len(nodes) - 1}")
-    links.refuse("to", start == end, "another node than that of from")
-    for name in sorted(_LINK_NUMBERS & {*links.names}):
-        links.checked_numbers(name, at_least=0, optional=True)
-    both(nodes.check, links.check)
-    return raw
 
 
 def build(raw: RawNetwork) -> tuple[RoadNetwork, ReadReport]:

@@ -69,12 +69,6 @@ class VehicleStates:
     site: Int32Array | None = None
     offset_m: FloatArray | None = None
 
-    @classmethod
-    def from_coordinates(cls, state: StateArray, xy: FloatArray, link: Int32Array | None = None) -> "VehicleStates":
-        """Build states from coordinates; without `link`, vehicles are on no known link."""
-        links = np.full(len(state), -1, dtype=np.int32) if link is None else link
-        return cls(state, links, np.full(len(state), np.nan), xy)
-
     def within(self, states: Collection[State]) -> Mask:
         """Return which vehicles are in one of some states, (departed,) bool."""
         return np.isin(self.state, [*states])

@@ -1,16 +1,17 @@
 """`crowdveil audit`: a randomiser in, an ε from below, a bias and an exit code out."""
 
 import json
-import random  # noqa: TID251 - to see that its state is restored
+import re
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from simulator.cli import main
-from simulator.kits.audit_adapters import ADAPTERS, Randomiser
-from simulator.kits.kit import global_random_states
+from simulator.cli.new import new
+from simulator.kits.findings import global_random_states
 
 OWN = """
 import math, random
@@ -54,7 +55,8 @@ def audit(monkeypatch, capfd, tmp_path):
         return SimpleNamespace(code=leaving.value.code or 0, out=printed.out, err=printed.err)
 
     yield call
-    sys.modules.pop("own_randomisers", None)
+    for module in ("own_randomisers", "my_randomisers", "my_privacy"):
+        sys.modules.pop(module, None)
 
 
 def test_claim_that_is_not_contradicted(audit):
@@ -70,6 +72,20 @@ def test_claim_that_is_contradicted(audit):
     assert done.code == 1
     assert "contradicts the claimed ε = 0.7" in done.out
     assert "ias" not in done.out
+
+
+@pytest.mark.parametrize(("epsilon", "code"), [("1", 0), ("0.7", 1)])
+def test_mechanism_of_the_page(audit, monkeypatch, capfd, tmp_path, epsilon, code):
+    page = (Path(__file__).parents[2] / "docs" / "audit.md").read_text(encoding="utf-8")
+    (tmp_path / "my_randomisers.py").write_text(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1], encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    new("mechanism", "my_privacy")
+    capfd.readouterr()
+    done = audit(
+        "my_randomisers:k_ary", "--epsilon", epsilon, "--estimator", "my_randomisers:estimate", "--trials", "10000"
+    )
+    assert done.code == code
+    assert "No bias was found." in done.out
 
 
 def test_reports_that_are_no_numbers_do_not_hide_what_contradicts_the_claim(audit):
@@ -108,7 +124,7 @@ def test_function_with_a_generator_and_reports_that_are_numbers(audit):
         (["own_randomisers:broken"], "RuntimeError: no coins"),
         (["own_randomisers:absent"], "cannot be imported"),
         (["k_ary"], "must be package.module:callable"),
-        (["pure-ldp:grr"], "--epsilon"),
+        (["own_randomisers:k_ary", "--estimator", "estimate"], "must be package.module:callable"),
         (["own_randomisers:k_ary", "--confidence", "0.2"], "--confidence"),
         (["own_randomisers:k_ary", "--trials", "120", "--estimator", "own_randomisers:estimate"], "trials"),
     ],
@@ -118,47 +134,3 @@ def test_mistakes_end_with_a_message(audit, arguments, message):
     assert done.code == 2
     assert message in done.err
     assert "Traceback" not in done.err
-
-
-def test_absent_packages_are_named(audit, monkeypatch):
-    for module in ("multi_freq_ldpy", "opendp", "pure_ldp"):
-        for name in [name for name in sys.modules if name.partition(".")[0] == module]:
-            monkeypatch.delitem(sys.modules, name)
-        monkeypatch.setitem(sys.modules, module, None)
-    for reference in ("multi-freq-ldpy:grr", "opendp:laplace-integer", "pure-ldp:sue"):
-        done = audit(reference, "--epsilon", "1")
-        assert done.code == 2
-        assert f"needs {reference.partition(':')[0]}".lower() in done.err.lower()
-        assert "pip install" in done.err
-
-
-def test_newer_hash_functions_are_refused(audit, monkeypatch):
-    pytest.importorskip("pure_ldp", reason="pure-ldp is not installed")
-    monkeypatch.setattr("xxhash.VERSION", "4.1.0")
-    done = audit("pure-ldp:olh", "--epsilon", "1")
-    assert done.code == 2
-    assert "needs xxhash below 4" in done.err
-
-
-@pytest.mark.fast_cases(6)
-@pytest.mark.parametrize("reference", ADAPTERS)
-def test_randomisers_of_other_packages(reference):
-    """Reports and, where there is one, the estimate of each; and the seeds of the packages that have seeds."""
-    package, _, name = reference.partition(":")
-    pytest.importorskip(f"{package.replace('-', '_')}", reason=f"{package} is not installed")
-    if "lh" in name and int(pytest.importorskip("xxhash").VERSION.split(".")[0]) >= 4:
-        pytest.skip("local hashing of both needs xxhash below 4")
-    randomiser = ADAPTERS[reference](3, 1.0)
-    assert isinstance(randomiser, Randomiser)
-    state = random.getstate()
-    reports = randomiser.reports(values=3, trials=300, seed=5)
-    assert random.getstate() == state
-    outcomes = randomiser.outcomes(reports)
-    if package != "opendp":
-        again = randomiser.outcomes(randomiser.reports(values=3, trials=300, seed=5))
-        assert [[str(one) for one in row] for row in outcomes] == [[str(one) for one in row] for row in again]
-    assert (randomiser.estimate is None) == randomiser.numbers
-    if randomiser.estimate is not None:
-        found = np.asarray(randomiser.estimate(reports[2]))
-        assert found.argmax() == 2
-        assert found.shape == (3,)

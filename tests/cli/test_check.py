@@ -113,7 +113,7 @@ class Spy(RoundAttack):
         return found
 
 class Both(Spy):
-    def at(self, time_s):
+    def combine(self, tallies):
         return None
 
 class Neither:
@@ -165,7 +165,7 @@ def test_a_faulty_attack_exits_with_1(spies):
             ["Neither has the methods of no role", "attack: guess", "aggregator: combine", "--role"],
         ),
         (["own_spies:make"], ["no role", "mechanism: enrol, toss"]),
-        (["own_spies:Both"], ["several roles, attack and engine", "--role"]),
+        (["own_spies:Both"], ["several roles, aggregator and attack", "--role"]),
         (["own_spies:spy"], ["must be a class", "int"]),
         (["own_spies:Spy", "--quick"], ["--quick", "mechanisms only", "role attack"]),
         (["own_spies:Spy", "--cells", "3", "--thorough"], ["--cells, --thorough", "mechanisms only"]),

@@ -6,22 +6,23 @@ import os
 import pytest
 from installation import execute
 
-CLASSES = ("PlainResponse", "TrimmedMean", "MostFrequent", "RingRoad", "Strips", "Ladder")
+CLASSES = ("PlainResponse", "TrimmedMean", "MostFrequent")
 SCENARIO = """
 [scenario]
 name = "own-kinds"
 duration_s = 900
 
 [roads]
-source = "{roads}"
-rungs = 6
+source = "grid"
+rows = 4
+columns = 4
+spacing_m = 200
 
 [cells]
-kind = "{cells}"
-number = 3
+kind = "square"
+size_m = 300
 
 [traffic]
-engine = "{engine}"
 vehicles = 300
 
 [[campaigns]]
@@ -45,18 +46,8 @@ servers = 5
 kind = "{attack}"
 coalition = ["server:1", "server:2", "server:3", "server:4", "server:5"]
 """
-NAMES = {
-    "roads": "ladder",
-    "cells": "strips",
-    "engine": "ring-road",
-    "mechanism": "plain-response",
-    "aggregator": "trimmed-mean",
-    "attack": "most-frequent",
-}
+NAMES = {"mechanism": "plain-response", "aggregator": "trimmed-mean", "attack": "most-frequent"}
 DOTTED = {
-    "roads": "own_kinds:Ladder",
-    "cells": "own_kinds:Strips",
-    "engine": "own_kinds:RingRoad",
     "mechanism": "own_kinds:PlainResponse",
     "aggregator": "own_kinds:TrimmedMean",
     "attack": "own_kinds:MostFrequent",
@@ -79,7 +70,7 @@ def test_scenario_uses_every_role(call, tmp_path, names):
     (tmp_path / "own.toml").write_text(SCENARIO.format(**names), encoding="utf-8")
     if names is NAMES:
         refused = call("crowdveil", "run", "own.toml", status=2)
-        assert refused.count("only with permission") == 6
+        assert refused.count("only with permission") == 3
         call("crowdveil", "scenarios", "check", "own.toml", "--allow-plugins")
     call("crowdveil", "run", "own.toml", "--allow-plugins", "--out", "kept", "--quiet")
     facts = json.loads((tmp_path / "kept" / "run.json").read_text(encoding="utf-8"))
@@ -94,15 +85,15 @@ def test_python_uses_the_classes(call):
 import crowdveil as cv, own_kinds as own
 result = cv.run(cv.Scenario(
     scenario={"name": "own", "duration_s": 900},
-    roads={"source": own.Ladder},
-    cells={"kind": own.Strips, "number": 3},
-    traffic={"engine": own.RingRoad, "vehicles": 300},
+    roads={"source": "grid", "rows": 4, "columns": 4, "spacing_m": 200},
+    cells={"kind": "square", "size_m": 300},
+    traffic={"vehicles": 300},
     campaigns=[{"start_s": 120, "queries": 2, "every_s": 120}],
     mechanisms=[{"kind": own.PlainResponse, "name": "own", "epsilon": 2.0}, {"kind": "no_privacy"}],
     aggregation={"kind": own.TrimmedMean(5)},
     attacks=[{"kind": own.MostFrequent, "coalition": ["server:1"]}],
 ))
-assert len(result.cells) == 3 and set(result.attacks["mechanism"]) == {"own", "no_privacy"}
+assert set(result.attacks["mechanism"]) == {"own", "no_privacy"}
 print(result.scores[["mechanism", "rmse"]])
 """
     assert "no_privacy" in call("python", "-c", code)

@@ -46,7 +46,6 @@ MEANT = {
     "parameter of a class": (["check", "SamplingPrivacy", "--set", "smapling=0.4"], "smapling", "sampling"),
     "role": (["check", "OptimisedUnary", "--role", "mecanism"], "'mecanism'", "mechanism"),
     "role of a new class": (["new", "atack", "mine"], "'atack'", "attack"),
-    "peer": (["audit", "pure-ldp:oeu", "--epsilon", "1"], "pure-ldp:oeu", "pure-ldp:oue"),
     "data set": (["data", "check", "gowala_nyc"], "'gowala_nyc'", "gowalla_nyc"),
     "entry": (["reproduce", "sp-fg6"], "'sp-fg6'", "sp-fig6"),
 }

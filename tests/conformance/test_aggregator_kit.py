@@ -8,7 +8,7 @@ import pytest
 from simulator.aggregation.combining import add_estimates, normal_estimate
 from simulator.aggregation.secret_sharing import AdditiveSharing, ThresholdSharing
 from simulator.kits.aggregators import CHECKS, LEVEL, check_aggregator
-from simulator.kits.mechanisms.findings import Findings
+from simulator.kits.findings import Findings
 from simulator.kits.shares import check_too_few_shares
 
 

@@ -1,18 +1,15 @@
-"""Users' own latencies, releases, demand and readers of roads, as classes and objects in Python and by name."""
+"""Users' own latencies and releases, as classes and objects in Python and by name."""
 
 from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import crowdveil as cv
-import scenarios
-from crowdveil import RawNetwork, ScenarioError
+from crowdveil import ScenarioError
 from mechanisms.central import SampleThenSuppress
 from mechanisms.local import Estimate, KRandomizedResponse
 from mechanisms.privacy import PrivacyClaim
-from simulator.experiment.assembly.city import build_roads
 from simulator.files.errors import InputError
 
 
@@ -181,48 +178,3 @@ def test_error_in_a_users_class_names_the_kind_and_the_line(key):
     words = rf"{key}.kind: .*:Failing raises ZeroDivisionError: .*line \d+ of test_"
     with pytest.raises(cv.ScenarioError, match=words):
         cv.run(tiny(**{key: {"kind": Failing}}))
-
-
-class Ring:
-    """Reader of roads: four streets round a block."""
-
-    def __init__(self, path=None, *, broken=False):
-        self.path, self.broken = path, broken
-
-    def read(self):
-        """Return the tables."""
-        if self.broken:
-            raise RuntimeError("the file is torn")
-        nodes = pd.DataFrame({"node": list("abcd"), "x": [0.0, 900.0, 900.0, 0.0], "y": [0.0, 0.0, 900.0, 900.0]})
-        links = pd.DataFrame({"from": [0, 1, 2, 3], "to": [1, 2, 3, 0]}).assign(two_way=True, from_file=str(self.path))
-        return RawNetwork(nodes=nodes, links=links, crs="EPSG:32632", file="ring")
-
-
-class NoNetwork(Ring):
-    def read(self):
-        return []
-
-
-def ring(**more):
-    return scenarios.load("tiny").with_({"roads": {"source": Ring, **more}})
-
-
-def test_a_reader_of_roads_is_given_its_file(tmp_path):
-    (tmp_path / "ring.txt").touch()
-    roads, _ = build_roads(ring(path=str(tmp_path / "ring.txt")))
-    assert [data["from_file"] for *_, data in roads.graph.edges(data=True)] == [str(tmp_path / "ring.txt")] * 8
-
-
-@pytest.mark.parametrize(
-    ("roads", "fault"),
-    [
-        ({"source": Ring, "broken": True}, r"raises RuntimeError: the file is torn \(line \d+ of test_own_parts.py\)"),
-        ({"source": NoNetwork}, "NoNetwork must return a RawNetwork, got list"),
-        ({"source": Ring, "colour": "red"}, "refuses its parameters"),
-        ({"source": Ring, "path": "nowhere.txt"}, "roads.path: there is no such file"),
-        ({"source": "somewhere:Ring"}, "imported only with permission"),
-    ],
-)
-def test_faults_of_a_reader_are_faults_of_the_scenario(roads, fault):
-    with pytest.raises(ScenarioError, match=fault):
-        build_roads(scenarios.load("tiny").with_({"roads": roads}))

@@ -144,7 +144,9 @@ def test_roads_are_half_as_many_as_links_and_drawn_as_lines(scenario):
         everywhere = np.arange(links, dtype=np.int32)
         state = np.full(links, State.ON_ROAD, dtype=np.uint8)
         by_link = city.cells_of(VehicleStates(state, everywhere, np.full(links, 0.5)))
-        seen = city.cells_of(VehicleStates.from_coordinates(state, city.roads.locate(everywhere, 0.5)))
+        seen = city.cells_of(
+            VehicleStates(state, np.full(links, -1), np.full(links, np.nan), city.roads.locate(everywhere, 0.5))
+        )
         if city is cities["link"]:
             back = city.roads.links.to_node[by_link - 1], city.roads.links.from_node[by_link - 1]
             assert by_link.tolist() == list(range(1, links + 1))

@@ -25,12 +25,11 @@ from minimal_mechanism import PlainResponse
 from scipy.stats import binom
 
 from mechanisms.local import LocalMechanism, NoPrivacy, ParameterError, RandomizedResponse, SamplingPrivacy
-from simulator.kits.mechanisms import ConformanceError, check_mechanism
+from simulator.kits.findings import ConformanceError, Findings, run_check
 from simulator.kits.mechanisms.bounds import bernstein
 from simulator.kits.mechanisms.claims import check_claims_hold
-from simulator.kits.mechanisms.findings import Findings, run_check
 from simulator.kits.mechanisms.harness import STATISTICAL_CHECKS, Harness
-from simulator.kits.mechanisms.runner import CHECKS
+from simulator.kits.mechanisms.runner import CHECKS, check_mechanism
 
 examine = partial(check_mechanism, raise_failures=False)
 

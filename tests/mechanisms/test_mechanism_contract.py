@@ -10,8 +10,8 @@ from mechanism_cases import ALL, run_query, truth_of
 
 from mechanisms.local import LocalMechanism, ParameterError
 from mechanisms.local.distributed_laplace import DistributedLaplace
+from simulator.kits.findings import Findings
 from simulator.kits.mechanisms.bad_inputs import check_bad_inputs
-from simulator.kits.mechanisms.findings import Findings
 from simulator.kits.mechanisms.harness import Harness
 from simulator.kits.mechanisms.interface import (
     check_answer_draws_nothing,

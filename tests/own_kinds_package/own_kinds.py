@@ -1,21 +1,15 @@
-"""One kind of one's own for each role: mechanism, aggregator, attack, traffic engine, cells and reader of roads."""
+"""One kind of one's own for each role: mechanism, aggregator and attack."""
 
 import math
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
-import pandas as pd
-import shapely
 
 from crowdveil import (
     CategoricalReports,
     FrequencyOracle,
     Guesses,
-    RawNetwork,
-    State,
-    VehicleStates,
     check_true_counts,
     link_rounds_of,
     normal_estimate,
@@ -88,54 +82,3 @@ class MostFrequent:
                 cells = encoded.argmax(axis=1).astype(np.int32)
                 found.append(Guesses(query, linked.handle_kind, linked.handles, cells, math.nan))
         return found
-
-
-class RingRoad:
-    """Traffic engine: vehicles drive round a circle in the middle of the city, one lap in twenty minutes."""
-
-    def __init__(self, *, bounds, vehicles=200, lap_s=1200.0):
-        x_min, y_min, x_max, y_max = bounds
-        self.vehicles, self._lap_s = vehicles, lap_s
-        self._centre = np.array([(x_min + x_max) / 2, (y_min + y_max) / 2])
-        self._radius = min(x_max - x_min, y_max - y_min) / 3
-
-    def at(self, time_s):
-        angle = 2 * np.pi * (np.arange(self.vehicles) / self.vehicles + time_s / self._lap_s)
-        xy = self._centre + self._radius * np.column_stack([np.cos(angle), np.sin(angle)])
-        return VehicleStates.from_coordinates(np.full(self.vehicles, State.ON_ROAD, dtype=np.uint8), xy)
-
-
-class Strips:
-    """Cells: strips of equal width from west to east."""
-
-    def __init__(self, *, bounds, number=4):
-        self._bounds, self._number = bounds, number
-
-    def cell_of(self, xy):
-        x_min, y_min, x_max, y_max = self._bounds
-        inside = (xy[:, 0] >= x_min) & (xy[:, 0] < x_max) & (xy[:, 1] >= y_min) & (xy[:, 1] <= y_max)
-        strip = (xy[:, 0] - x_min) / (x_max - x_min) * self._number
-        return np.where(inside, 1 + np.nan_to_num(strip), 0).astype(np.int32)
-
-    def polygons(self):
-        x_min, y_min, x_max, y_max = self._bounds
-        edges = np.linspace(x_min, x_max, self._number + 1)
-        return [shapely.box(west, y_min, east, y_max) for west, east in pairwise(edges)]
-
-
-class Ladder:
-    """Reader of roads: two long streets with rungs between them."""
-
-    def __init__(self, rungs=5):
-        self._rungs = rungs
-
-    def read(self):
-        rungs = range(self._rungs)
-        nodes = pd.DataFrame(
-            [(f"{side}{rung}", 200.0 * rung, 800.0 * (side == "b")) for side in "ab" for rung in rungs],
-            columns=["node", "x", "y"],
-        )
-        ends = [(rung, rung + self._rungs) for rung in rungs]
-        ends += [(side + rung, side + rung + 1) for side in (0, self._rungs) for rung in rungs[:-1]]
-        links = pd.DataFrame(ends, columns=["from", "to"]).assign(speed=10.0, two_way=True)
-        return RawNetwork(nodes=nodes, links=links, crs="EPSG:32632", file="ladder")

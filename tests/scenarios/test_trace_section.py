@@ -149,6 +149,4 @@ def test_single_vehicles_of_recordings_are_shown_only_on_request(load_trace):
     assert not load_trace().shows_vehicles
     assert load_trace(after="\n[report]\nvehicles = true\n").shows_vehicles
     assert not scenarios.load("breast-cancer").shows_vehicles  # engine static
-    own = ["traffic={engine = 'package.module:Class'}"]
-    assert not scenarios.load("tiny", overrides=own, allow_plugins=True).shows_vehicles
     assert list(_faults(load_trace, after="\n[report]\nvehicles = 1\n")) == ["report.vehicles"]

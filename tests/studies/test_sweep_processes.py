@@ -153,18 +153,22 @@ def test_an_array_job_names_its_shard(tmp_path, variables, index):
 OWN = '''
 import os
 import numpy as np
-import pandas as pd
 
-class Demand:
-    """One trip, unless the seed asks for trouble."""
+class Latency:
+    """The same for every message, unless a value of 7 s asks for trouble."""
 
-    def trips(self, roads, *, vehicles, duration_s, rng):
-        if os.environ.get("TROUBLE") == "kill" and vehicles == 7:
+    def __init__(self, *, value_s):
+        self.value_s = value_s
+
+    def draw(self, reports, *, rng):
+        if os.environ.get("TROUBLE") == "kill" and self.value_s == 7:
             os.kill(os.getpid(), 9)
-        if os.environ.get("TROUBLE") == "raise" and vehicles == 7:
+        if os.environ.get("TROUBLE") == "raise" and self.value_s == 7:
             raise ZeroDivisionError("trouble")
-        names = roads.node_names
-        return pd.DataFrame({"origin": [names[0]], "destination": [names[-1]], "departure_s": [1.0]})
+        return np.full(reports, float(self.value_s))
+
+    def exceeds(self, seconds):
+        return float(self.value_s > seconds)
 '''
 
 
@@ -172,14 +176,15 @@ class Demand:
     ("trouble", "message"), [("kill", "its worker process was killed"), ("raise", "ZeroDivisionError: trouble")]
 )
 def test_one_point_that_fails_does_not_end_the_others(tmp_path, trouble, message):
-    (tmp_path / "own_demand.py").write_text(OWN)
-    arguments = ("tiny", "--set", "traffic.demand=own_demand:Demand", "--vary", "traffic.vehicles=5,6,7,8,9")
+    (tmp_path / "own_latency.py").write_text(OWN)
+    arguments = ("tiny", "--set", "channel.latency_s={kind='own_latency:Latency', value_s=1}")
+    arguments += ("--vary", "channel.latency_s.value_s=5,6,7,8,9")
     arguments += ("--allow-plugins", "--workers", 2, "--out", "study")
     done = sweep(*arguments, code=1, cwd=tmp_path, env={**os.environ, "TROUBLE": trouble})
     assert re.search(rf"point 3 failed twice: .*{message}", re.sub(r"\s+", " ", done.stderr))
     study = Study.load(tmp_path / "study")
-    assert study.points["traffic.vehicles"].tolist() == [5, 6, 8, 9]
-    assert study.failures["traffic.vehicles"].tolist() == [7]
+    assert study.points["channel.latency_s.value_s"].tolist() == [5, 6, 8, 9]
+    assert study.failures["channel.latency_s.value_s"].tolist() == [7]
     assert message in study.failures["error"].iloc[0]
     sweep(*arguments, cwd=tmp_path, env={**os.environ, "TROUBLE": ""})  # runs point 3 alone
     assert Study.load(tmp_path / "study").missing == 0

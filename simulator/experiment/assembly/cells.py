@@ -13,7 +13,6 @@ from scenarios.cells import (
     HexagonCells,
     Levels,
     LocationCells,
-    OwnCellsSection,
     PlaceColumns,
     RoadCells,
     SquareCells,
@@ -30,12 +29,11 @@ from simulator.cells import (
     Partition,
     RoadSegments,
     SquareGrid,
-    UserPartition,
     Zones,
 )
 from simulator.cells.road_segments import pairs_of
 from simulator.cells.zones import UnprojectableError
-from simulator.experiment.assembly.constructors import build_own_kind, constructor_of, file_format, reader_of
+from simulator.experiment.assembly.constructors import constructor_of, file_format, reader_of
 from simulator.experiment.study_area import Ground, away
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
@@ -227,24 +225,9 @@ def build_cells(section: Levels, ground: Ground) -> Divided:
     InputError
         If the cells cannot be laid over the city.
     """
-    build: Callable[..., Divided] = (
-        own_cells if isinstance(section, OwnCellsSection) else constructor_of("cells", section.kind)
-    )
+    build: Callable[..., Divided] = constructor_of("cells", section.kind)
     cells, notes = build(section, ground)
     return (Coarsened(cells, section.level) if section.level else cells), notes
-
-
-def own_cells(section: OwnCellsSection, ground: Ground) -> Divided:
-    """Build the cells of a user's class or object.
-
-    Raises
-    ------
-    InputError
-        If the class refuses its parameters, or its polygons or names cannot be used.
-    """
-    given = {"bounds": ground.bounds, "crs": ground.crs, "roads": ground.roads}
-    partition = build_own_kind("cells", section.kind, section.model_extra or {}, **given)
-    return UserPartition(partition, kind=section.kind, crs=ground.crs), []
 
 
 def square_cells(section: SquareCells, ground: Ground) -> Divided:

@@ -8,17 +8,14 @@ import scenarios
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.kinds import names_of
 from scenarios.references import Reference
-from scenarios.roads import ColumnNames, GridSection, NoRoads, OwnRoads, RoadSection, SumoRoads, TextTables
+from scenarios.roads import ColumnNames, GridSection, NoRoads, RoadSection, SumoRoads, TextTables
 from scenarios.section import Place
 from scenarios.units import in_metres, in_mps, in_seconds
 from simulator.cells import Partition
 from simulator.experiment.assembly.cells import build_cells
 from simulator.experiment.assembly.constructors import (
-    build_own_kind,
-    check_own_kinds,
     constructor_of,
     faults_of_files,
-    faults_of_own_kinds,
     reader_of,
     same_keys,
     text_format,
@@ -33,7 +30,7 @@ from simulator.files.messages import Note, notes_of, warnings_among
 from simulator.roads import RoadNetwork, build_grid
 from simulator.roads.driving_side import side_of
 from simulator.roads.plausibility import speed_warnings
-from simulator.roads.raw_network import RawNetwork, build, check_tables
+from simulator.roads.raw_network import RawNetwork, build
 
 WIDEST_CITY_KM = 200.0
 """Extent greater than that of any metropolitan area; wider roads were more likely read in a wrong coordinate system."""
@@ -52,7 +49,7 @@ def build_roads(scenario: Scenario) -> Built:
     Raises
     ------
     ScenarioError
-        If the files hold no usable network, or a user's reader is not permitted, or raises an error.
+        If the files hold no usable network.
     """
     section = scenario.roads
     if isinstance(section, SumoRoads) and section.vehicle_class is None:
@@ -61,12 +58,8 @@ def build_roads(scenario: Scenario) -> Built:
         except InputError as error:
             raise ScenarioError(scenario.name, traffic_faults(scenario, error)) from error
     with faults_of_files(scenario, "roads"):
-        if not isinstance(section, OwnRoads):
-            built: Built = constructor_of("roads", section.source)(section)
-            return built
-        check_own_kinds(scenario, only="roads")
-        with faults_of_own_kinds(scenario):
-            return own_roads(section)
+        built: Built = constructor_of("roads", section.source)(section)
+        return built
 
 
 def build_city(scenario: Scenario) -> City:
@@ -156,23 +149,6 @@ def _keywords(section: RoadSection) -> dict[str, Any]:
         else:
             keywords[key] = value.mapping() if isinstance(value, ColumnNames) else value
     return keywords
-
-
-def own_roads(section: OwnRoads) -> Built:
-    """Read roads with a user's reader, and make a network.
-
-    Raises
-    ------
-    InputError
-        If the class refuses its parameters, or returns no raw network, or one of which no network can be made.
-    """
-    parameters = dict(section.model_extra or {})
-    if section.path is not None:
-        parameters["path"] = str(scenarios.locate(section.path))
-    raw = build_own_kind("roads", section.source, parameters).read()
-    raw = check_tables(raw, section.source)
-    roads, report = build(replace(raw, driving_side=section.driving_side or raw.driving_side))
-    return roads, report.notes()
 
 
 def none_roads(section: NoRoads) -> Built:  # noqa: ARG001 - every source's function has this parameter

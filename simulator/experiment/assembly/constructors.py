@@ -21,10 +21,6 @@ METHODS: Mapping[str, tuple[str, ...]] = {
     "mechanism": MECHANISM_METHODS,
     "deployment": ("combine",),
     "attack": ("guess",),
-    "engine": ("at",),
-    "roads": ("read",),
-    "cells": ("cell_of", "polygons"),
-    "demand": ("trips",),
     "latency": ("draw", "exceeds"),
     "release": ("publish", "std_error", "claim"),
 }
@@ -66,8 +62,8 @@ def missing_methods(role: str, target: Any) -> list[str]:
     return [] if shares else missing
 
 
-def check_own_kinds(scenario: Scenario, *, only: str | None = None) -> None:
-    """Import the users' kinds that a scenario names, of all roles or only one, if permitted, and verify them.
+def check_own_kinds(scenario: Scenario) -> None:
+    """Import the users' kinds that a scenario names, if permitted, and verify them.
 
     No class is called.
 
@@ -78,8 +74,6 @@ def check_own_kinds(scenario: Scenario, *, only: str | None = None) -> None:
     """
     faults = []
     for where, role, kind in scenario.own_kinds():
-        if only is not None and role != only:
-            continue
         if not scenario.permits(kind):
             faults.append(Fault(where, PLUGIN_REFUSAL, kind))
             continue

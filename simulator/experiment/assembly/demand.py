@@ -12,11 +12,10 @@ import numpy as np
 import scenarios
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.attacks import corrupted_in, parties_of
-from scenarios.kinds import find_kind, is_capable
+from scenarios.kinds import is_capable
 from scenarios.run_clock import RunClock
 from simulator.cells.zones import Zones
 from simulator.experiment.assembly.constructors import (
-    build_own_kind,
     constructor_of,
     faults_of_files,
     same_keys,
@@ -28,7 +27,7 @@ from simulator.experiment.study_area import City
 from simulator.files.errors import InputError
 from simulator.formats.tables.omx import read_omx
 from simulator.formats.tables.trip_points import TripPlaces
-from simulator.formats.tables.trips import departures_of, table_of_frame
+from simulator.formats.tables.trips import departures_of
 from simulator.formats.trip_files import TABLES, is_sumo_routes, read_trip_table
 from simulator.roads import RoadNetwork
 from simulator.streams import Streams
@@ -48,10 +47,9 @@ def plan_traffic(scenario: Any, roads: RoadNetwork, paths: ShortestPaths, *, clo
     Raises
     ------
     InputError
-        If a file cannot be used, or the trips of a user's own demand.
+        If a file cannot be used.
     """
-    own = find_kind("demand", scenario.traffic.demand) is None
-    plan = own_demand if own else constructor_of("demand", scenario.traffic.demand)
+    plan = constructor_of("demand", scenario.traffic.demand)
     rng, section = streams.of("demand"), scenario.traffic
     demand: Demand = plan(scenario, roads, paths, clock=clock, rng=rng)
     if section.tours is None:
@@ -155,26 +153,6 @@ def clock_of_trips(scenario: Any, zone: tzinfo | None) -> RunClock | None:
     midnight_s = first.replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
     clock = RunClock(zone=zone).recorded(midnight_s + section.begin_s)
     return RunClock(clock.at(0.0).replace(tzinfo=None), dated=True) if times.naive else clock
-
-
-def own_demand(
-    scenario: Scenario, roads: RoadNetwork, paths: ShortestPaths, *, clock: Clock, rng: np.random.Generator
-) -> Demand:
-    """Ask a user's class or object for its trips, and check them as those of a table.
-
-    Raises
-    ------
-    InputError
-        If columns are missing, or a node does not exist.
-    """
-    section: Any = scenario.traffic
-    duration_s = scenario.scenario.duration_s
-    own = build_own_kind("demand", section.demand, {})
-    frame = own.trips(roads, vehicles=section.vehicles, duration_s=duration_s, rng=rng)
-    table = table_of_frame(frame, title=f"trips of {section.demand}")
-    # Each row of the user's is one trip: their number is not scaled to the scenario's.
-    taking = replace(_taking(scenario), vehicles=None)
-    return draw_table_trips(table, roads, paths, taking, clock=clock, rng=rng)
 
 
 def check_demand(scenario: Scenario, city: City, *, streams: Streams) -> Demand | None:

@@ -7,10 +7,9 @@ import scenarios
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.recorded_traffic import MATCH_M, NOISE_M, StaticTraffic
 from scenarios.roads import MatsimRoads, SumoRoads
-from scenarios.simulated_traffic import REROUTE_EVERY_S, REROUTE_SHARE, OwnTraffic, SumoTraffic, TrafficSection
+from scenarios.simulated_traffic import REROUTE_EVERY_S, REROUTE_SHARE, SumoTraffic, TrafficSection
 from scenarios.units import in_seconds
 from simulator.experiment.assembly.constructors import (
-    build_own_kind,
     constructor_of,
     file_format,
     reader_of,
@@ -33,7 +32,6 @@ from simulator.traffic.engine import Engine, State
 from simulator.traffic.fcd import Sampler
 from simulator.traffic.fleet import Fleet
 from simulator.traffic.motion import logged_every, moments_every_s, sampled_every
-from simulator.traffic.own_engine import UserEngine
 from simulator.traffic.paths import NoPathError, ShortestPaths
 from simulator.traffic.physics import MOST_TICKS
 from simulator.traffic.queue_engine import QueueEngine
@@ -152,36 +150,12 @@ def build_engine(
     ScenarioError
         If the traffic cannot be built: there is no path for a trip, or a file does not fit.
     """
-    own = isinstance(scenario.traffic, OwnTraffic)
-    build = build_own_engine if own else constructor_of("engine", scenario.traffic.engine)
+    build = constructor_of("engine", scenario.traffic.engine)
     try:
         engine: Engine = build(scenario, city, streams=streams, stopwatch=stopwatch, end_s=end_s, motion=motion)
     except InputError as error:
         raise ScenarioError(scenario.name, traffic_faults(scenario, error)) from error
     return engine
-
-
-def build_own_engine(scenario: Scenario, city: City, *, streams: Streams, **_: object) -> Engine:
-    """Build the engine of a user's class or object.
-
-    Raises
-    ------
-    ScenarioError
-        If speeds are needed, for a campaign or for floating-car data, and it has none.
-    InputError
-        If the class refuses its parameters, or its number of vehicles cannot be used.
-    """
-    section: Any = scenario.traffic
-    roads, kind, step_s = city.roads, section.engine, section.step_s
-    given = {"roads": roads, "bounds": roads.bounds, "duration_s": scenario.scenario.duration_s, "step_s": step_s}
-    own = build_own_kind("engine", kind, section.model_extra or {}, rng=streams.of("engine"), **given)
-    if not callable(getattr(own, "speeds", None)):
-        needs = [f"campaigns.{one.name}.statistic" for one in scenario.campaigns if one.statistic != "count"]
-        needs += [] if scenario.fcd is None else ["fcd"]
-        if needs:
-            rule = f"needs the vehicles' speeds, and {kind} has no method speeds(time_s)"
-            raise ScenarioError(scenario.name, [Fault(key, rule) for key in needs])
-    return UserEngine(own, kind=kind, roads=roads, clock=Clock(step_s))
 
 
 def traffic_faults(scenario: Scenario, error: InputError) -> list[Fault]:

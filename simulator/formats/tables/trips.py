@@ -187,34 +187,6 @@ def departures_of(file: Path, columns: Mapping[str, str], text: TextFormat, time
     return Times.from_column(table.column(name)).in_zone(time_zone, np.arange(len(table)))[0]
 
 
-def table_of_frame(frame: pd.DataFrame, *, title: str) -> TripTable:
-    """Return the trips of a data frame, with the columns and checks of `read_od_table`; only our names are known.
-
-    Parameters
-    ----------
-    frame
-        Columns ``origin`` and ``destination``, and optionally ``trips`` or ``vehicle``, and ``departure_s``, or
-        ``from_s`` and ``to_s``.
-    title
-        What the frame is called in messages.
-
-    Raises
-    ------
-    InputError
-        If it is no data frame, has no rows or lacks a column, or for a row as of `read_od_table`.
-    """
-    if not isinstance(frame, pd.DataFrame):
-        raise InputError([f"{title}: must be a pandas data frame, got {type(frame).__name__}"])
-    if missing := [name for name in _ENDS if name not in frame.columns]:
-        raise InputError(
-            [f"{title}: columns missing: {', '.join(missing)}; it has {', '.join(map(str, frame.columns))}"]
-        )
-    if frame.empty:
-        raise InputError([f"{title}: it holds no rows"])
-    columns = {name: name for name in TRIP_NAMES if name in frame.columns}
-    return _checked(replace(Table.from_frame(frame, title=title), columns=columns, renamed=True))
-
-
 def _checked(table: Table, ignored: Collection[str] = (), setting: TripPlaces | None = None) -> TripTable:
     zones, notes = None if setting is None else setting.zones, list[str]()
     if setting is not None and not table.has("origin"):

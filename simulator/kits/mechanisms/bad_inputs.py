@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from simulator.kits.mechanisms.findings import Findings
+from simulator.kits.findings import Findings
 from simulator.kits.mechanisms.harness import Harness
 
 DEVICES = 9

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy.special import bdtr
 
 from mechanisms.local.mechanism import Counts
+from simulator.kits.findings import Findings, SkippedCheckError
 from simulator.kits.mechanisms.bounds import (
     SAME_LAW_COMPARISONS,
     mean_interval,
@@ -15,7 +16,6 @@ from simulator.kits.mechanisms.bounds import (
     same_law,
     square_reach,
 )
-from simulator.kits.mechanisms.findings import Findings, SkippedCheckError
 from simulator.kits.mechanisms.harness import CROWD, HELD, AffineEstimator, Harness, place_of, truth_of
 
 Floats = NDArray[np.float64]

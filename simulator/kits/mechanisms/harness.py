@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.local.mechanism import Coins, Counts, Truth, Vectors
-from simulator.kits.mechanisms.findings import Findings
+from simulator.kits.findings import Findings
 
 # Queries on which the map is tested, in addition to those from which it is fitted.
 TRIED = 24

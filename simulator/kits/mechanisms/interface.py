@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from mechanisms.local.mechanism import Estimate, LocalMechanism, NoMemory
+from simulator.experiment.assembly.constructors import MECHANISM_METHODS
+from simulator.kits.findings import Findings
 from simulator.kits.mechanisms.bounds import SAME_LAW_COMPARISONS, pairs_apart, row_keys, same_law
-from simulator.kits.mechanisms.findings import Findings
 from simulator.kits.mechanisms.harness import MOST_CELLS, Harness, place_of
 
 VALUES = ("cells", "rounds", "truth_round", "tally_shape")
-METHODS = ("enrol", "toss", "answer", "encode", "tally", "estimate", "sample_counts", "claim")
 ESTIMATE = ("count", "std_error", "lower", "upper")
 OPTIONAL = ("std_error", "sample_law", "batch", "warnings")
 LAWS = ("exact joint", "exact per-cell marginals")
@@ -23,13 +23,13 @@ SOME = 57
 def expect_attributes(mechanism: Any, findings: Findings, *, most_cells: int = MOST_CELLS) -> None:
     """Expect every attribute to exist and to be of the right kind, and no more cells than can be checked."""
     missing, absent = (
-        [name for name in names if not hasattr(mechanism, name)] for names in ((*VALUES, *METHODS), OPTIONAL)
+        [name for name in names if not hasattr(mechanism, name)] for names in ((*VALUES, *MECHANISM_METHODS), OPTIONAL)
     )
     if absent:
         findings.note(f"has no {', '.join(absent)}, which simulations and some checks use")
     if not findings.expect(not missing, f"lacks {', '.join(missing)}"):
         return
-    for name in METHODS:
+    for name in MECHANISM_METHODS:
         findings.expect(callable(getattr(mechanism, name)), f"{name} must be a method")
     _expect_integer(findings, "cells", mechanism.cells, least=1, most=None)
     if _expect_integer(findings, "rounds", mechanism.rounds, least=1, most=None):

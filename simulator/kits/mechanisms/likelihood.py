@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from mechanisms.inference.likelihood import report_law
 from mechanisms.inference.report_law import NoLikelihoodError
+from simulator.kits.findings import Findings, SkippedCheckError
 from simulator.kits.mechanisms.bounds import COMMON, bernstein, row_keys
-from simulator.kits.mechanisms.findings import Findings, SkippedCheckError
 from simulator.kits.mechanisms.harness import Harness
 
 DECILES = 10

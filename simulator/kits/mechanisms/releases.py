@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.privacy.view import ADJACENCIES, ReleasedCounts, ReleasedDifferences, Shuffled, View
+from simulator.kits.findings import Findings
 from simulator.kits.mechanisms.bounds import row_keys
 from simulator.kits.mechanisms.claims import History, Keys, Sample, expect_claims_hold, known_claims
-from simulator.kits.mechanisms.findings import Findings
 from simulator.kits.mechanisms.harness import Harness
 
 Show = Callable[[NDArray[np.int64]], NDArray[np.int64]]

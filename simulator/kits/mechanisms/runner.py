@@ -43,8 +43,8 @@ from collections.abc import Callable
 from typing import Any
 
 from mechanisms.parameter import ParameterError, check_integer
+from simulator.kits.findings import CheckResult, ConformanceReport, Findings, checks_of, run_check
 from simulator.kits.mechanisms import bad_inputs, claims, estimates, interface, likelihood, releases
-from simulator.kits.mechanisms.findings import CheckResult, ConformanceReport, Findings, checks_of, run_check
 from simulator.kits.mechanisms.harness import Harness
 
 LEVEL = 1e-6

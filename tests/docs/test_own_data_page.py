@@ -1,0 +1,65 @@
+"""The examples of docs/own_data.md run as written; its tables for files give the runs of the data in Python."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import crowdveil as cv
+
+PAGE = (Path(__file__).parents[2] / "docs" / "own_data.md").read_text(encoding="utf-8")
+SECTIONS = re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:]
+FILES = {
+    "nodes.csv": "nodes",
+    "links.csv": "links",
+    "antennas.gpkg": "cells",
+    "trips.csv": "trips",
+    "fixes.csv": "fixes",
+}
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory):
+    """The folder in which the page's program ran, and what the program has made."""
+    folder = tmp_path_factory.mktemp("own_data")
+    made = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for block in re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL):
+            exec(compile(block, "own_data.md", "exec"), made)  # noqa: S102 - the page's own code
+    for file, name in FILES.items():
+        table = made[name]
+        table.to_csv(folder / file, index=False) if file.endswith("csv") else table.to_file(folder / file)
+    return folder, made
+
+
+def test_every_section_has_a_program_and_a_table_for_files():
+    assert [(each.count("```python"), each.count("```toml")) for each in SECTIONS] == [(1, 1)] * 4
+
+
+def test_the_last_run_is_saved(example):
+    folder, made = example
+    assert (folder / "runs" / "drones" / "report.html").is_file()
+    assert made["result"].estimates["truth"].sum() > 0
+
+
+def test_trips_of_the_model_end_where_it_states(example):
+    _, made = example
+    run = cv.run(made["to_the_middle"])
+    assert run.facts["vehicles"] == len(made["trips"])
+    assert run.facts["traffic"]["arrived"][-1] > 0
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_files_give_the_run_of_the_data_in_python(example, number):
+    folder, made = example
+    changes = tomllib.loads(re.search(r"```toml\n(.*?)```", SECTIONS[number], flags=re.DOTALL)[1])
+    for key in ("nodes", "edges", "file", "trips", "trace"):
+        for section in changes.values():
+            if key in section:
+                section[key] = str(folder / section[key])
+    given = made[("town", "town", "to_the_middle", "drones")[number]]
+    expected, found = cv.run(given), cv.run(given.with_(changes))
+    pd.testing.assert_frame_equal(found.estimates, expected.estimates)
