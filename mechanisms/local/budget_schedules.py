@@ -314,7 +314,4 @@ class UniformPopulation(ViewClaims):
 
 def _bound_of_answers(claim: PrivacyClaim, answers: int, queries: int) -> PrivacyClaim:
     """Return the bound for a device that answers at most some of the queries, from the claim of these answers."""
-    if claim.curve is None:
-        return claim
-    basis = f"At most {answers} of {queries} queries are answered, each with the whole ε. {claim.basis}"
-    return PrivacyClaim.bound(claim.epsilon, claim.curve, basis)
+    return claim.as_bound(f"At most {answers} of {queries} queries are answered, each with the whole ε.")

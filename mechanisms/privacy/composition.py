@@ -337,7 +337,7 @@ def together(claims: Sequence[PrivacyClaim], *, attained: bool) -> PrivacyClaim:
     """
     # A view that reveals nothing adds nothing.
     telling = [claim for claim in claims if claim.epsilon != 0.0] or [claims[0]]
-    if unknown := [claim for claim in telling if claim.curve is None]:
+    if unknown := [claim for claim in telling if claim.kind == "unknown"]:
         return unknown[0]
     certain = [claim for claim in telling if claim.delta_kind == "exact" and claim.curve == ConstantDelta(1.0)]
     if certain or len(telling) == 1:

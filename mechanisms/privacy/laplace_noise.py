@@ -256,10 +256,9 @@ def noise_claim(noise: PartialNoise, *, cells: int, queries: int, source: str) -
             queries=queries,
             source=f"{source}: discrete Laplace noise on each count, of which a move changes {changed} by 1",
         )
-        if noise.share == 1.0 or claim.curve is None:
+        if noise.share == 1.0:
             return claim
-        basis = f"Noise of more than a whole share is the whole noise plus independent noise. {claim.basis}"
-        return PrivacyClaim.bound(claim.epsilon, claim.curve, basis)
+        return claim.as_bound("Noise of more than a whole share is the whole noise plus independent noise.")
     basis = (
         f"{source}; a move changes {changed} of its counts by 1; "
         "ε from its distribution at 0 and 1, where it reveals most, and δ bounded by it with the tails merged."

@@ -295,7 +295,7 @@ def sums_claim(
         if view.counted is not None and view.counted < counted:
             # Too few devices for two such cells: only moves to outside are possible, which may reveal less.
             curve = leaving
-            report = PrivacyClaim.bound(report.epsilon, report.curve or ConstantDelta(1.0), report.basis)
+            report = PrivacyClaim.bound(report.epsilon, report.curve, report.basis)
         elif view.counted is None or least < most:
             curve = replace(curve, leaving=leaving)
     basis = (
@@ -310,7 +310,7 @@ def sums_claim(
             # Noise alone bounds ε; the curve then has both.
             report = PrivacyClaim.bound(pure, ConstantDelta(1.0), basis)
         elif honest and math.isfinite(report.epsilon):
-            report = PrivacyClaim.bound(report.epsilon, report.curve or ConstantDelta(1.0), basis)
+            report = PrivacyClaim.bound(report.epsilon, report.curve, basis)
     if view.queries == 1 and least == most:
         return replace(PrivacyClaim.exact(report.epsilon, curve, f"{basis}; exact."), kind=report.kind)
     over = (

@@ -156,18 +156,14 @@ def mixed_reports_claim(view: Shuffled, *, local: PrivacyClaim, single: PrivacyC
 
 def released_shuffled_claim(shuffled: PrivacyClaim) -> PrivacyClaim:
     """Return the claim of published counts, from that of the shuffled reports of all devices that they are made of."""
-    if shuffled.curve is None:
-        return shuffled
-    basis = f"Counts are computed from the reports in any order, so they reveal at most as much. {shuffled.basis}"
-    return PrivacyClaim.bound(shuffled.epsilon, shuffled.curve, basis)
+    return shuffled.as_bound("Counts are computed from the reports in any order, so they reveal at most as much.")
 
 
 def released_reports_claim(report: PrivacyClaim) -> PrivacyClaim:
     """Return the claim of published counts, from the claim of the device's reports that they are made of."""
-    if report.curve is None or not math.isfinite(report.epsilon):
+    if not math.isfinite(report.epsilon):
         return PrivacyClaim.unknown("A report has no finite ε, and how much published counts hide is not computed.")
-    basis = f"Counts are computed from the report without its truth, so they reveal at most as much. {report.basis}"
-    return PrivacyClaim.bound(report.epsilon, report.curve, basis)
+    return report.as_bound("Counts are computed from the report without its truth, so they reveal at most as much.")
 
 
 Masses: TypeAlias = tuple[float, ...]

@@ -1,10 +1,9 @@
 """`ViewClaims`: the one place that selects the rule by which a mechanism's claim about a view is computed."""
 
 import math
-from dataclasses import replace
 from typing import ClassVar, assert_never, get_args
 
-from mechanisms.privacy.claim import ConstantDelta, LeastDelta, PrivacyClaim
+from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
 from mechanisms.privacy.report_claims import shares_claim
 from mechanisms.privacy.view import (
     LinkedReports,
@@ -92,12 +91,12 @@ def bounded_by_reports(reports: PrivacyClaim, claim: PrivacyClaim) -> PrivacyCla
 
     The reports of the others are independent of the device's.
     """
-    if claim.delta_kind != "bound" or reports.curve is None:
+    if claim.kind == "unknown":
         return claim
-    curve = LeastDelta((claim, reports))
+    lowered = claim.at_most(reports)
     if reports.epsilon < claim.epsilon:
-        return PrivacyClaim.bound(reports.epsilon, curve, f"At most the device's own reports. {claim.basis}")
-    return replace(claim, curve=curve)
+        return lowered.about(basis=f"At most the device's own reports. {claim.basis}")
+    return lowered
 
 
 def _no_rule(view: View) -> PrivacyClaim:

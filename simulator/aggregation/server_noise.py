@@ -152,7 +152,7 @@ def noisy_claim(mechanism: LocalMechanism, view: ReleasedCounts, noise: IntegerN
     # A report of one symbol changes the counts of two, wherever the device goes; a true cell only those of cells.
     two = mechanism.cells > 1 and (view.adjacency == "move" or isinstance(mechanism, KRandomizedResponse))
     noisy = known_counts_claim(view, noise, two=two)
-    if isinstance(mechanism, NoPrivacy) or plain.curve is None:
+    if isinstance(mechanism, NoPrivacy) or plain.kind == "unknown":
         return noisy
     least = noisy if noisy.epsilon < plain.epsilon else plain
     return PrivacyClaim.bound(least.epsilon, LeastDelta((noisy, plain)), f"{least.basis} The lesser of two bounds.")

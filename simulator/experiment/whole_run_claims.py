@@ -37,10 +37,8 @@ def release_claim(release: CountRelease, crowd: int | None, queries: int, adjace
     return claim.of_move() if adjacency == "move" and not knows else claim
 
 
-def whole_run_claims(
-    campaigns: Sequence[Campaign], queries: Sequence[Query]
-) -> Iterator[tuple[dict[str, Any], PrivacyClaim]]:
-    """Yield what is seen of each mechanism in all campaigns together, and the claims; nothing for a single campaign.
+def whole_run_claims(campaigns: Sequence[Campaign], queries: Sequence[Query]) -> Iterator[PrivacyClaim]:
+    """Yield the claims about each mechanism in all campaigns together; nothing for a single campaign.
 
     The change that a claim hides is a move: at every query the device is in any cell of the queried partition or
     outside all of its cells, instead of in any other. A device that enters the cells of one partition may move between
@@ -60,12 +58,11 @@ def whole_run_claims(
             continue
         whole = _WholeRun(name, asking, queries, asked)
         names = ", ".join(campaign.name for campaign in asking)
-        seen = {"mechanism": name, "adjacency": "move", "campaigns": names, "queries": whole.total(asking)}
         sent, published = whole.sent(), whole.published()
-        if published.curve is None:
-            published = replace(sent, kind=sent.kind if sent.curve is None else "bound")
-        yield {**seen, "view": LINKED}, sent
-        yield {**seen, "view": PUBLISHED}, bounded_by_reports(sent, published)
+        if published.kind == "unknown":
+            published = replace(sent, kind=sent.kind if sent.kind == "unknown" else "bound")
+        for view, claim in ((LINKED, sent), (PUBLISHED, bounded_by_reports(sent, published))):
+            yield claim.about(mechanism=name, view=view, campaigns=names, queries=whole.total(asking))
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +110,7 @@ class _WholeRun:
         """
         mechanism = group[0].mechanisms[self.name]
         fresh = isinstance(mechanism, BaseMechanism) and not keeps_randomness(mechanism)
-        if claim.curve is None or fresh or self._at_different_moments(group):
+        if claim.kind == "unknown" or fresh or self._at_different_moments(group):
             return claim
         return replace(claim, kind="bound" if claim.kind == "exact" else claim.kind, delta_kind="bound")
 

@@ -2,17 +2,18 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from simulator.results.claims import LINKED, PUBLISHED, Claim, weakest_claim
+from mechanisms.privacy.claim import PrivacyClaim
+from simulator.results.claims import LINKED, PUBLISHED
 from simulator.results.formatting import inner_case, listed, number, percent
 from simulator.results.names import COUNT, Statistic
 from simulator.results.run import RunResult
-from simulator.results.statements import Subject, campaign_lines, sentence, short_limit, subject_of
+from simulator.results.statements import Subject, campaign_lines, sentence, short_limit, subject_of, wording_key
 from simulator.results.tables import guesses, records
 
 _NAMED = 4
@@ -275,11 +276,11 @@ def _cost(run: RunResult) -> list[str]:
     return said
 
 
-Stated = tuple[Claim | None, Claim | None]
+Stated = tuple[PrivacyClaim | None, PrivacyClaim | None]
 """The claims over all queries of a campaign, and over one."""
 
 
-def _stated(run: RunResult, campaign: str, claims: Sequence[Claim]) -> Stated:
+def _stated(run: RunResult, campaign: str, claims: Sequence[PrivacyClaim]) -> Stated:
     whole, one = (
         _strongest([claim for claim in claims if claim.queries == queries]) for queries in (run.queries_of(campaign), 1)
     )
@@ -292,7 +293,7 @@ def _of_first(run: RunResult, campaigns: Sequence[str]) -> str:
     stated = {name: _stated(run, name, _in_campaign(run, name, str(run.first_private))) for name in campaigns}
     for name, (whole, one) in stated.items():
         if shown := whole or one:
-            key = (run.queries_of(name), whole and whole.stated, one and one.stated)
+            key = (run.queries_of(name), whole and wording_key(whole), one and wording_key(one))
             who = subject_of(replace(shown, queries=1, campaign=None))
             groups.setdefault(key, {}).setdefault(who, []).append(name)
     if not groups:
@@ -330,7 +331,7 @@ def _over_campaign(
     return sentence(shown, over=over if queries > 1 else "", subject=subject, end=end)
 
 
-def _in_campaign(run: RunResult, campaign: str, mechanism: str) -> list[Claim]:
+def _in_campaign(run: RunResult, campaign: str, mechanism: str) -> list[PrivacyClaim]:
     """Return the claims about a mechanism that hold in a campaign, of what as few of its servers as possible read."""
     holds_for = campaign if campaign in run.budgeted else None
     own = [claim for claim in run.privacy if claim.mechanism == mechanism and claim.campaign == holds_for]
@@ -350,7 +351,7 @@ def _in_campaign(run: RunResult, campaign: str, mechanism: str) -> list[Claim]:
     ]
 
 
-def _of_release(run: RunResult, campaign: str, mechanism: str) -> list[Claim]:
+def _of_release(run: RunResult, campaign: str, mechanism: str) -> list[PrivacyClaim]:
     """Return the claims about what a campaign's release publishes for any crowd, the one for a move first."""
     if run.release_of(campaign, mechanism) is None:
         return []
@@ -360,13 +361,13 @@ def _of_release(run: RunResult, campaign: str, mechanism: str) -> list[Claim]:
     return sorted((one for one in own if one.crowd is None), key=lambda one: one.adjacency != "move")
 
 
-def _strongest(claims: Sequence[Claim]) -> Claim | None:
+def _strongest(claims: Sequence[PrivacyClaim]) -> PrivacyClaim | None:
     """Return the claim about all answers of a query, or the weakest one about a single answer or what is published."""
     linked = [claim for claim in claims if claim.view == "linked_reports"]
     reports = [claim for claim in claims if claim.family == "report"]
     if linked and (linked[0].rounds > 1 or not reports):
         return linked[0]
-    return weakest_claim(reports or claims) if claims else None
+    return max(reports or claims, key=attrgetter("epsilon"), default=None)
 
 
 def reveals(run: RunResult, campaign: str, mechanism: str) -> list[str]:

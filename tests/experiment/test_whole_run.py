@@ -99,7 +99,7 @@ def test_an_infinite_claim_stays_infinite_where_delta_is_no_longer_a_number():
     )
     assert (differences.loc[differences["epsilon"] == 1.0, "delta"] == 0.0).all()
     for shown in (differences, differences.drop(columns=["at_delta_zero", "campaigns"])):  # of an earlier version
-        assert leak_of(shown, Goal("released", 1.0, adjacency="enter_leave"), 5000) == (math.inf, 0.0)
+        assert leak_of(claims_in(shown), Goal("released", 1.0, adjacency="enter_leave"), 5000) == (math.inf, 0.0)
     (claim,) = claims_in(differences)
     assert (claim.epsilon, claim.kind) == (math.inf, "infinite")
 

@@ -114,7 +114,9 @@ def test_inconsistent_claims_are_refused():
     with pytest.raises(ParameterError, match=r"^epsilon must be infinite only"):
         PrivacyClaim("exact", math.inf, "exact", "because", curve)
     with pytest.raises(ParameterError, match=r"^kind must be 'unknown' exactly"):
-        PrivacyClaim("exact", 1.0, "exact", "because")
+        PrivacyClaim("exact", 1.0, "unknown", "because", curve)
+    with pytest.raises(ParameterError, match=r"^epsilon must be infinite where it is not known"):
+        PrivacyClaim("unknown", 1.0, "unknown", "because", curve)
     with pytest.raises(ParameterError, match=r"^epsilon must be a number of at least 0"):
         PrivacyClaim.exact(-1.0, curve, "because")
     claim = PrivacyClaim.exact(1.0, curve, "because")

@@ -5,19 +5,20 @@ import pandas as pd
 import pytest
 from synthetic_run import claim
 
+from mechanisms.privacy.claim import PrivacyClaim, Reason
 from simulator.files.messages import warning
-from simulator.results.claims import Claim, Reason, by_crowd, claims_in, worth_reading
+from simulator.results.claims import by_crowd, claims_in, worth_reading
 from simulator.results.statements import one_line, say, sentence
 
 UNKNOWN = {"mechanism": "m", "view": "released_counts", "queries": 1, "crowd": 10, "k": None, "colluding": None,
            "servers": None, "epsilon": math.nan, "delta": math.nan, "kind": "unknown", "basis": ""}  # fmt: skip
 
 
-def gathered(*rows: list[dict[str, Any]], rounds: int = 2) -> list[Claim]:
+def gathered(*rows: list[dict[str, Any]], rounds: int = 2) -> list[PrivacyClaim]:
     return claims_in(pd.DataFrame([row for group in rows for row in group]), {"m": rounds})
 
 
-def only(view: str, epsilon: float, kind: str, deltas: list[float], rounds: int = 2, **parameters: Any) -> Claim:
+def only(view: str, epsilon: float, kind: str, deltas: list[float], rounds: int = 2, **parameters: Any) -> PrivacyClaim:
     (found,) = gathered(claim("m", view, epsilon, kind, deltas, basis="why", **parameters), rounds=rounds)
     return found
 
@@ -31,14 +32,14 @@ def test_rows_of_a_view_become_one_claim() -> None:
         "exact",
         "why",
     )
-    assert found.curve == ((0.5, 0.2), (1.0, 0.1), (2.0, 0.01), (4.0, 0.001))
+    assert found.points == ((0.5, 0.2), (1.0, 0.1), (2.0, 0.01), (4.0, 0.001))
 
 
 def test_row_of_delta_zero_is_found_in_any_order() -> None:
     rows = claim("m", "report_round_1", 1.5, "exact", [0.4, 0.2, 0.0, 0.0], basis="")
     (found,) = gathered(rows[::-1])
     assert found.epsilon == 1.5
-    assert found.curve == ((0.5, 0.4), (1.0, 0.2), (2.0, 0.0), (4.0, 0.0))
+    assert found.points == ((0.5, 0.4), (1.0, 0.2), (2.0, 0.0), (4.0, 0.0))
 
 
 def test_sentence_of_epsilon_zero() -> None:
@@ -91,7 +92,7 @@ def test_sentence_of_released_differences_of_a_crowd() -> None:
 
 def test_unknown_claim_is_not_infinite() -> None:
     (found,) = gathered([UNKNOWN])
-    assert (found.epsilon, found.kind, found.curve) == (None, "unknown", ())
+    assert (found.epsilon, found.kind, found.points) == (math.inf, "unknown", ())
     text = sentence(found)
     assert "may learn anything: no limit is proved" in text
     assert "certain" not in text
