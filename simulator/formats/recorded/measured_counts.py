@@ -160,7 +160,7 @@ def read_counts(
     ----------
     table
         Columns as of `NAMES`.
-    roads, placing
+    roads, **placing
         As for `read_detectors`.
     clock
         The clock of the run.

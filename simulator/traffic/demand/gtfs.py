@@ -88,7 +88,7 @@ def read_gtfs(
         Types of routes whose trips are driven.
     paths
         Shortest paths of the network, if already available.
-    run
+    **run
         As for :func:`~simulator.traffic.demand.courses.trips_on_courses`.
 
     Returns

@@ -110,7 +110,7 @@ def read_matsim_plans(
         System of the coordinates of activities; None for the one that the file states, else that of the network.
     paths
         Shortest paths of the network, if already available.
-    run
+    **run
         As for :func:`~simulator.traffic.demand.courses.trips_on_courses`.
 
     Returns
