@@ -155,12 +155,12 @@ def mixed_reports_claim(view: Shuffled, *, local: PrivacyClaim, single: PrivacyC
 
 
 def released_shuffled_claim(shuffled: PrivacyClaim) -> PrivacyClaim:
-    """Return the claim of published counts, from that of the shuffled reports of all devices that they are made of."""
+    """Derive the claim of published counts from the claim of the shuffled reports of all devices."""
     return shuffled.as_bound("Counts are computed from the reports in any order, so they reveal at most as much.")
 
 
 def released_reports_claim(report: PrivacyClaim) -> PrivacyClaim:
-    """Return the claim of published counts, from the claim of the device's reports that they are made of."""
+    """Derive the claim of published counts from the claim of the device's own reports."""
     if not math.isfinite(report.epsilon):
         return PrivacyClaim.unknown("A report has no finite ε, and how much published counts hide is not computed.")
     return report.as_bound("Counts are computed from the report without its truth, so they reveal at most as much.")

@@ -87,7 +87,7 @@ class ViewClaims:
 
 
 def bounded_by_reports(reports: PrivacyClaim, claim: PrivacyClaim) -> PrivacyClaim:
-    """Return a bound of what is made of all reports, lowered to the claim of the device's own where that is less.
+    """Use the smaller of the bound of what is made of all reports and the claim of the device's own reports.
 
     The reports of the others are independent of the device's.
     """

@@ -17,7 +17,7 @@ from simulator.results.statements import Subject, campaign_lines, sentence, shor
 from simulator.results.tables import guesses, records
 
 _NAMED = 4
-"""Most mechanisms of which a sentence states the error; of more, the best, the first, and the range of the others."""
+"""If more mechanisms ran than this, list only the best, the first, and the range of the others."""
 _ROWS = 12
 """Most rows of the first table; a run with more shows those of one mechanism, and the rest further down."""
 
@@ -166,7 +166,7 @@ def _errors(run: RunResult) -> list[str]:
 
 
 def _worse_than_zero(run: RunResult, rows: list[dict[Any, Any]]) -> list[str]:
-    """State of which private counts the error is no smaller than that of estimating 0 everywhere; empty if of none."""
+    """Name the private counts that are no better than zero everywhere; empty if all are better."""
     truths = run.estimates["truth"].pow(2).groupby([run.estimates["campaign"], run.estimates["mechanism"]]).mean()
     named: dict[str, list[bool]] = {}
     for row in rows:
@@ -362,7 +362,7 @@ def _of_release(run: RunResult, campaign: str, mechanism: str) -> list[PrivacyCl
 
 
 def _strongest(claims: Sequence[PrivacyClaim]) -> PrivacyClaim | None:
-    """Return the claim about all answers of a query, or the weakest one about a single answer or what is published."""
+    """Prefer the claim on linked answers; else the weakest other claim, of single answers before published values."""
     linked = [claim for claim in claims if claim.view == "linked_reports"]
     reports = [claim for claim in claims if claim.family == "report"]
     if linked and (linked[0].rounds > 1 or not reports):
