@@ -22,7 +22,7 @@ from mechanisms.local.mechanism import Counts, NotEstimableError
 from mechanisms.local.sampling_privacy import SamplingPrivacy
 from mechanisms.planning.target import Target
 from mechanisms.privacy.blanket import BlanketDelta, VariationRatioDelta
-from mechanisms.privacy.claim import LARGEST_EPSILON, LeastDelta, PrivacyClaim
+from mechanisms.privacy.claim import LARGEST_EPSILON, Claim, LeastDelta
 from mechanisms.privacy.composition import ComposedCurve, ComposedDelta, composed
 from mechanisms.privacy.published_sums import AnyTruthsDelta, SumsDelta
 from mechanisms.privacy.released import ReleasedDelta
@@ -37,21 +37,21 @@ class PlannableMechanism(Protocol):
     def rounds(self) -> int:
         """Number of answers that a device gives per query."""
 
-    def claim(self, view: View) -> PrivacyClaim:
+    def claim(self, view: View) -> Claim:
         """Return what is proved about this view."""
 
     def std_error(self, true_counts: Counts) -> NDArray[np.float64]:
         """Return the standard error of every cell, of cell 1 at least."""
 
 
-def margin(claim: PrivacyClaim, epsilon: float, delta: float, *, fixed: bool = False) -> float:
+def margin(claim: Claim, epsilon: float, delta: float, *, fixed: bool = False) -> float:
     """Return the margin of (ε, δ): at most 0 if it is proved, else the excess of ε, or ln of δ over its limit.
 
     The cheapest bounds come first: if one of them proves (ε, δ), the others are not evaluated.
 
     Parameters
     ----------
-    claim : PrivacyClaim
+    claim : Claim
     epsilon, delta : float
     fixed : bool
         Whether a search uses only this ε and δ. The δ of amplification by clones depends on the mechanism only
@@ -69,17 +69,17 @@ def margin(claim: PrivacyClaim, epsilon: float, delta: float, *, fixed: bool = F
             least = min(least, above if above > 0.0 else above - 1.0)
             left = curve.local
             if curve.stronger is not None and least > 0.0:
-                left = PrivacyClaim.bound(left.epsilon, AmplifiedDelta(curve.stronger, left), left.basis)
+                left = Claim.bound(left.epsilon, AmplifiedDelta(curve.stronger, left), left.basis)
         elif isinstance(curve, AmplifiedDelta) and curve.stronger is not None and least > 0.0:
             # The stronger bound of shuffled reports is hardly ever above the other one, which takes as long.
-            stronger = PrivacyClaim.bound(part.epsilon, AmplifiedDelta(curve.stronger, curve.local), part.basis)
+            stronger = Claim.bound(part.epsilon, AmplifiedDelta(curve.stronger, curve.local), part.basis)
             least = min(least, _claim_margin(stronger, epsilon, delta))
         if least > 0.0:
             least = min(least, _claim_margin(left, epsilon, delta))
     return least
 
 
-def bound_view(mechanism: PlannableMechanism, view: View, *, devices: int, rough: bool = False) -> PrivacyClaim:
+def bound_view(mechanism: PlannableMechanism, view: View, *, devices: int, rough: bool = False) -> Claim:
     """Return what is proved about a view of a mechanism.
 
     Published counts and differences are sums over all devices counted, so they are a function of the shuffled reports
@@ -117,7 +117,7 @@ def _is_of_sums(curve: Any) -> bool:
             return isinstance(curve, SumsDelta | AnyTruthsDelta)
 
 
-def made_from(mechanism: PlannableMechanism, view: View, devices: int) -> Iterator[PrivacyClaim]:
+def made_from(mechanism: PlannableMechanism, view: View, devices: int) -> Iterator[Claim]:
     """Yield claims about views from which this one can be computed, with data that do not depend on the device."""
     if isinstance(view, ReleasedCounts | ReleasedDifferences):
         linked = mechanism.claim(LinkedReports(view.queries, adjacency=view.adjacency))
@@ -142,11 +142,11 @@ MOST_MARGIN = 50.0
 LEAST_LOCAL, LARGEST_LOCAL = 1e-12, 100.0
 
 
-def _rough_claim(claim: PrivacyClaim) -> PrivacyClaim:
+def _rough_claim(claim: Claim) -> Claim:
     return replace(claim, curve=_roughly(claim.curve))
 
 
-def _parts(claim: PrivacyClaim) -> Iterator[PrivacyClaim]:
+def _parts(claim: Claim) -> Iterator[Claim]:
     """Yield the claims of which this one is the least; itself if it is not made of others."""
     if isinstance(claim.curve, LeastDelta):
         for part in claim.curve.claims:
@@ -185,7 +185,7 @@ def _roughly(curve: Any) -> Any:
     return rough
 
 
-def _claim_margin(claim: PrivacyClaim, epsilon: float, delta: float) -> float:
+def _claim_margin(claim: Claim, epsilon: float, delta: float) -> float:
     """Return the margin of (ε, δ) by one claim, clipped to ±`MOST_MARGIN`."""
     if claim.kind == "unknown":
         return MOST_MARGIN
@@ -294,7 +294,7 @@ class Candidate:
         return self.mechanism.claim(ReleasedDifferences(1)).kind != "unknown"
 
     @cached_property
-    def bounds(self) -> tuple[PrivacyClaim, ...]:
+    def bounds(self) -> tuple[Claim, ...]:
         """The bounds of the target's views."""
         return tuple(self._each_bound())
 
@@ -303,7 +303,7 @@ class Candidate:
         """The target's views of the mechanism."""
         return self.target.views(rounds=self.mechanism.rounds, differences=self.differences)
 
-    def _each_bound(self) -> Iterator[PrivacyClaim]:
+    def _each_bound(self) -> Iterator[Claim]:
         for view in self.views:
             yield bound_view(self.mechanism, view, devices=self.target.counted, rough=self.rough)
 

@@ -17,7 +17,7 @@ from mechanisms.planning.error_distribution import error_interval, excess_kurtos
 from mechanisms.planning.families import TITLES, families_named
 from mechanisms.planning.search import NEAR, Family
 from mechanisms.planning.target import Target
-from mechanisms.privacy.claim import PrivacyClaim
+from mechanisms.privacy.claim import Claim
 from mechanisms.privacy.rounding import rounded_up
 from mechanisms.privacy.view import ReleasedCounts, ReleasedDifferences, View
 
@@ -89,7 +89,7 @@ class Plan(PlanRecord):
         Root mean square error of a cell that holds all devices, with nobody outside it.
     unlike_name : str, optional
         How far the parameters are from what the name suggests, in words.
-    claims : sequence of PrivacyClaim
+    claims : sequence of Claim
         About every view, with δ listed at the target's ε.
     cut_short : str, optional
         If the search for these parameters was cut short: after how many candidates, and how much the last ones
@@ -117,7 +117,7 @@ class Plan(PlanRecord):
     covers: Sequence[str] = ()
     full_error: float = math.nan
     unlike_name: str | None = None
-    claims: Sequence[PrivacyClaim] = ()
+    claims: Sequence[Claim] = ()
     cut_short: str | None = None
     mechanism: Any = field(default=None, repr=False, compare=False)
 
@@ -358,7 +358,7 @@ def _unlike_name(best: Candidate) -> str | None:
     return f"far from its name: its reports have ε = {rounded_up(budget)}; the target is met only with {where}"
 
 
-def _claims(best: Candidate) -> tuple[PrivacyClaim, ...]:
+def _claims(best: Candidate) -> tuple[Claim, ...]:
     """Return the claim about every view, with δ listed at the target's ε."""
     # Claims about many devices take minutes; those about fewer hold for them too.
     target = replace(best.target, batch=min(best.target.counted, MOST_CLAIMED))
@@ -366,7 +366,7 @@ def _claims(best: Candidate) -> tuple[PrivacyClaim, ...]:
     epsilon = target.epsilon
     if epsilon is None:
         epsilon = best.epsilon if math.isfinite(best.epsilon) else SHOWN_EPSILON
-    claims: list[PrivacyClaim] = []
+    claims: list[Claim] = []
     for possible in _views(replace(best, target=target)):
         view = of_target.get(possible.name) or _with_few(possible)
         devices = best.target.counted if possible.name in of_target else target.counted
@@ -395,7 +395,7 @@ def _views(best: Candidate) -> list[View]:
     return [*views, *(target.round_view(number, shuffled=True) for number in numbers)]
 
 
-def _rows(claim: PrivacyClaim) -> Iterator[dict[str, Any]]:
+def _rows(claim: Claim) -> Iterator[dict[str, Any]]:
     """Yield the JSON form of a claim: ε at δ = 0, unknown where no finite ε is known, then δ at the target's ε."""
     shuffled = claim.family == "shuffled"
     about: dict[str, Any] = {"view": claim.view, "adjacency": claim.adjacency, "queries": claim.queries}

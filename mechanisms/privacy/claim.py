@@ -128,7 +128,7 @@ class ListedDelta:
 
 
 @dataclass(frozen=True)
-class PrivacyClaim:
+class Claim:
     """What is proved about a view: the least ε at δ = 0, the least δ at any other ε, and what it is about.
 
     A claim is made by `exact`, `infinite`, `bound` or `unknown`. "infinite" (it is proved that no finite ε holds),
@@ -213,44 +213,44 @@ class PrivacyClaim:
             raise ParameterError("epsilon", "must be infinite where it is not known", self.epsilon)
 
     @classmethod
-    def exact(cls, epsilon: float, curve: Callable[[float], float], basis: str) -> "PrivacyClaim":
+    def exact(cls, epsilon: float, curve: Callable[[float], float], basis: str) -> "Claim":
         """Claim the least ε at δ = 0, finite or infinite, and the least δ for every ε."""
         return cls("infinite" if math.isinf(epsilon) else "exact", epsilon, "exact", basis, curve)
 
     @classmethod
-    def bound(cls, epsilon: float, curve: Callable[[float], float], basis: str) -> "PrivacyClaim":
+    def bound(cls, epsilon: float, curve: Callable[[float], float], basis: str) -> "Claim":
         """Claim an upper bound of δ and of ε at δ = 0; with an infinite ε, that no finite ε is known."""
         return cls("bound", epsilon, "bound", basis, curve)
 
     @classmethod
-    def infinite(cls, curve: Callable[[float], float], basis: str) -> "PrivacyClaim":
+    def infinite(cls, curve: Callable[[float], float], basis: str) -> "Claim":
         """Claim that no finite ε holds at δ = 0, which is proved, and an upper bound of δ."""
         return cls("infinite", math.inf, "bound", basis, curve)
 
     @classmethod
-    def unknown(cls, basis: str) -> "PrivacyClaim":
+    def unknown(cls, basis: str) -> "Claim":
         """Claim nothing, which is δ = 1 at every ε, and state the reason."""
         return cls("unknown", math.inf, "unknown", basis, ConstantDelta(1.0))
 
     @classmethod
-    def weakest(cls, claims: Sequence["PrivacyClaim"]) -> "PrivacyClaim":
+    def weakest(cls, claims: Sequence["Claim"]) -> "Claim":
         """Return what holds whichever of several claims about one view is the right one: the greatest ε and δ."""
         unknown = next((claim for claim in claims if claim.kind == "unknown"), None)
         # Of equal ε, the one that is proved not to be finite, else the first.
         always = unknown or max(claims, key=lambda claim: (claim.epsilon, claim.kind == "infinite"))
         return always if unknown or len(claims) == 1 else replace(always, curve=GreatestDelta(tuple(claims)))
 
-    def about(self, view: Any = None, /, **values: Any) -> "PrivacyClaim":
+    def about(self, view: Any = None, /, **values: Any) -> "Claim":
         """Return the claim with what it is about: the parameters of a view, if one is given, and fields by name."""
         return replace(self, **({} if view is None else subject_of_view(view)), **values)
 
-    def as_bound(self, why: str) -> "PrivacyClaim":
+    def as_bound(self, why: str) -> "Claim":
         """Return the claim as an upper bound for another view, with the reason before its basis; if unknown, itself."""
         if self.kind == "unknown":
             return self
         return replace(self, kind="bound", delta_kind="bound", basis=f"{why} {self.basis}")
 
-    def at_most(self, *others: "PrivacyClaim") -> "PrivacyClaim":
+    def at_most(self, *others: "Claim") -> "Claim":
         """Return the least of this claim and the claims about views from which this view can be computed.
 
         By post-processing each of them bounds this view. An exact δ is not lowered, nor an ε that is proved not to be
@@ -269,7 +269,7 @@ class PrivacyClaim:
             return lowered
         return replace(lowered, kind="bound", epsilon=least)
 
-    def listed(self, *epsilons: float) -> "PrivacyClaim":
+    def listed(self, *epsilons: float) -> "Claim":
         """Return the claim with δ evaluated at these ε, in ascending order, and known nowhere else."""
         return replace(self, curve=ListedDelta(tuple((epsilon, self.delta(epsilon)) for epsilon in epsilons)))
 
@@ -292,7 +292,7 @@ class PrivacyClaim:
                 yield {**same, **delta, "at_delta_zero": False}
 
     @classmethod
-    def from_rows(cls, rows: Sequence[Mapping[str, Any]], *, rounds: int = 2) -> "PrivacyClaim":
+    def from_rows(cls, rows: Sequence[Mapping[str, Any]], *, rounds: int = 2) -> "Claim":
         """Return the claim of the rows of one subject, in any order, with δ as listed; null is None in a row.
 
         Nothing is claimed by rows that contradict each other.
@@ -374,14 +374,14 @@ class PrivacyClaim:
             return Limit("everything") if constant >= _NEARLY_ONE else Limit("constant", delta=constant)
         return Limit("except", *min(below_one, key=_from_one)) if below_one else Limit("never")
 
-    def of_move(self) -> "PrivacyClaim":
+    def of_move(self) -> "Claim":
         """Return the bound for a device that moves between two cells, from a claim for entering or leaving any one."""
         if self.kind == "unknown":
             return self
         basis = f"A move is leaving one cell and entering another: at most (2ε, δ(1 + e^ε)). {self.basis}"
         # A move may also be to outside, so that it has no finite ε where one step has none.
         kind: ClaimKind = "infinite" if self.kind == "infinite" else "bound"
-        return PrivacyClaim(kind, 2.0 * self.epsilon, "bound", basis, TwoStepDelta(self.delta))
+        return Claim(kind, 2.0 * self.epsilon, "bound", basis, TwoStepDelta(self.delta))
 
     def epsilon_at(self, delta: float, *, precision: float = 1e-4) -> float:
         """Return an ε that is proved at this δ, at most `precision` above the least one that is; infinite if none is.
@@ -437,10 +437,10 @@ class LeastDelta:
 
     Parameters
     ----------
-    claims : tuple of PrivacyClaim
+    claims : tuple of Claim
     """
 
-    claims: tuple[PrivacyClaim, ...]
+    claims: tuple[Claim, ...]
 
     def __call__(self, epsilon: float) -> float:
         """Return the least bound of δ."""
@@ -453,12 +453,12 @@ class GreatestDelta:
 
     Parameters
     ----------
-    claims : tuple of PrivacyClaim
+    claims : tuple of Claim
     """
 
-    claims: tuple[PrivacyClaim, ...]
+    claims: tuple[Claim, ...]
 
-    def at(self, epsilon: float) -> PrivacyClaim:
+    def at(self, epsilon: float) -> Claim:
         """Return the claim of the greatest δ at this ε; of equal ones, the first without a finite ε, else the first."""
         return max(self.claims, key=lambda claim: (claim.delta(epsilon), claim.kind == "infinite"))
 

@@ -11,14 +11,14 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from mechanisms.planning import RELEASED, LeastNumber, Plan, Planning, Target, TrustCost
-from mechanisms.privacy.claim import ListedDelta, PrivacyClaim
+from mechanisms.privacy.claim import Claim, ListedDelta
 from simulator.cli.common import meter, print_json, print_notes
 from simulator.cli.options import command, family_names, target_options
 from simulator.results.formatting import claimed, counted, listed, number, related, whole, wide_console
 
 exact = "{:.12g}".format
 """The shortest form of a number."""
-_KEPT = (Planning, Plan, PrivacyClaim, ListedDelta, Target, TrustCost, LeastNumber)
+_KEPT = (Planning, Plan, Claim, ListedDelta, Target, TrustCost, LeastNumber)
 """The classes that a kept plan is made of."""
 WIDEST = 34
 """Columns of a parameter in a table, so that the table fits into 80."""
@@ -345,7 +345,7 @@ def _value(value: Any) -> str:
     return "[" + ", ".join(_value(part) for part in value) + "]" if isinstance(value, list) else str(value)
 
 
-def _claims(claims: Sequence[PrivacyClaim]) -> dict[str, str]:
+def _claims(claims: Sequence[Claim]) -> dict[str, str]:
     """Return the words for each view: ε at δ = 0, and δ at the target's ε where that δ is above 0."""
     lines: dict[str, str] = {}
     for claim in claims:

@@ -8,9 +8,9 @@ import pandas as pd
 
 from mechanisms.local import LocalMechanism, NoPrivacy
 from mechanisms.privacy import (
+    Claim,
     LinkedReports,
     LocatedReports,
-    PrivacyClaim,
     ReleasedCounts,
     ReleasedDifferences,
     Report,
@@ -44,7 +44,7 @@ ADD_REMOVE = "add_remove"
 """The adjacency of one device more or less: it takes part, in one cell, or it does not take part at all."""
 
 
-def add_remove_claim(entering: PrivacyClaim) -> Iterator[PrivacyClaim]:
+def add_remove_claim(entering: Claim) -> Iterator[Claim]:
     """Yield the claim about a device that takes part or not, from the claim about entering, if that limits anything.
 
     The counts of the cells depend on the devices in them and on independent coins. So a device that is added to a cell
@@ -58,7 +58,7 @@ def add_remove_claim(entering: PrivacyClaim) -> Iterator[PrivacyClaim]:
 
 def released_claims(
     name: str, campaign: Campaign, queries: int, crowds: Sequence[int], *, complete: bool
-) -> Iterator[PrivacyClaim]:
+) -> Iterator[Claim]:
     """Yield the claims about what one campaign publishes of one mechanism through a release.
 
     Parameters
@@ -150,7 +150,7 @@ def tabulate_claims(section: Claims, campaigns: Sequence[Campaign], queries: Seq
         `KEY`.
     """
     # Of campaigns over several partitions, each with a claim about one view, the weakest claim holds in all.
-    made: dict[tuple[object, ...], list[PrivacyClaim]] = {}
+    made: dict[tuple[object, ...], list[Claim]] = {}
     # A budget is compared with what campaigns without one reveal over as many queries.
     windows = {campaign.budget.window for campaign in campaigns if campaign.budget is not None}
     for alike, closed in _gathered(campaigns, queries):
@@ -158,7 +158,7 @@ def tabulate_claims(section: Claims, campaigns: Sequence[Campaign], queries: Seq
             basis = f"{_schedule_words(alike[0].budget, claim.mechanism)}{claim.basis}"
             stated = claim.about(campaign=claim.campaign or _only(alike), basis=basis)
             made.setdefault(tuple(stated.subject.values()), []).append(stated)
-    weakest = [*map(PrivacyClaim.weakest, made.values()), *whole_run_claims(campaigns, queries)]
+    weakest = [*map(Claim.weakest, made.values()), *whole_run_claims(campaigns, queries)]
     return TABLES["claims"].frame(row for claim in weakest for row in claim.rows(section.epsilons))
 
 
@@ -190,7 +190,7 @@ def _only(alike: Sequence[Campaign]) -> str | None:
 
 def _group_claims(
     section: Claims, alike: Sequence[Campaign], queries: Sequence[Query], windows: Iterable[int]
-) -> Iterator[PrivacyClaim]:
+) -> Iterator[Claim]:
     """Yield the claims that hold in each of some campaigns that ask the same mechanisms."""
     lengths, budget = Counter(query.campaign for query in queries), alike[0].budget
     shorter = sorted(window for window in windows if window < max(lengths.values(), default=0))
@@ -299,7 +299,7 @@ def _why_weaker(mechanism: str, queries: Sequence[Query], weaker: str, *, uncoun
     return f"not all reports were counted, {weaker}; {fewest} of {max(answer.asked):,}: {remedy}"
 
 
-def _planned(mechanism: LocalMechanism, view: ReleasedDifferences | ReleasedCounts, asked: int) -> PrivacyClaim:
+def _planned(mechanism: LocalMechanism, view: ReleasedDifferences | ReleasedCounts, asked: int) -> Claim:
     """Return the claim that would hold if all devices asked were counted, and as many as the mechanism expects."""
     expected = mechanism.claim(view)
     if not isinstance(view, ReleasedCounts) or mechanism.rounds > 1:
@@ -308,7 +308,7 @@ def _planned(mechanism: LocalMechanism, view: ReleasedDifferences | ReleasedCoun
     return min(expected, counted, key=lambda claim: claim.delta(SMALL_EPSILON))
 
 
-def _weakened(made: PrivacyClaim, planned: PrivacyClaim, epsilons: Sequence[float]) -> str:
+def _weakened(made: Claim, planned: Claim, epsilons: Sequence[float]) -> str:
     """Return in words by how much a claim is weaker than planned; empty if it is not weaker."""
     if "unknown" in {made.kind, planned.kind}:
         return "it is unknown" if planned.kind != "unknown" else ""
@@ -335,7 +335,7 @@ def _views(mechanism: LocalMechanism, queries: int, crowds: Sequence[int], *, re
             yield ReleasedCounts(least, queries=queries, adjacency=adjacency)
 
 
-def _with_noise(name: str, campaign: Campaign, queries: Sequence[Query], repeats: int) -> Iterator[PrivacyClaim]:
+def _with_noise(name: str, campaign: Campaign, queries: Sequence[Query], repeats: int) -> Iterator[Claim]:
     """Yield the claims about what any number of colluding servers see of a campaign's counts with servers' noise."""
     deployment, mechanism = campaign.deployment, campaign.mechanisms[name]
     counted = CountedReports.of(name, [campaign], queries)

@@ -10,10 +10,10 @@ import numpy as np
 from mechanisms.central import CountRelease, LaplaceCounts
 from mechanisms.local import LocalMechanism
 from mechanisms.privacy import (
+    Claim,
     ConstantDelta,
     LinkedReports,
     LocatedReports,
-    PrivacyClaim,
     ReleasedCounts,
     ReleasedDifferences,
     Shares,
@@ -110,7 +110,7 @@ class CountedReports:
             return None
         return Reason.ROUNDS_DIFFER if self.summed else Reason.SERVERS_COMBINE
 
-    def claim(self, mechanism: LocalMechanism | BudgetSchedule, view: View) -> PrivacyClaim:
+    def claim(self, mechanism: LocalMechanism | BudgetSchedule, view: View) -> Claim:
         """Return a mechanism's claim for a view, in which released and shuffled reports are the counted ones.
 
         If rounds counted different devices, the counts of both rounds are published and their noise does not cancel.
@@ -131,7 +131,7 @@ class CountedReports:
                 return claim.as_bound(self.rests_on)
             return claim
         if not (self.fewest[view.round - 1] if isinstance(view, Shuffled) else any(self.fewest)):
-            return PrivacyClaim.exact(0.0, ConstantDelta(0.0), "No report was counted, so none can be observed.")
+            return Claim.exact(0.0, ConstantDelta(0.0), "No report was counted, so none can be observed.")
         if isinstance(view, ReleasedCounts) and self.matched:
             # The first query of a budget over time asks one of its two questions only.
             view = replace(view, counted=min(filter(None, self.fewest)))
@@ -255,7 +255,7 @@ def _view(
     """Return the record of a coalition's view; without a view, of the claim that nothing is revealed."""
     mechanism, deployment = campaign.mechanisms[name], campaign.deployment
     view = deployment.view(coalition, mechanism, devices=max(1, counted.fewest[0]))
-    nothing = PrivacyClaim.exact(0.0, ConstantDelta(0.0), "The coalition receives nothing of the device.")
+    nothing = Claim.exact(0.0, ConstantDelta(0.0), "The coalition receives nothing of the device.")
     claim = nothing if view is None else counted.claim(campaign.asked[name], view)
     delta, statement = claim.delta(EPSILON), deployment.learns(coalition, mechanism)
     return ViewRecord(

@@ -2,7 +2,7 @@
 
 import math
 
-from mechanisms.privacy.claim import PrivacyClaim, Reason
+from mechanisms.privacy.claim import Claim, Reason
 from simulator.pages.charts import Axis, Chart, Series
 from simulator.pages.charts.styles import PLAIN
 from simulator.pages.document import PageSection
@@ -105,7 +105,7 @@ def _cost(run: RunResult, mechanism: MechanismRecord) -> dict[str, object]:
     }
 
 
-def _is_suppressed(run: RunResult, claim: PrivacyClaim) -> bool:
+def _is_suppressed(run: RunResult, claim: Claim) -> bool:
     release = run.release_of(str(claim.campaign), claim.mechanism)
     return release is not None and release.release["kind"] == "suppress"
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from mechanisms.privacy.claim import PrivacyClaim
+from mechanisms.privacy.claim import Claim
 from simulator.pages.document import written
 from simulator.results.claims import LINKED, PUBLISHED
 from simulator.results.formatting import inner_case, listed, number, percent
@@ -289,11 +289,11 @@ def _cost(run: RunResult) -> list[list[Finding]]:
     return said
 
 
-Stated = tuple[PrivacyClaim | None, PrivacyClaim | None]
+Stated = tuple[Claim | None, Claim | None]
 """The claims over all queries of a campaign, and over one."""
 
 
-def _stated(run: RunResult, campaign: str, claims: Sequence[PrivacyClaim]) -> Stated:
+def _stated(run: RunResult, campaign: str, claims: Sequence[Claim]) -> Stated:
     whole, one = (
         _strongest([claim for claim in claims if claim.queries == queries]) for queries in (run.queries_of(campaign), 1)
     )
@@ -344,7 +344,7 @@ def _over_campaign(
     return sentence(shown, over=over if queries > 1 else "", subject=subject, end=end)
 
 
-def _in_campaign(run: RunResult, campaign: str, mechanism: str) -> list[PrivacyClaim]:
+def _in_campaign(run: RunResult, campaign: str, mechanism: str) -> list[Claim]:
     """Return the claims about a mechanism that hold in a campaign, of what as few of its servers as possible read."""
     holds_for = campaign if campaign in run.budgeted else None
     own = [claim for claim in run.privacy if claim.mechanism == mechanism and claim.campaign == holds_for]
@@ -364,7 +364,7 @@ def _in_campaign(run: RunResult, campaign: str, mechanism: str) -> list[PrivacyC
     ]
 
 
-def _of_release(run: RunResult, campaign: str, mechanism: str) -> list[PrivacyClaim]:
+def _of_release(run: RunResult, campaign: str, mechanism: str) -> list[Claim]:
     """Return the claims about what a campaign's release publishes for any crowd, the one for a move first."""
     if run.release_of(campaign, mechanism) is None:
         return []
@@ -374,7 +374,7 @@ def _of_release(run: RunResult, campaign: str, mechanism: str) -> list[PrivacyCl
     return sorted((one for one in own if one.crowd is None), key=lambda one: one.adjacency != "move")
 
 
-def _strongest(claims: Sequence[PrivacyClaim]) -> PrivacyClaim | None:
+def _strongest(claims: Sequence[Claim]) -> Claim | None:
     """Prefer the claim on linked answers; else the weakest other claim, of single answers before published values."""
     linked = [claim for claim in claims if claim.view == "linked_reports"]
     reports = [claim for claim in claims if claim.family == "report"]

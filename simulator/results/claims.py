@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mechanisms.privacy.claim import SUBJECT, PrivacyClaim
+from mechanisms.privacy.claim import SUBJECT, Claim
 from simulator.results.tables import records
 
 VALUES = "released_values"
@@ -17,7 +17,7 @@ LINKED, PUBLISHED = "linked_reports", "published"
 """The views of a whole run: all that a device sends, and all that is published."""
 
 
-def claims_in(table: pd.DataFrame, rounds: Mapping[str, int] | None = None) -> list[PrivacyClaim]:
+def claims_in(table: pd.DataFrame, rounds: Mapping[str, int] | None = None) -> list[Claim]:
     """
     Return the claims in a table of a run or of a study, each from the rows of its mechanism and view.
 
@@ -38,7 +38,7 @@ def claims_in(table: pd.DataFrame, rounds: Mapping[str, int] | None = None) -> l
     for row in records(with_rows_at_delta_zero(table).reindex(columns=columns)):
         groups.setdefault((row["key"], *(row[name] for name in SUBJECT)), []).append(row)
     rounds = rounds or {}
-    return [PrivacyClaim.from_rows(rows, rounds=rounds.get(rows[0]["mechanism"], 2)) for rows in groups.values()]
+    return [Claim.from_rows(rows, rounds=rounds.get(rows[0]["mechanism"], 2)) for rows in groups.values()]
 
 
 def with_rows_at_delta_zero(claims: pd.DataFrame) -> pd.DataFrame:
@@ -59,7 +59,7 @@ def with_rows_at_delta_zero(claims: pd.DataFrame) -> pd.DataFrame:
     return claims.assign(campaigns=campaigns, at_delta_zero=marked.astype(bool))
 
 
-def worth_reading(claims: Iterable[PrivacyClaim]) -> list[PrivacyClaim]:
+def worth_reading(claims: Iterable[Claim]) -> list[Claim]:
     """
     Drop redundant claims for a table: with one answer per query there is nothing to link and no difference.
 
@@ -76,7 +76,7 @@ def worth_reading(claims: Iterable[PrivacyClaim]) -> list[PrivacyClaim]:
     """
     same_for = attrgetter("mechanism", "campaign", "view", "queries", "k", "colluding", "servers", "limits", "release")
     of_same = attrgetter("mechanism", "queries", "campaign")
-    chosen: dict[tuple[object, ...], PrivacyClaim] = {}
+    chosen: dict[tuple[object, ...], Claim] = {}
     for claim in claims:
         alone = [
             other.limits for other in chosen.values() if other.family == "report" and of_same(other) == of_same(claim)
@@ -94,10 +94,10 @@ def worth_reading(claims: Iterable[PrivacyClaim]) -> list[PrivacyClaim]:
     return list(chosen.values())
 
 
-def by_crowd(claims: Iterable[PrivacyClaim]) -> list[list[PrivacyClaim]]:
+def by_crowd(claims: Iterable[Claim]) -> list[list[Claim]]:
     """Return the claims that differ in their crowd only as one list each, the smallest crowd first."""
     same_for = attrgetter(*(name for name in SUBJECT if name != "crowd"), "kind", "delta_kind")
-    groups: dict[tuple[object, ...], list[PrivacyClaim]] = {}
+    groups: dict[tuple[object, ...], list[Claim]] = {}
     for claim in claims:
         # A claim for any crowd stands alone: its limits hold without a condition.
         groups.setdefault((*same_for(claim), claim.crowd is None), []).append(claim)

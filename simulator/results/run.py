@@ -14,7 +14,7 @@ import pandas as pd
 from pyproj import CRS
 
 import scenarios
-from mechanisms.privacy.claim import PrivacyClaim
+from mechanisms.privacy.claim import Claim
 from scenarios import Scenario
 from scenarios.kinds import title as title_of
 from scenarios.manifest import data_set
@@ -530,25 +530,25 @@ class RunResult:
         return {unit: self.errors[self.errors["unit"] == unit] for unit in units}
 
     @cached_property
-    def privacy(self) -> list[PrivacyClaim]:
+    def privacy(self) -> list[Claim]:
         """What is claimed of each mechanism in each view of one campaign."""
         return [claim for claim in self._all_claims if claim.campaigns is None]
 
     @cached_property
-    def whole_run(self) -> dict[str, list[PrivacyClaim]]:
+    def whole_run(self) -> dict[str, list[Claim]]:
         """By mechanism, what is claimed of all campaigns together; empty for a run of one campaign."""
         whole = [claim for claim in self._all_claims if claim.campaigns is not None]
         names = dict.fromkeys(claim.mechanism for claim in whole)
         return {name: [claim for claim in whole if claim.mechanism == name] for name in names}
 
     @cached_property
-    def _all_claims(self) -> list[PrivacyClaim]:
+    def _all_claims(self) -> list[Claim]:
         return claims_in(self.claims, {name: mechanism.rounds for name, mechanism in self.mechanisms.items()})
 
     @cached_property
-    def claims_by_mechanism(self) -> dict[str, list[PrivacyClaim]]:
+    def claims_by_mechanism(self) -> dict[str, list[Claim]]:
         """By mechanism, its claims that are worth reading, each with whether any party of the run has the view."""
-        claims: dict[str, list[PrivacyClaim]] = {}
+        claims: dict[str, list[Claim]] = {}
         for claim in worth_reading(self.privacy):
             views = self.views_seen(claim.mechanism)
             seen = views is None or claim.view in views or not claim.of_reports

@@ -6,7 +6,7 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import NamedTuple
 
-from mechanisms.privacy.claim import PrivacyClaim, Reason
+from mechanisms.privacy.claim import Claim, Reason
 from simulator.files.messages import Note
 from simulator.results.claims import LINKED, PUBLISHED, VALUES
 from simulator.results.formatting import (
@@ -28,10 +28,10 @@ REASONS = {
 }
 
 
-def say(value: PrivacyClaim | Note | Reason) -> str:
+def say(value: Claim | Note | Reason) -> str:
     """State a value of this module in words: a claim in one whole sentence, whose limit `short_limit` has in brief."""
     match value:
-        case PrivacyClaim():
+        case Claim():
             return sentence(value)
         case Reason():
             return REASONS[value]
@@ -73,7 +73,7 @@ _SEVERAL = ("linked_reports", "reading_servers", "shares", "several_shares")
 """Codes of observers that are several."""
 
 
-def subject_of(claim: PrivacyClaim) -> Subject:
+def subject_of(claim: Claim) -> Subject:
     """Return the observer of a claim's view, as in ``Two servers that link your two answers``."""
     code, answers = _observer_code(claim), _COUNTS.get(claim.rounds, str(claim.rounds))
     what = (
@@ -102,7 +102,7 @@ def subject_of(claim: PrivacyClaim) -> Subject:
     return Subject((*parts, *([f"campaign {claim.campaign}"] if claim.campaign else [])), code in _SEVERAL)
 
 
-def _observer_code(claim: PrivacyClaim) -> str:
+def _observer_code(claim: Claim) -> str:
     code = claim.family
     match code:
         case "linked_reports" if claim.campaigns:
@@ -122,7 +122,7 @@ def _observer_code(claim: PrivacyClaim) -> str:
     return code
 
 
-def _crowd(claim: PrivacyClaim) -> list[str]:
+def _crowd(claim: Claim) -> list[str]:
     """Return the clauses on who else is in the cell, and on what is left out."""
     clauses = [] if claim.k is None else [f"where counts below {claim.k} are left out"]
     if claim.crowd == 1:
@@ -133,7 +133,7 @@ def _crowd(claim: PrivacyClaim) -> list[str]:
     return clauses
 
 
-def campaigns_of(claim: PrivacyClaim) -> str:
+def campaigns_of(claim: Claim) -> str:
     """Name the campaigns that a claim is about together, by their number."""
     several = (claim.campaigns or "").count(",") + 1
     return {1: "its only campaign", 2: "both campaigns"}.get(several, f"all {several} campaigns")
@@ -150,7 +150,7 @@ _LARGEST_LIMIT = math.log(1e6)
 _HARDLY_A_LIMIT = math.log(1e3)
 
 
-def learns(claim: PrivacyClaim, *, several: bool = False) -> str:
+def learns(claim: Claim, *, several: bool = False) -> str:
     """
     State what the observer of a claim's view can learn.
 
@@ -190,7 +190,7 @@ def learns(claim: PrivacyClaim, *, several: bool = False) -> str:
     return text
 
 
-def _shift(claim: PrivacyClaim, epsilon: float) -> str:
+def _shift(claim: Claim, epsilon: float) -> str:
     """State by how much ε lets an observer shift the odds; above `_LARGEST_LIMIT`, that it is no protection."""
     if epsilon > _LARGEST_LIMIT:
         return f"can learn {_unprotected(claim)}: ε = {claimed(epsilon)} is no protection"
@@ -198,11 +198,11 @@ def _shift(claim: PrivacyClaim, epsilon: float) -> str:
     return f"{odds}{', which is hardly a limit' if epsilon > _HARDLY_A_LIMIT else ''} (ε = {claimed(epsilon)})"
 
 
-def _unprotected(claim: PrivacyClaim) -> str:
+def _unprotected(claim: Claim) -> str:
     return "how fast you drive" if claim.view == VALUES else "where you are"
 
 
-def _alternatives(claim: PrivacyClaim) -> str:
+def _alternatives(claim: Claim) -> str:
     if claim.view == VALUES:
         return "any two speeds at which you might drive"
     return {
@@ -223,7 +223,7 @@ _SHORT = {
 """A limit in a few words, by its code."""
 
 
-def short_limit(claim: PrivacyClaim) -> str:
+def short_limit(claim: Claim) -> str:
     """State the limit of a claim in a few words, such as ``δ = 0.45 at every ε``."""
     code, epsilon, delta = claim.limit
     sign = "≤" if (claim.kind if code == "always" else claim.delta_kind) == "bound" else "="
@@ -232,13 +232,13 @@ def short_limit(claim: PrivacyClaim) -> str:
     return _SHORT[code].format(sign=sign, **values)
 
 
-def wording_key(claim: PrivacyClaim) -> tuple[object, ...]:
+def wording_key(claim: Claim) -> tuple[object, ...]:
     """Return the limit with its numbers as they are written, and what they are about: equal for equal words."""
     code, *numbers = claim.limit
     return code, *map(claimed, numbers), claim.kind, claim.delta_kind, claim.tells_cell, claim.adjacency
 
 
-def sentence(claim: PrivacyClaim, *, over: str | None = None, subject: Subject | None = None, end: str = "") -> str:
+def sentence(claim: Claim, *, over: str | None = None, subject: Subject | None = None, end: str = "") -> str:
     """
     State who the observer is and what it can learn.
 
@@ -264,7 +264,7 @@ def sentence(claim: PrivacyClaim, *, over: str | None = None, subject: Subject |
     return f"{over}, {inner_case(text)}" if over else text
 
 
-def one_line(claims: Iterable[PrivacyClaim], *, queries: int = 1) -> str:
+def one_line(claims: Iterable[Claim], *, queries: int = 1) -> str:
     """
     State in one line what one mechanism's reports to a number of queries reveal about a device.
 
@@ -305,7 +305,7 @@ _POOLED = {
 """What reveals something of reports mixed with others, by the view's family; shares are named by their number."""
 
 
-def campaign_lines(claims: Sequence[PrivacyClaim], *, queries: int, windows: Collection[int] = ()) -> list[str]:
+def campaign_lines(claims: Sequence[Claim], *, queries: int, windows: Collection[int] = ()) -> list[str]:
     """
     State what one mechanism reveals over a whole campaign, then over fewer queries.
 
@@ -332,7 +332,7 @@ def campaign_lines(claims: Sequence[PrivacyClaim], *, queries: int, windows: Col
     return lines or [one_line([])]
 
 
-def whole_run_lines(claims: Sequence[PrivacyClaim]) -> list[str]:
+def whole_run_lines(claims: Sequence[Claim]) -> list[str]:
     """
     State what one mechanism reveals in all campaigns together, in at most two lines.
 
@@ -354,7 +354,7 @@ def whole_run_lines(claims: Sequence[PrivacyClaim]) -> list[str]:
     return lines
 
 
-def row_words(alike: Sequence[PrivacyClaim]) -> str:
+def row_words(alike: Sequence[Claim]) -> str:
     """State what the observer learns, or of several claims that differ in their crowd, what the limits depend on."""
     claim = alike[0]
     if len(alike) == 1:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from mechanisms.planning.target import RELEASED, Target
-from mechanisms.privacy.claim import PrivacyClaim
+from mechanisms.privacy.claim import Claim
 from scenarios.field_types import number as exact
 from simulator.results.claims import claims_in
 from simulator.results.formatting import number, percent, related
@@ -129,7 +129,7 @@ def best_of(rows: pd.DataFrame, differences: pd.DataFrame) -> list[str]:
     return [first, *(name for name in meeting["mechanism"].iloc[1:] if name in against and not against[name] > 0)]
 
 
-def leak_of(claims: Sequence[PrivacyClaim], goal: Goal, crowd: int | None) -> tuple[float, float]:
+def leak_of(claims: Sequence[Claim], goal: Goal, crowd: int | None) -> tuple[float, float]:
     """Return ε at δ = 0, and δ at the goal's ε, of the goal's view: the weakest claim of all runs, NaN if not known.
 
     `crowd` is the number of devices in the cell that a released view relies on; None for any.
@@ -140,7 +140,7 @@ def leak_of(claims: Sequence[PrivacyClaim], goal: Goal, crowd: int | None) -> tu
     wanted = [claim for claim in wanted if claim.view in names]
     if goal.view.startswith("released"):
         wanted = [claim for claim in wanted if claim.crowd == crowd] or wanted
-    weakest = PrivacyClaim.weakest(wanted or [PrivacyClaim.unknown("No run claims it.")])
+    weakest = Claim.weakest(wanted or [Claim.unknown("No run claims it.")])
     if weakest.kind == "unknown":
         return math.nan, math.nan
     return weakest.epsilon, weakest.delta(goal.epsilon or 1.0)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from mechanisms.privacy.claim import PrivacyClaim
+from mechanisms.privacy.claim import Claim
 from simulator.results.claims import claims_in
 from simulator.results.formatting import claimed
 from simulator.results.mean_intervals import error_interval, share_interval, t_quantile
@@ -181,7 +181,7 @@ def leaks_table(study: Study) -> pd.DataFrame:
         shared = [epsilon for epsilon, number in listed.items() if number >= runs and 0.0 < epsilon < np.inf]
         at_epsilon = 1.0 if 1.0 in shared else min(shared, default=np.nan)  # not one mechanism's own ε
         for key, of_key in made.items():
-            weakest = PrivacyClaim.weakest(of_key)
+            weakest = Claim.weakest(of_key)
             known = weakest.kind != "unknown"
             epsilon = weakest.epsilon if known else np.nan
             delta = weakest.delta(at_epsilon) if known and shared else np.nan

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from synthetic_run import claim
 
-from mechanisms.privacy.claim import PrivacyClaim, Reason
+from mechanisms.privacy.claim import Claim, Reason
 from simulator.files.messages import warning
 from simulator.results.claims import by_crowd, claims_in, worth_reading
 from simulator.results.statements import one_line, say, sentence
@@ -14,11 +14,11 @@ UNKNOWN = {"mechanism": "m", "view": "released_counts", "queries": 1, "crowd": 1
            "servers": None, "epsilon": math.nan, "delta": math.nan, "kind": "unknown", "basis": ""}  # fmt: skip
 
 
-def gathered(*rows: list[dict[str, Any]], rounds: int = 2) -> list[PrivacyClaim]:
+def gathered(*rows: list[dict[str, Any]], rounds: int = 2) -> list[Claim]:
     return claims_in(pd.DataFrame([row for group in rows for row in group]), {"m": rounds})
 
 
-def only(view: str, epsilon: float, kind: str, deltas: list[float], rounds: int = 2, **parameters: Any) -> PrivacyClaim:
+def only(view: str, epsilon: float, kind: str, deltas: list[float], rounds: int = 2, **parameters: Any) -> Claim:
     (found,) = gathered(claim("m", view, epsilon, kind, deltas, basis="why", **parameters), rounds=rounds)
     return found
 

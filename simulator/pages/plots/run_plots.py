@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import pandas as pd
 
-from mechanisms.privacy.claim import PrivacyClaim
+from mechanisms.privacy.claim import Claim
 from simulator.pages.charts import Axis, Chart, Series
 from simulator.pages.charts.matplotlib import draw
 from simulator.pages.charts.spec import open_axis
@@ -368,7 +368,7 @@ def _queries(count: int) -> str:
     return f"{count} {'query' if count == 1 else 'queries'}"
 
 
-def _claimed(claim: PrivacyClaim, *, by_delta: bool) -> tuple[float, bool]:
+def _claimed(claim: Claim, *, by_delta: bool) -> tuple[float, bool]:
     """Return a claim's ε at δ = 0, or its δ at the ε nearest to 1, NaN if not known; and whether it is a bound."""
     if not by_delta:
         return math.nan if claim.kind == "unknown" else claim.epsilon, claim.kind == "bound"
@@ -377,7 +377,7 @@ def _claimed(claim: PrivacyClaim, *, by_delta: bool) -> tuple[float, bool]:
     return claim.nearest_one[1], claim.delta_kind == "bound"
 
 
-def _view_words(claim: PrivacyClaim, *, with_crowd: bool) -> str:
+def _view_words(claim: Claim, *, with_crowd: bool) -> str:
     """Return the label of a claim's view: "shares, 2 of 3 servers"."""
     parts = {
         f"{claim.colluding or 0} of {claim.servers} servers": claim.servers,
