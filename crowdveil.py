@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mechanisms.local.common.base import CategoricalReports
     from mechanisms.local.common.frequency_oracle import FrequencyOracle
     from mechanisms.parameter import ParameterError, check_true_counts
-    from mechanisms.privacy import LinkedReports, PrivacyClaim, Report, Shares, Shuffled
+    from mechanisms.privacy import Claim, LinkedReports, Report, Shares, Shuffled
     from mechanisms.privacy.view import ReleasedCounts, ReleasedDifferences
     from scenarios import Scenario, ScenarioError
     from simulator.aggregation.combining import ServerTally
@@ -61,7 +61,7 @@ _MODULES = {
     "mechanisms.local.common.base": ("CategoricalReports",),
     "mechanisms.local.common.frequency_oracle": ("FrequencyOracle",),
     "mechanisms.parameter": ("ParameterError", "check_true_counts"),
-    "mechanisms.privacy": ("LinkedReports", "PrivacyClaim", "Report", "Shares", "Shuffled"),
+    "mechanisms.privacy": ("LinkedReports", "Claim", "Report", "Shares", "Shuffled"),
     "mechanisms.privacy.view": ("ReleasedCounts", "ReleasedDifferences"),
     "scenarios": ("Scenario", "ScenarioError"),
     "simulator.aggregation.combining": ("ServerTally",),

@@ -61,7 +61,7 @@ class Permissions:
 
 
 def trusted_only(reason: str) -> AfterValidator:
-    """Return a validator that refuses a value if the scenario is untrusted; `words` end the message."""
+    """Return a validator that refuses a value if the scenario is untrusted; `reason` ends the message."""
 
     def check(value: str, info: ValidationInfo) -> str:
         if permissions_of(info).untrusted:
@@ -110,7 +110,7 @@ def locate(reference: str, *kinds: Kind) -> Path:
     ----------
     reference
         A path, or ``data:FOLDER/FILE`` under the folder that ``CROWDVEIL_DATA`` names.
-    kinds
+    *kinds
         "file" or "folder", or both in the order in which they are tried. Default: "file".
 
     Returns

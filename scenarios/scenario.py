@@ -109,7 +109,7 @@ class Scenario(Section):
             A mapping of sections; a `Scenario` is returned as it is.
         context
             May hold ``folder``, to which file references are relative; else they are relative to the working directory.
-        options
+        **options
             Options of pydantic's `model_validate`.
 
         Raises
@@ -149,7 +149,7 @@ class Scenario(Section):
             Permissions of the scenario; if None, those of the environment variables.
         files_exist
             Whether a file that the scenario names must exist.
-        options
+        **options
             Options of pydantic's `model_validate`.
 
         Returns

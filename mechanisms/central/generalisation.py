@@ -11,7 +11,7 @@ from mechanisms.central.suppression import SampleThenSuppress, kept_errors, larg
 from mechanisms.local.common.intervals import BinomialInversion
 from mechanisms.local.mechanism import Estimate
 from mechanisms.parameter import ParameterError, check_counts, check_epsilon, check_integer
-from mechanisms.privacy.claim import PrivacyClaim
+from mechanisms.privacy.claim import Claim
 from mechanisms.privacy.subsampling import Form, SafeDelta, safe_claim
 from mechanisms.privacy.view import Adjacency, possible_adjacency
 
@@ -158,7 +158,7 @@ class Generalised:
             squared += share * np.maximum(off, 0.0)
         return np.sqrt(squared)
 
-    def claim(self, *, crowd: int | None, queries: int = 1, adjacency: Adjacency = "enter_leave") -> PrivacyClaim:
+    def claim(self, *, crowd: int | None, queries: int = 1, adjacency: Adjacency = "enter_leave") -> Claim:
         """Return the claim of `publish`: ε₁ and the exact worst of all crowds of at least `crowd`.
 
         It is a bound, because at a coarser level the crowd is that of the group, which is at least as large and not
@@ -166,17 +166,17 @@ class Generalised:
         """
         return self._for(self._claim("worst crowd", queries, 1 if crowd is None else crowd), adjacency)
 
-    def claim_sampled(self, *, queries: int = 1) -> PrivacyClaim:
+    def claim_sampled(self, *, queries: int = 1) -> Claim:
         """Return the claim of `publish_sampled`, for any crowd."""
         return self._claim("chosen on the sample", queries, 1)
 
-    def _claim(self, form: Form, queries: int, crowd: int) -> PrivacyClaim:
+    def _claim(self, form: Form, queries: int, crowd: int) -> Claim:
         check_integer("queries", queries, at_least=1)
         check_integer("crowd", crowd, at_least=1)
         options = len(self.levels)
         return safe_claim(SafeDelta(self.k, self.sampling, self.epsilon, form, options, crowd), queries)
 
-    def _for(self, claim: PrivacyClaim, adjacency: Adjacency) -> PrivacyClaim:
+    def _for(self, claim: Claim, adjacency: Adjacency) -> Claim:
         return claim.of_move() if possible_adjacency(adjacency, cells=self.cells) == "move" else claim
 
     @property
@@ -258,7 +258,7 @@ class GeneralisedSample(Generalised):
             squared += (self.publish(held, rng=rng).count - held) ** 2
         return np.sqrt(squared / DRAWS)
 
-    def claim(self, *, crowd: int | None, queries: int = 1, adjacency: Adjacency = "enter_leave") -> PrivacyClaim:
+    def claim(self, *, crowd: int | None, queries: int = 1, adjacency: Adjacency = "enter_leave") -> Claim:
         """Return the claim of a level drawn from the sample, for any crowd; a move is bounded by its two steps."""
         if crowd is not None:
             check_integer("crowd", crowd, at_least=1)

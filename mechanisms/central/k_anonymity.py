@@ -10,7 +10,7 @@ from mechanisms.central.release import check_held
 from mechanisms.local.common.intervals import BinomialInversion
 from mechanisms.local.mechanism import Estimate
 from mechanisms.parameter import ParameterError, check_integer
-from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
+from mechanisms.privacy.claim import Claim, ConstantDelta
 from mechanisms.privacy.view import Adjacency
 
 
@@ -172,7 +172,7 @@ class LocalRecoding:
         crowd: int | None,
         queries: int = 1,
         adjacency: Adjacency = "enter_leave",  # noqa: ARG002 - the claim is the same for both
-    ) -> PrivacyClaim:
+    ) -> Claim:
         """Return the claim that nothing is hidden: ε is infinite and δ is 1 at every ε, for any crowd.
 
         With k other devices in one cell and the device alone far out, boxes that reach it are published exactly if it
@@ -182,7 +182,7 @@ class LocalRecoding:
         check_integer("queries", queries, at_least=1)
         if crowd is not None:
             check_integer("crowd", crowd, at_least=1)
-        return PrivacyClaim.exact(
+        return Claim.exact(
             math.inf,
             ConstantDelta(1.0),
             "Clustering and local recoding are deterministic: exact totals and the boxes' edges reveal whether the "

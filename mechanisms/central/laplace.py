@@ -13,7 +13,7 @@ from mechanisms.central.simple_random_sample import NoisyStatistic, SimpleRandom
 from mechanisms.local.common.intervals import LEVEL, invert_binomial
 from mechanisms.local.mechanism import Estimate
 from mechanisms.parameter import check_budget, check_integer, check_probability
-from mechanisms.privacy.claim import PrivacyClaim
+from mechanisms.privacy.claim import Claim
 from mechanisms.privacy.composition import composed
 from mechanisms.privacy.laplace_noise import SampledLaplaceDelta, noisy_sample_claim
 from mechanisms.privacy.subsampling import sample_privacy
@@ -106,7 +106,7 @@ class LaplaceCounts:
         variance = self._variance(check_held(true_counts, field="true_counts").astype(np.float64))
         return np.sqrt(variance)
 
-    def claim(self, *, crowd: int | None, queries: int = 1, adjacency: Adjacency = "enter_leave") -> PrivacyClaim:
+    def claim(self, *, crowd: int | None, queries: int = 1, adjacency: Adjacency = "enter_leave") -> Claim:
         """Return the claim of the published tables about one device, all others known.
 
         Parameters
@@ -121,7 +121,7 @@ class LaplaceCounts:
 
         Returns
         -------
-        PrivacyClaim
+        Claim
             Without sampling exact for both; with sampling `noisy_sample_claim`.
         """
         if crowd is not None:
@@ -235,7 +235,7 @@ class ThresholdCounts:
         kept = np.where(above, square, np.maximum(self.noise.noise_variance - square, 0.0))
         return np.sqrt(kept + held * held * np.where(above, 1.0 - far, far))
 
-    def claim(self, *, crowd: int | None, queries: int = 1, adjacency: Adjacency = "enter_leave") -> PrivacyClaim:
+    def claim(self, *, crowd: int | None, queries: int = 1, adjacency: Adjacency = "enter_leave") -> Claim:
         """Return the claim about one device, all others known: that of the noise.
 
         It is a bound for every crowd by post-processing. It is attained where at least k devices are in the cell: the
@@ -347,7 +347,7 @@ class LaplaceMean(NoisyStatistic):
         sampling = SimpleRandomSample(len(clamped), self.sample).mean_variance(clamped)
         return math.sqrt(sampling + 2.0 * self.noise_scale(len(clamped)) ** 2 + bias**2)
 
-    def claim(self, *, queries: int = 1, devices: int | None = None) -> PrivacyClaim:
+    def claim(self, *, queries: int = 1, devices: int | None = None) -> Claim:
         """Return the claim of the published means about one device's value, all others known.
 
         Parameters
@@ -359,7 +359,7 @@ class LaplaceMean(NoisyStatistic):
 
         Returns
         -------
-        PrivacyClaim
+        Claim
             Exact over one query; over several T·ε is exact and δ is composed numerically, an upper bound.
         """
         check_integer("queries", queries, at_least=1)
@@ -371,11 +371,11 @@ class LaplaceMean(NoisyStatistic):
                 "reveals less the smaller the share of drawn devices: one device alone, always drawn, is the worst case"
             )
         if queries == 1:
-            return PrivacyClaim.exact(self.epsilon, SampledLaplaceDelta(self.epsilon, fraction), f"{basis}.")
+            return Claim.exact(self.epsilon, SampledLaplaceDelta(self.epsilon, fraction), f"{basis}.")
         basis += "; over T queries T·ε, attained, and δ by composing the privacy loss distribution of the worst pair"
         # A sample of any share reveals no more than the whole, so this bounds queries of any shares and values.
         curve = composed(SampledLaplaceDelta(self.epsilon), queries, limit=self.epsilon)
-        return PrivacyClaim("exact", queries * self.epsilon, "bound", f"{basis}.", curve)
+        return Claim("exact", queries * self.epsilon, "bound", f"{basis}.", curve)
 
     def _sum_noise(self, devices: int) -> tuple[Grid, float]:
         """Return the grid for a sample from N devices, and the scale of the noise on the sum, in steps."""

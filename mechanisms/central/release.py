@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from mechanisms.local.common.intervals import LEVEL
 from mechanisms.local.mechanism import Estimate
 from mechanisms.parameter import ParameterError, check_counts, check_epsilon
-from mechanisms.privacy.claim import PrivacyClaim
+from mechanisms.privacy.claim import Claim
 from mechanisms.privacy.view import Adjacency
 
 
@@ -86,7 +86,7 @@ class CountRelease(Protocol):
             Exact, unless the class states how it is approximated.
         """
 
-    def claim(self, *, crowd: int | None, queries: int = 1, adjacency: Adjacency = "enter_leave") -> PrivacyClaim:
+    def claim(self, *, crowd: int | None, queries: int = 1, adjacency: Adjacency = "enter_leave") -> Claim:
         """Return the claim about one device, with all other devices known.
 
         Parameters
@@ -126,7 +126,7 @@ class ValueRelease(Protocol):
     def std_error(self, values: NDArray[np.float64]) -> float:
         """Return the root mean square error of the published statistic given these values, by sampling and noise."""
 
-    def claim(self, *, queries: int = 1) -> PrivacyClaim:
+    def claim(self, *, queries: int = 1) -> Claim:
         """Return the claim about one device's value; neighbours differ in that value (bounded neighbours)."""
 
 

@@ -11,7 +11,7 @@ from scipy.special import ndtri
 from mechanisms.central.release import ValueEstimate, check_bounds, check_values, lower_median, median_rank
 from mechanisms.local.common.intervals import LEVEL, log_choose
 from mechanisms.parameter import ParameterError, check_budget, check_choice, check_integer, check_probability
-from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
+from mechanisms.privacy.claim import Claim, ConstantDelta
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +240,7 @@ class ExactStatistic(SampledStatistic):
             return math.sqrt(sample.mean_variance(values))
         return math.sqrt(sample.median_error(values, self.truth(values)))
 
-    def claim(self, *, queries: int = 1) -> PrivacyClaim:
+    def claim(self, *, queries: int = 1) -> Claim:
         """Return an infinite ε: with all other values known, the exact statistic reveals the last whenever it is drawn.
 
         δ is 1 for all values. For a sample it is the share of devices drawn, 1 at the worst N: one
@@ -250,7 +250,7 @@ class ExactStatistic(SampledStatistic):
         basis = "With all other values known, an exact statistic reveals the last one"
         if self.sample < 1.0:
             basis += " whenever it is drawn, as a device alone always is"
-        return PrivacyClaim.exact(math.inf, ConstantDelta(1.0), f"{basis}.")
+        return Claim.exact(math.inf, ConstantDelta(1.0), f"{basis}.")
 
     def _widest(self, value: float) -> tuple[float, float]:
         """Return the bounds, or the value where it lies beyond them."""

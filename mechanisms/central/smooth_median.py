@@ -13,7 +13,7 @@ from mechanisms.central.simple_random_sample import NoisyStatistic, SimpleRandom
 from mechanisms.compiled import compiled
 from mechanisms.local.common.intervals import LEVEL
 from mechanisms.parameter import ParameterError, check_epsilon, check_integer, check_probability
-from mechanisms.privacy.claim import PrivacyClaim
+from mechanisms.privacy.claim import Claim
 from mechanisms.privacy.composition import COMPOSED, composed
 from mechanisms.privacy.laplace_noise import SmoothNoiseDelta, smoothing
 from mechanisms.privacy.subsampling import sample_privacy
@@ -307,7 +307,7 @@ class SmoothMedian(NoisyStatistic):
         spread = float(variances.std(ddof=1)) / math.sqrt(count) if count > 1 else 0.0
         return float(variances.mean()), spread
 
-    def claim(self, *, queries: int = 1, devices: int | None = None) -> PrivacyClaim:
+    def claim(self, *, queries: int = 1, devices: int | None = None) -> Claim:
         """Return the claim of the published medians about one device's value, all others known.
 
         Parameters
@@ -319,7 +319,7 @@ class SmoothMedian(NoisyStatistic):
 
         Returns
         -------
-        PrivacyClaim
+        Claim
             No finite ε at δ = 0, because the noise of two neighbours may differ in scale. δ is a bound at every ε, and
             at the ε of the release at most the δ of the release.
         """
@@ -339,7 +339,7 @@ class SmoothMedian(NoisyStatistic):
         if queries > 1:
             basis += COMPOSED
         curve = SmoothMedianDelta(self.epsilon, self.delta, fractions)
-        return PrivacyClaim.infinite(composed(curve, queries), f"{basis}.")
+        return Claim.infinite(composed(curve, queries), f"{basis}.")
 
     def _grid(self, calibration: Calibration) -> Grid:
         """Return the grid of the published values."""

@@ -13,7 +13,7 @@ from mechanisms.local.common.intervals import BinomialInversion, invert_binomial
 from mechanisms.local.mechanism import Estimate
 from mechanisms.parameter import ParameterError, check_counts, check_integer, check_probability
 from mechanisms.privacy.binomial import mass_above, mass_at, window
-from mechanisms.privacy.claim import PrivacyClaim
+from mechanisms.privacy.claim import Claim
 from mechanisms.privacy.released import released_differences_claim
 from mechanisms.privacy.subsampling import strongly_safe_claim
 from mechanisms.privacy.view import Adjacency, ReleasedDifferences
@@ -199,7 +199,7 @@ class SampleThenSuppress:
         _, square = kept_errors(held, self.k, self.sampling)
         return np.sqrt(square)
 
-    def claim(self, *, crowd: int | None, queries: int = 1, adjacency: Adjacency = "enter_leave") -> PrivacyClaim:
+    def claim(self, *, crowd: int | None, queries: int = 1, adjacency: Adjacency = "enter_leave") -> Claim:
         """Return the claim about one device: δ is exact for this crowd; for any crowd exact or, for a move, a bound.
 
         For one release δ(ε) is exact, and no ε is finite. For more releases, each drawn anew, it is a bound.
@@ -218,7 +218,7 @@ class SampleThenSuppress:
         view = ReleasedDifferences(crowd=crowd, k=self.k, queries=queries, adjacency=adjacency)
         return released_differences_claim(view, self.sampling)
 
-    def theorem_5(self, *, queries: int = 1) -> PrivacyClaim:
+    def theorem_5(self, *, queries: int = 1) -> Claim:
         """Return the claim of LQS theorem 5, for any crowd: an upper bound of `claim(crowd=None)`."""
         return strongly_safe_claim(ReleasedDifferences(k=self.k, queries=queries), self.sampling)
 

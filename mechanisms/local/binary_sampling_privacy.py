@@ -16,7 +16,7 @@ from mechanisms.local.common.response_counts import ResponseCounts
 from mechanisms.local.mechanism import Counts, DeviceRows, Estimate, NoMemory, Truth
 from mechanisms.local.sampling_privacy import sampling_warnings, warn
 from mechanisms.parameter import check_true_counts
-from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
+from mechanisms.privacy.claim import Claim, ConstantDelta
 from mechanisms.privacy.released import released_counts_claim, released_differences_claim
 from mechanisms.privacy.report_claims import binary_answer_claim, per_cell_claim
 from mechanisms.privacy.shuffled import shuffled_claim
@@ -155,13 +155,13 @@ class BinarySamplingPrivacy(BinaryReports):
         first = rng.binomial(inside - sampled, given_blank) + rng.binomial(devices - inside, one)
         return with_no(np.stack([first, first + sampled]), devices)
 
-    def claim_report(self, view: Report) -> PrivacyClaim:
+    def claim_report(self, view: Report) -> Claim:
         """Return the claim of one round's report: nothing in round one.
 
         That of round two is exact for the two answers that a move changes, whereas SP eqs 18-25 count one.
         """
         if view.round == 1:
-            return PrivacyClaim.exact(0.0, ConstantDelta(0.0), "Round one is answered without the truth (SP eqs 7-8).")
+            return Claim.exact(0.0, ConstantDelta(0.0), "Round one is answered without the truth (SP eqs 7-8).")
         zero, one, sampling = self.faces
         return binary_answer_claim(
             true_yes=one + sampling,
@@ -173,7 +173,7 @@ class BinarySamplingPrivacy(BinaryReports):
             source="SP eqs 9-10; eqs 18-25 count one of the two answers",
         )
 
-    def claim_linked(self, view: LinkedReports) -> PrivacyClaim:
+    def claim_linked(self, view: LinkedReports) -> Claim:
         """Return the claim of both reports: only a device in the cell answers 0 and then 1, so no ε is finite."""
         zero, one, sampling = self.faces
         source = "SP eqs 7-10, the pairs of answers 00, 11 and 01; 01 is given only by a device in the cell"
@@ -181,17 +181,17 @@ class BinarySamplingPrivacy(BinaryReports):
         cells = self.changed(view)
         return per_cell_claim(linked_yes, linked_no, cells=cells, queries=view.queries, source=source)
 
-    def claim_shuffled(self, view: Shuffled) -> PrivacyClaim:
+    def claim_shuffled(self, view: Shuffled) -> Claim:
         """Return the claim of one round's reports in random order."""
         local, single = Report(view.round, view.queries, adjacency=view.adjacency), Report(view.round)
         return shuffled_claim(view, local=self.claim_report(local), single=self.claim_report(single))
 
-    def claim_counts(self, view: ReleasedCounts) -> PrivacyClaim:
+    def claim_counts(self, view: ReleasedCounts) -> Claim:
         """Return the claim of both rounds' published counts."""
         zero, one, sampling = self.faces
         seen = one / (zero + one) if sampling < 1.0 else 0.0
         return released_counts_claim(view, sampling=sampling, seen=seen, by_cell=True)
 
-    def claim_differences(self, view: ReleasedDifferences) -> PrivacyClaim:
+    def claim_differences(self, view: ReleasedDifferences) -> Claim:
         """Return the claim of the published differences."""
         return released_differences_claim(view, self.sampling)

@@ -26,7 +26,7 @@ from scipy.special import expit
 from mechanisms.local.common.frequency_oracle import BudgetedProtocol
 from mechanisms.local.common.response_counts import ResponseCounts
 from mechanisms.parameter import check_integer
-from mechanisms.privacy.claim import PrivacyClaim
+from mechanisms.privacy.claim import Claim
 from mechanisms.privacy.report_claims import MirrorDelta, released_reports_claim
 from mechanisms.privacy.rounding import rounded_up
 from mechanisms.privacy.view import LinkedReports, ReleasedCounts, Report, Shuffled
@@ -214,23 +214,23 @@ class AdaptiveBudget(ViewClaims):
         """
         return ((query - 1) % self.window,) if units is None else tuple(self.window + unit for unit in units)
 
-    def claim_report(self, view: Report) -> PrivacyClaim:
+    def claim_report(self, view: Report) -> Claim:
         """Return the claim of all reports of the device to T consecutive queries."""
         return self._linked(view.queries)
 
-    def claim_linked(self, view: LinkedReports) -> PrivacyClaim:
+    def claim_linked(self, view: LinkedReports) -> Claim:
         """Return the claim of all reports of the device to T consecutive queries."""
         return self._linked(view.queries)
 
-    def claim_shuffled(self, view: Shuffled) -> PrivacyClaim:
+    def claim_shuffled(self, view: Shuffled) -> Claim:
         """Return the same: which questions are asked depends on earlier reports, so no amplification is claimed."""
         return self._linked(view.queries)
 
-    def claim_counts(self, view: ReleasedCounts) -> PrivacyClaim:
+    def claim_counts(self, view: ReleasedCounts) -> Claim:
         """Return the same bound for published counts."""
         return released_reports_claim(self._linked(view.queries))
 
-    def _linked(self, queries: int) -> PrivacyClaim:
+    def _linked(self, queries: int) -> Claim:
         """Return a bound for all reports of one device to T consecutive queries.
 
         It covers both adjacencies: two sequences of cells may differ at every query. Which questions are asked depends
@@ -247,7 +247,7 @@ class AdaptiveBudget(ViewClaims):
             f"{rounded_up(epsilon, 6)}, whichever of them publish; δ is that of any mechanism with this ε (Kairouz, Oh "
             "and Viswanath 2015)."
         )
-        return PrivacyClaim.bound(epsilon, MirrorDelta(float(expit(epsilon)), epsilon), basis)
+        return Claim.bound(epsilon, MirrorDelta(float(expit(epsilon)), epsilon), basis)
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,7 +287,7 @@ class UniformPopulation(ViewClaims):
         """Return the group that answers a query, in 0…w − 1; queries are numbered from 1."""
         return ((query - 1) % self.window,)
 
-    def claim_report(self, view: Report) -> PrivacyClaim:
+    def claim_report(self, view: Report) -> Claim:
         """Return the claim of the reports of a device to T consecutive queries, of which it answers at most ⌈T/w⌉.
 
         Who sees the reports sees the device's group. If w divides T, all groups answer T/w queries, and the claim is as
@@ -296,11 +296,11 @@ class UniformPopulation(ViewClaims):
         claim = self.mechanism.claim_report(self._answered(view))
         return claim if view.queries % self.window == 0 else self._bound(claim, view)
 
-    def claim_shuffled(self, view: Shuffled) -> PrivacyClaim:
+    def claim_shuffled(self, view: Shuffled) -> Claim:
         """Return a bound for the shuffled reports of the group that answers each query: it holds for every group."""
         return self._bound(self.mechanism.claim_shuffled(self._answered(view)), view)
 
-    def claim_counts(self, view: ReleasedCounts) -> PrivacyClaim:
+    def claim_counts(self, view: ReleasedCounts) -> Claim:
         """Return a bound for the published counts of the group that answers each query: it holds for every group."""
         return self._bound(self.mechanism.claim_counts(self._answered(view)), view)
 
@@ -308,13 +308,10 @@ class UniformPopulation(ViewClaims):
         """Return the view of the queries that a device answers, for the group that answers most of them."""
         return replace(view, queries=-(-view.queries // self.window))
 
-    def _bound(self, claim: PrivacyClaim, view: Answered) -> PrivacyClaim:
+    def _bound(self, claim: Claim, view: Answered) -> Claim:
         return _bound_of_answers(claim, self._answered(view).queries, view.queries)
 
 
-def _bound_of_answers(claim: PrivacyClaim, answers: int, queries: int) -> PrivacyClaim:
+def _bound_of_answers(claim: Claim, answers: int, queries: int) -> Claim:
     """Return the bound for a device that answers at most some of the queries, from the claim of these answers."""
-    if claim.curve is None:
-        return claim
-    basis = f"At most {answers} of {queries} queries are answered, each with the whole ε. {claim.basis}"
-    return PrivacyClaim.bound(claim.epsilon, claim.curve, basis)
+    return claim.as_bound(f"At most {answers} of {queries} queries are answered, each with the whole ε.")

@@ -18,7 +18,7 @@ from mechanisms.local.common.packed_bits import BATCH_BYTES, BATCH_DEVICES
 from mechanisms.local.common.response_counts import ResponseCounts, check_where, estimate_between, estimate_nothing
 from mechanisms.local.mechanism import Counts, Estimate, NoMemory, Truth, Vectors, Where
 from mechanisms.parameter import ParameterError, check_integer, check_true_counts
-from mechanisms.privacy.claim import PrivacyClaim
+from mechanisms.privacy.claim import Claim
 from mechanisms.privacy.integer_noise import PartialNoise
 from mechanisms.privacy.laplace_noise import noise_claim
 from mechanisms.privacy.view import Adjacency, ReleasedCounts, Report
@@ -241,7 +241,7 @@ class DistributedLaplace(DeclaredMechanism):
         counts: Counts = (truth[1:] + up - down).astype(np.int64, copy=False)
         return counts[np.newaxis]
 
-    def claim_report(self, view: Report) -> PrivacyClaim:
+    def claim_report(self, view: Report) -> Claim:
         """Return the claim of a plain vector, or of the shares of all servers: it contains one device's noise only.
 
         Its ε is finite but large, and grows with 2·ln N.
@@ -249,12 +249,12 @@ class DistributedLaplace(DeclaredMechanism):
         source = f"One device's own vector, to which it added one of the {self.devices:,} shares of a sum's noise"
         return self._noise_claim(view.queries, view.adjacency, counted=1, source=source)
 
-    def claim_counts(self, view: ReleasedCounts) -> PrivacyClaim:
+    def claim_counts(self, view: ReleasedCounts) -> Claim:
         """Return the claim of published counts: of N devices exactly ε, at δ = 0; otherwise see `released_claim`."""
         counted = self.devices if view.counted is None else view.counted
         return self.released_claim(counted=counted, queries=view.queries, adjacency=view.adjacency)
 
-    def released_claim(self, *, counted: int, queries: int = 1, adjacency: Adjacency = "move") -> PrivacyClaim:
+    def released_claim(self, *, counted: int, queries: int = 1, adjacency: Adjacency = "move") -> Claim:
         """Return the claim about the published counts of `counted` devices; fewer than N devices add less noise.
 
         Parameters
@@ -283,7 +283,7 @@ class DistributedLaplace(DeclaredMechanism):
         """Return the mean number of noise jumps in a device's vector, counting jumps up and down separately."""
         return -2.0 * self.cells * math.log(self._success) / self.devices
 
-    def _noise_claim(self, queries: int, adjacency: Adjacency, *, counted: int, source: str) -> PrivacyClaim:
+    def _noise_claim(self, queries: int, adjacency: Adjacency, *, counted: int, source: str) -> Claim:
         """Return the claim about a sum over `counted` devices."""
         noise = PartialNoise(self.epsilon / self.sensitivity, counted / self.devices)
         changed = self.cells if adjacency == "move" else 1

@@ -14,7 +14,7 @@ from mechanisms.local.common.frequency_oracle import FrequencyOracle
 from mechanisms.local.mechanism import Counts, NoMemory, Truth
 from mechanisms.local.sampling_privacy import Dice
 from mechanisms.parameter import check_true_counts
-from mechanisms.privacy.claim import PrivacyClaim
+from mechanisms.privacy.claim import Claim
 from mechanisms.privacy.published_sums import sums_claim
 from mechanisms.privacy.shuffled import shuffled_value_claim
 from mechanisms.privacy.view import ReleasedCounts, Shuffled
@@ -78,12 +78,12 @@ class KRandomizedResponse(CategoricalReports, FrequencyOracle):
         blanks = rng.multinomial(rest, np.full(self.symbols, 1.0 / self.symbols))
         return (truthful + blanks).astype(np.int64, copy=False)[np.newaxis]
 
-    def claim_shuffled(self, view: Shuffled) -> PrivacyClaim:
+    def claim_shuffled(self, view: Shuffled) -> Claim:
         """Return the claim of the reports in random order, amplified by the other devices' blanks."""
         blanks = np.full(self.symbols, self.false_yes)  # a blank is as likely as any one wrong symbol
         return shuffled_value_claim(view, sampling=self.truthful, blanks=blanks, local=self.own_reports(view))
 
-    def claim_counts(self, view: ReleasedCounts) -> PrivacyClaim:
+    def claim_counts(self, view: ReleasedCounts) -> Claim:
         """Return the claim of published counts of all symbols: they are the shuffled reports; of one cell, bits."""
         if self.cells > 1:
             return super().claim_counts(view)

@@ -12,7 +12,7 @@ from mechanisms.local.common.packed_bits import BitReports, batch_of_rows, set_b
 from mechanisms.local.mechanism import DeviceRows, Truth
 from mechanisms.local.unary_encoding import BitProbabilities, OptimisedUnary, SymmetricUnary, UnaryEncoding
 from mechanisms.parameter import ParameterError, check_integer
-from mechanisms.privacy.claim import PrivacyClaim
+from mechanisms.privacy.claim import Claim
 from mechanisms.privacy.memoised_bits import MemoisedBits, moving_claim, staying_claim
 from mechanisms.privacy.report_claims import released_reports_claim
 from mechanisms.privacy.shuffled import shuffled_claim
@@ -163,7 +163,7 @@ class LongitudinalUnary(UnaryEncoding):
             rows ^= coins.flips
         return BitReports(rows, self.cells)
 
-    def claim_shuffled(self, view: Shuffled) -> PrivacyClaim:
+    def claim_shuffled(self, view: Shuffled) -> Claim:
         """Return the claim of the reports in random order, derived from all reports of a device together.
 
         Because of the kept bits, the reports of several queries are dependent, including those of the other devices.
@@ -171,13 +171,13 @@ class LongitudinalUnary(UnaryEncoding):
         # For a move: the others' reports come from any cells, so they differ from the device's as much.
         return shuffled_claim(view, local=self.claim_report(Report(1, view.queries)))
 
-    def claim_counts(self, view: ReleasedCounts) -> PrivacyClaim:
+    def claim_counts(self, view: ReleasedCounts) -> Claim:
         """Return the claim of published sums: of several queries, that of the device's reports."""
         if view.queries > 1:
             return released_reports_claim(self.own_reports(view))
         return super().claim_counts(view)
 
-    def staying_claim(self, *, queries: int) -> PrivacyClaim:
+    def staying_claim(self, *, queries: int) -> Claim:
         """Return the exact claim about T reports of a device that stays in one cell or outside: ε∞ at most.
 
         Parameters
@@ -200,7 +200,7 @@ class LongitudinalUnary(UnaryEncoding):
         name = "L-OSUE" if self.permanent == "optimised" else "L-SUE, basic RAPPOR"
         return f"Arcolezi et al. 2021, {name}, flipping with {self.flip:.6g}"
 
-    def claim_report(self, view: Report) -> PrivacyClaim:
+    def claim_report(self, view: Report) -> Claim:
         """Return the exact claim about one report, or a bound for several reports of a device that may move.
 
         A device that moves reveals more than ε∞, which bounds only the reports about one truth.

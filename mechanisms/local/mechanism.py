@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.parameter import ParameterError, check_integer
-from mechanisms.privacy.claim import PrivacyClaim
+from mechanisms.privacy.claim import Claim
 from mechanisms.privacy.view import View
 
 IntervalMethod = Literal["binomial inversion", "score", "exact", "noise, then binomial inversion", "normal"]
@@ -216,7 +216,7 @@ class LocalMechanism(Protocol):
     def sample_counts(self, true_counts: Counts, *, rng: np.random.Generator) -> Counts:
         """Draw (rounds, *tally_shape) counts as simulated devices would produce them, in O(cells) time."""
 
-    def claim(self, view: View) -> PrivacyClaim:
+    def claim(self, view: View) -> Claim:
         """Return the privacy claim proved for an observer with this view: exact, a bound, or unknown; never a guess."""
 
 

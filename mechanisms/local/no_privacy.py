@@ -14,7 +14,7 @@ from mechanisms.local.common.intervals import BinomialInversion, QuadraticVarian
 from mechanisms.local.common.response_counts import ResponseCounts, check_round, check_truth
 from mechanisms.local.mechanism import Counts, Estimate, NoMemory, Truth
 from mechanisms.parameter import check_true_counts
-from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
+from mechanisms.privacy.claim import Claim, ConstantDelta
 from mechanisms.privacy.view import ReleasedCounts, Report, Shuffled
 
 
@@ -82,19 +82,19 @@ class NoPrivacy(CategoricalReports, DeclaredMechanism):
         """Return the true counts themselves, (1, V + 1) int64."""
         return check_true_counts(true_counts, self.cells)[np.newaxis].copy()
 
-    def claim_report(self, view: Report) -> PrivacyClaim:  # noqa: ARG002 - the same for any number of queries
+    def claim_report(self, view: Report) -> Claim:  # noqa: ARG002 - the same for any number of queries
         """Return ε = ∞, δ = 1: a report reveals the cell with certainty."""
-        return PrivacyClaim.exact(math.inf, ConstantDelta(1.0), "A report is the device's cell.")
+        return Claim.exact(math.inf, ConstantDelta(1.0), "A report is the device's cell.")
 
-    def claim_shuffled(self, view: Shuffled) -> PrivacyClaim:  # noqa: ARG002 - the same for any crowd
+    def claim_shuffled(self, view: Shuffled) -> Claim:  # noqa: ARG002 - the same for any crowd
         """Return ε = ∞, δ = 1."""
         return self._exact_counts()
 
-    def claim_counts(self, view: ReleasedCounts) -> PrivacyClaim:  # noqa: ARG002 - the same for any crowd
+    def claim_counts(self, view: ReleasedCounts) -> Claim:  # noqa: ARG002 - the same for any crowd
         """Return ε = ∞, δ = 1."""
         return self._exact_counts()
 
-    def _exact_counts(self) -> PrivacyClaim:
+    def _exact_counts(self) -> Claim:
         """Return the claim of exact counts."""
         basis = "With all other devices' cells known, exact counts reveal the last one."
-        return PrivacyClaim.exact(math.inf, ConstantDelta(1.0), basis)
+        return Claim.exact(math.inf, ConstantDelta(1.0), basis)

@@ -16,7 +16,7 @@ from mechanisms.local.common.intervals import QuadraticVariance
 from mechanisms.local.common.response_counts import ResponseCounts
 from mechanisms.local.mechanism import Counts, DeviceRows, Estimate, NoMemory, Truth
 from mechanisms.parameter import ParameterError, ParameterWarning, check_chance, check_true_counts
-from mechanisms.privacy.claim import PrivacyClaim
+from mechanisms.privacy.claim import Claim
 from mechanisms.privacy.released import released_counts_claim, released_differences_claim
 from mechanisms.privacy.sampling_privacy_claims import (
     linked_claim,
@@ -306,7 +306,7 @@ class SamplingPrivacy(CategoricalReports):
             second += rng.multinomial(int(redrawn.sum()), faces) - redrawn
         return np.stack([first, second]).astype(np.int64, copy=False)
 
-    def claim_report(self, view: Report) -> PrivacyClaim:
+    def claim_report(self, view: Report) -> Claim:
         """Return the claim of one round's report: nothing in round one.
 
         That of round two is exact, over the truths 0…V, whereas SP eq 29 covers 1…V. Refresh does not change the
@@ -316,28 +316,28 @@ class SamplingPrivacy(CategoricalReports):
             return round_one_claim()
         return round_two_claim(sampling=self.sampling, blanks=self.blanks, queries=view.queries)
 
-    def claim_linked(self, view: LinkedReports) -> PrivacyClaim:
+    def claim_linked(self, view: LinkedReports) -> Claim:
         """Return the claim of both reports: only a device in cell v reports 0 and then v.
 
         So without refresh no ε is finite and δ = π_s.
         """
         return linked_claim(sampling=self.sampling, blanks=self.blanks, refresh=self._redrawn, queries=view.queries)
 
-    def claim_shuffled(self, view: Shuffled) -> PrivacyClaim:
+    def claim_shuffled(self, view: Shuffled) -> Claim:
         """Return the claim of one round's reports in random order."""
         local = self.claim_report(Report(view.round, view.queries, adjacency=view.adjacency))
         if view.round == 1:
             return local
         return shuffled_value_claim(view, sampling=self.sampling, blanks=self.blanks, local=local)
 
-    def claim_counts(self, view: ReleasedCounts) -> PrivacyClaim:
+    def claim_counts(self, view: ReleasedCounts) -> Claim:
         """Return the claim of both rounds' published counts."""
         if self._redrawn:
             return refreshed_release_claim(view, sampling=self.sampling, blanks=self.blanks, refresh=self._redrawn)
         cells, every = float(self.blanks[1:].sum()), float(self.blanks.sum())
         return released_counts_claim(view, sampling=self.sampling, seen=cells / every if every else 0.0)
 
-    def claim_differences(self, view: ReleasedDifferences) -> PrivacyClaim:
+    def claim_differences(self, view: ReleasedDifferences) -> Claim:
         """Return the claim of the published differences."""
         if self._redrawn:
             return refreshed_release_claim(view, sampling=self.sampling, blanks=self.blanks, refresh=self._redrawn)

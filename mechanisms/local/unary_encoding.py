@@ -15,7 +15,7 @@ from mechanisms.local.common.frequency_oracle import BudgetedProtocol, PureProto
 from mechanisms.local.common.packed_bits import BitReports, batch_of_rows, set_bits, toss_rows, words_of
 from mechanisms.local.mechanism import Coins, Counts, DeviceRows, Memory, Truth
 from mechanisms.parameter import check_true_counts
-from mechanisms.privacy.claim import PrivacyClaim
+from mechanisms.privacy.claim import Claim
 from mechanisms.privacy.published_sums import sums_claim
 from mechanisms.privacy.report_claims import binary_answer_claim
 from mechanisms.privacy.view import ReleasedCounts, Report
@@ -117,12 +117,12 @@ class UnaryEncoding(BinaryReports, PureProtocol):
         """Return the numbers of Yes answers."""
         return counts[:, 1]
 
-    def claim_report(self, view: Report) -> PrivacyClaim:
+    def claim_report(self, view: Report) -> Claim:
         """Return the exact claim: the hockey-stick divergence of the bits that a move, or entering, changes."""
         changed = self.changed(view)
         return binary_answer_claim(**self.bit._asdict(), cells=changed, queries=view.queries, source=self.source)
 
-    def claim_counts(self, view: ReleasedCounts) -> PrivacyClaim:
+    def claim_counts(self, view: ReleasedCounts) -> Claim:
         """Return the claim of published sums of bits, far below that of a report."""
         report = self.own_reports(view)
         return sums_claim(view, true_yes=self.true_yes, false_yes=self.false_yes, report=report, source=self.source)

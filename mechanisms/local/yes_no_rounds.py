@@ -9,7 +9,7 @@ from mechanisms.local.common.estimators import TwoRounds
 from mechanisms.local.common.protocol_mechanism import ProtocolMechanism
 from mechanisms.local.common.response_counts import ResponseCounts
 from mechanisms.local.mechanism import Counts, Estimate
-from mechanisms.privacy.claim import PrivacyClaim
+from mechanisms.privacy.claim import Claim
 from mechanisms.privacy.released import released_differences_claim
 from mechanisms.privacy.view import ReleasedDifferences
 from mechanisms.protocols.published import (
@@ -137,7 +137,7 @@ class AnonymizedCancelling(ProtocolMechanism):
         blank = staying(self)[0]
         return TwoRounds(self.shift, blank).estimate(second, first, backwards)
 
-    def claim_differences(self, view: ReleasedDifferences) -> PrivacyClaim:
+    def claim_differences(self, view: ReleasedDifferences) -> Claim:
         """Return the claim of the published differences of ⊥1: those of Sampling Privacy with π_s = π_Y."""
         return released_differences_claim(view, self.shift)
 

@@ -20,7 +20,7 @@ from mechanisms.planning.candidate import Candidate
 from mechanisms.planning.error_distribution import excess_kurtosis
 from mechanisms.planning.search import BUDGET, Family, Shape
 from mechanisms.planning.target import Target
-from mechanisms.privacy.claim import PrivacyClaim
+from mechanisms.privacy.claim import Claim
 from mechanisms.privacy.view import ReleasedCounts, Shuffled, View
 
 
@@ -39,7 +39,7 @@ class DividedDevices:
     budget: UniformPopulation
     rounds: int = 1
 
-    def claim(self, view: View) -> PrivacyClaim:
+    def claim(self, view: View) -> Claim:
         """Return what the budget claims about a view of all devices, of which only the part that answers is seen.
 
         That a number of devices is in the cell does not guarantee that any of them answers.

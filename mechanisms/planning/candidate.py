@@ -6,7 +6,7 @@ with the claims themselves.
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, Protocol
@@ -22,7 +22,7 @@ from mechanisms.local.mechanism import Counts, NotEstimableError
 from mechanisms.local.sampling_privacy import SamplingPrivacy
 from mechanisms.planning.target import Target
 from mechanisms.privacy.blanket import BlanketDelta, VariationRatioDelta
-from mechanisms.privacy.claim import LARGEST_EPSILON, ClaimKind, LeastDelta, PrivacyClaim
+from mechanisms.privacy.claim import LARGEST_EPSILON, Claim, LeastDelta
 from mechanisms.privacy.composition import ComposedCurve, ComposedDelta, composed
 from mechanisms.privacy.published_sums import AnyTruthsDelta, SumsDelta
 from mechanisms.privacy.released import ReleasedDelta
@@ -37,109 +37,49 @@ class PlannableMechanism(Protocol):
     def rounds(self) -> int:
         """Number of answers that a device gives per query."""
 
-    def claim(self, view: View) -> PrivacyClaim:
+    def claim(self, view: View) -> Claim:
         """Return what is proved about this view."""
 
     def std_error(self, true_counts: Counts) -> NDArray[np.float64]:
         """Return the standard error of every cell, of cell 1 at least."""
 
 
-@dataclass(frozen=True)
-class ViewBound:
-    """What is proved about a view: the least of several bounds, with the mechanism's own claim first.
+def margin(claim: Claim, epsilon: float, delta: float, *, fixed: bool = False) -> float:
+    """Return the margin of (ε, δ): at most 0 if it is proved, else the excess of ε, or ln of δ over its limit.
+
+    The cheapest bounds come first: if one of them proves (ε, δ), the others are not evaluated.
 
     Parameters
     ----------
-    view : View
-        The view.
-    own : PrivacyClaim
-        The mechanism's claim about it.
-    made_from : sequence of PrivacyClaim
-        Claims about other views from which this one can be computed, together with data that do not depend on the
-        device. By post-processing each bounds this view.
+    claim : Claim
+    epsilon, delta : float
+    fixed : bool
+        Whether a search uses only this ε and δ. The δ of amplification by clones depends on the mechanism only
+        through a report's ε₀, and increases with it. So the greatest ε₀ allowed is computed once, and the margin is
+        how far ln ε₀ is above it, instead of a margin of δ. Up to it the margin is at most −1: a root there would
+        hide one beyond it, where another bound holds.
     """
-
-    view: View
-    own: PrivacyClaim
-    made_from: Sequence[PrivacyClaim] = ()
-
-    @property
-    def epsilon(self) -> float:
-        """The least ε known at δ = 0; infinite if no finite one holds, NaN if it is not known."""
-        return self._always[0]
-
-    @property
-    def kind(self) -> ClaimKind:
-        """The kind of that ε: exact, bound, infinite or unknown."""
-        return self._always[1]
-
-    @property
-    def _always(self) -> tuple[float, ClaimKind]:
-        """ε at δ = 0, and its kind."""
-        if self.own.kind == "infinite":
-            return math.inf, "infinite"
-        finite = min((c.epsilon for c in self.made_from if math.isfinite(c.epsilon)), default=math.inf)
-        if math.isfinite(self.own.epsilon) and self.own.epsilon <= finite:
-            return self.own.epsilon, self.own.kind
-        return (finite, "bound") if math.isfinite(finite) else (math.nan, "unknown")
-
-    def delta(self, epsilon: float) -> tuple[float, str]:
-        """Return the least δ known at this ε, and its kind; NaN and "unknown" if none is known."""
-        claimed = self.own.delta(epsilon)
-        if self.own.delta_kind == "exact":
-            return claimed, "exact"
-        bounds = [(claimed, str(self.own.delta_kind))] if not math.isnan(claimed) else []
-        others = [delta for claim in self.made_from if not math.isnan(delta := claim.delta(epsilon))]
-        bounds += [(delta, "bound") for delta in others]
-        return min(bounds, key=lambda pair: pair[0], default=(math.nan, "unknown"))
-
-    def meets(self, epsilon: float, delta: float) -> bool:
-        """Return whether (ε, δ) is proved to hold."""
-        return self.margin(epsilon, delta) <= 0.0
-
-    def margin(self, epsilon: float, delta: float, *, fixed: bool = False) -> float:
-        """Return the margin of (ε, δ): at most 0 if it is proved, else the excess of ε, or ln of δ over its limit.
-
-        The cheapest bounds come first: if one of them proves (ε, δ), the others are not evaluated.
-
-        Parameters
-        ----------
-        epsilon, delta : float
-        fixed : bool
-            Whether a search uses only this ε and δ. The δ of amplification by clones depends on the mechanism only
-            through a report's ε₀, and increases with it. So the greatest ε₀ allowed is computed once, and the margin is
-            how far ln ε₀ is above it, instead of a margin of δ. Up to it the margin is at most −1: a root there would
-            hide one beyond it, where another bound holds.
-        """
-        least = math.inf
-        parts = (part for claim in (self.own, *self.made_from) for part in _parts(claim))
-        for claim in sorted(parts, key=lambda claim: isinstance(claim.curve, ComposedDelta)):
-            curve, left = claim.curve, claim
-            clones, queries = _single(curve.shuffled) if isinstance(curve, AmplifiedDelta) else (None, 1)
-            if fixed and delta > 0.0 and isinstance(curve, AmplifiedDelta) and isinstance(clones, ClonesDelta):
-                most = _largest_hidden(clones.devices, queries, epsilon, delta)
-                above = math.log(clones.epsilon / most)
-                least = min(least, above if above > 0.0 else above - 1.0)
-                left = curve.local
-                if curve.stronger is not None and least > 0.0:
-                    left = PrivacyClaim.bound(left.epsilon, AmplifiedDelta(curve.stronger, left), left.basis)
-            elif isinstance(curve, AmplifiedDelta) and curve.stronger is not None and least > 0.0:
-                # The stronger bound of shuffled reports is hardly ever above the other one, which takes as long.
-                stronger = PrivacyClaim.bound(claim.epsilon, AmplifiedDelta(curve.stronger, curve.local), claim.basis)
-                least = min(least, _claim_margin(stronger, epsilon, delta))
-            if least > 0.0:
-                least = min(least, _claim_margin(left, epsilon, delta))
-        return least
-
-    @property
-    def basis(self) -> str:
-        """The reason: that of the mechanism's own claim, and that of the claim which bounds it, if any."""
-        if not self.made_from or self.own.delta_kind == "exact":
-            return self.own.basis
-        return f"{self.own.basis} It reveals at most what it is computed from: {self.made_from[0].basis}"
+    least = math.inf
+    for part in sorted(_parts(claim), key=lambda part: isinstance(part.curve, ComposedDelta)):
+        curve, left = part.curve, part
+        clones, queries = _single(curve.shuffled) if isinstance(curve, AmplifiedDelta) else (None, 1)
+        if fixed and delta > 0.0 and isinstance(curve, AmplifiedDelta) and isinstance(clones, ClonesDelta):
+            most = _largest_hidden(clones.devices, queries, epsilon, delta)
+            above = math.log(clones.epsilon / most)
+            least = min(least, above if above > 0.0 else above - 1.0)
+            left = curve.local
+            if curve.stronger is not None and least > 0.0:
+                left = Claim.bound(left.epsilon, AmplifiedDelta(curve.stronger, left), left.basis)
+        elif isinstance(curve, AmplifiedDelta) and curve.stronger is not None and least > 0.0:
+            # The stronger bound of shuffled reports is hardly ever above the other one, which takes as long.
+            stronger = Claim.bound(part.epsilon, AmplifiedDelta(curve.stronger, curve.local), part.basis)
+            least = min(least, _claim_margin(stronger, epsilon, delta))
+        if least > 0.0:
+            least = min(least, _claim_margin(left, epsilon, delta))
+    return least
 
 
-def bound_view(mechanism: PlannableMechanism, view: View, *, devices: int, rough: bool = False) -> ViewBound:
+def bound_view(mechanism: PlannableMechanism, view: View, *, devices: int, rough: bool = False) -> Claim:
     """Return what is proved about a view of a mechanism.
 
     Published counts and differences are sums over all devices counted, so they are a function of the shuffled reports
@@ -159,9 +99,10 @@ def bound_view(mechanism: PlannableMechanism, view: View, *, devices: int, rough
     """
     stated = mechanism.claim(view)
     alone = stated.delta_kind == "exact" or _is_of_sums(stated.curve)
-    claims = (stated,) if alone else (stated, *_made_from(mechanism, view, devices))
-    stated, *made_from = (_rough_claim(claim) for claim in claims) if rough else claims
-    return ViewBound(view, stated, tuple(made_from))
+    claims = (stated,) if alone else (stated, *made_from(mechanism, view, devices))
+    own, *others = (_rough_claim(claim) for claim in claims) if rough else claims
+    basis = f"{own.basis} It reveals at most what it is computed from: {others[0].basis}" if others else own.basis
+    return own.at_most(*others).about(view, basis=basis)
 
 
 def _is_of_sums(curve: Any) -> bool:
@@ -176,8 +117,8 @@ def _is_of_sums(curve: Any) -> bool:
             return isinstance(curve, SumsDelta | AnyTruthsDelta)
 
 
-def _made_from(mechanism: PlannableMechanism, view: View, devices: int) -> Iterator[PrivacyClaim]:
-    """Yield claims that bound the view."""
+def made_from(mechanism: PlannableMechanism, view: View, devices: int) -> Iterator[Claim]:
+    """Yield claims about views from which this one can be computed, with data that do not depend on the device."""
     if isinstance(view, ReleasedCounts | ReleasedDifferences):
         linked = mechanism.claim(LinkedReports(view.queries, adjacency=view.adjacency))
         if mechanism.rounds == 1:
@@ -201,11 +142,11 @@ MOST_MARGIN = 50.0
 LEAST_LOCAL, LARGEST_LOCAL = 1e-12, 100.0
 
 
-def _rough_claim(claim: PrivacyClaim) -> PrivacyClaim:
+def _rough_claim(claim: Claim) -> Claim:
     return replace(claim, curve=_roughly(claim.curve))
 
 
-def _parts(claim: PrivacyClaim) -> Iterator[PrivacyClaim]:
+def _parts(claim: Claim) -> Iterator[Claim]:
     """Yield the claims of which this one is the least; itself if it is not made of others."""
     if isinstance(claim.curve, LeastDelta):
         for part in claim.curve.claims:
@@ -244,15 +185,15 @@ def _roughly(curve: Any) -> Any:
     return rough
 
 
-def _claim_margin(claim: PrivacyClaim, epsilon: float, delta: float) -> float:
+def _claim_margin(claim: Claim, epsilon: float, delta: float) -> float:
     """Return the margin of (ε, δ) by one claim, clipped to ±`MOST_MARGIN`."""
-    if claim.epsilon <= epsilon:  # false for NaN
+    if claim.kind == "unknown":
+        return MOST_MARGIN
+    if claim.epsilon <= epsilon:
         return max(claim.epsilon - epsilon, -MOST_MARGIN)
     if delta == 0.0:
         return min(claim.epsilon - epsilon, MOST_MARGIN) if math.isfinite(claim.epsilon) else MOST_MARGIN
     bound = claim.delta(epsilon)
-    if math.isnan(bound):
-        return MOST_MARGIN
     return max(-MOST_MARGIN, min(MOST_MARGIN, math.log(bound / delta))) if bound > 0.0 else -MOST_MARGIN
 
 
@@ -353,19 +294,23 @@ class Candidate:
         return self.mechanism.claim(ReleasedDifferences(1)).kind != "unknown"
 
     @cached_property
-    def bounds(self) -> tuple[ViewBound, ...]:
+    def bounds(self) -> tuple[Claim, ...]:
         """The bounds of the target's views."""
         return tuple(self._each_bound())
 
-    def _each_bound(self) -> Iterator[ViewBound]:
-        views = self.target.views(rounds=self.mechanism.rounds, differences=self.differences)
-        for view in views:
+    @property
+    def views(self) -> tuple[View, ...]:
+        """The target's views of the mechanism."""
+        return self.target.views(rounds=self.mechanism.rounds, differences=self.differences)
+
+    def _each_bound(self) -> Iterator[Claim]:
+        for view in self.views:
             yield bound_view(self.mechanism, view, devices=self.target.counted, rough=self.rough)
 
     def fails(self) -> bool:
         """Return whether the privacy target is not met; the first view for which it is not is enough."""
         epsilon, delta = self.target.epsilon or 0.0, self.target.delta
-        return any(bound.margin(epsilon, delta, fixed=self.rough) > 0.0 for bound in self._each_bound())
+        return any(margin(bound, epsilon, delta, fixed=self.rough) > 0.0 for bound in self._each_bound())
 
     @cached_property
     def excess(self) -> float:
@@ -381,20 +326,18 @@ class Candidate:
 
     def _margin(self, epsilon: float, *, fixed: bool = False) -> float:
         """Return the greatest margin of (ε, the target's δ) over the target's views: at most 0 if it holds for all."""
-        return max(bound.margin(epsilon, self.target.delta, fixed=fixed) for bound in self.bounds)
+        return max(margin(bound, epsilon, self.target.delta, fixed=fixed) for bound in self.bounds)
 
     def delta(self, epsilon: float) -> float:
-        """Return δ at this ε, the greatest over the target's views; NaN if it is not known for one of them."""
-        deltas = [bound.delta(epsilon)[0] for bound in self.bounds]
-        return math.nan if any(math.isnan(delta) for delta in deltas) else max(deltas)
+        """Return δ at this ε, the greatest over the target's views."""
+        return max(bound.delta(epsilon) for bound in self.bounds)
 
     @cached_property
     def epsilon(self) -> float:
         """The least ε known at the target's δ; infinite if no finite one is known."""
         delta = self.target.delta
         if delta == 0.0:
-            always = max((bound.epsilon for bound in self.bounds), default=math.nan, key=_unknown_last)
-            return always if math.isfinite(always) else math.inf
+            return max((bound.epsilon for bound in self.bounds), default=math.inf)
         low, high = 0.0, LARGEST_EPSILON if self.target.epsilon is None else self.target.epsilon
         if not self.rough:
             # A plan usually reaches the target's ε to a thousandth. If not, the approximate ε is near the exact one,
@@ -427,10 +370,4 @@ class Candidate:
             return min(self.std_error, IMPOSSIBLE)
         if math.isfinite(self.epsilon):
             return self.epsilon
-        delta = self.delta(1.0)
-        return INFINITE * (2.0 if math.isnan(delta) else 1.0 + delta)
-
-
-def _unknown_last(epsilon: float) -> float:
-    """Return a sort key for ε that puts NaN, which is unknown, last."""
-    return math.inf if math.isnan(epsilon) else epsilon
+        return INFINITE * (1.0 + self.delta(1.0))

@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -12,11 +12,12 @@ import tomli_w
 from mechanisms.declared import Declared
 from mechanisms.local.yes_no_rounds import AnonymizedDeniable
 from mechanisms.parameter import ParameterWarning
-from mechanisms.planning.candidate import Candidate, ViewBound, bound_view
+from mechanisms.planning.candidate import Candidate, bound_view
 from mechanisms.planning.error_distribution import error_interval, excess_kurtosis
 from mechanisms.planning.families import TITLES, families_named
 from mechanisms.planning.search import NEAR, Family
 from mechanisms.planning.target import Target
+from mechanisms.privacy.claim import Claim
 from mechanisms.privacy.rounding import rounded_up
 from mechanisms.privacy.view import ReleasedCounts, ReleasedDifferences, View
 
@@ -43,41 +44,6 @@ def _jsonable(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _jsonable(each) for key, each in value.items()}
     return [_jsonable(each) for each in value] if isinstance(value, list | tuple) else value
-
-
-@dataclass(frozen=True)
-class PlannedClaim(PlanRecord):
-    """A claim about one view at the planned parameters, for one pair of ε and δ.
-
-    Parameters
-    ----------
-    view : str
-        The view's name.
-    adjacency : str
-        The change of one device that the claim hides.
-    queries : int
-    crowd, k, devices : int, optional
-        The view's parameters; None if it does not have them.
-    epsilon : float
-        Infinite if no finite ε holds, NaN if none is known.
-    delta : float
-        NaN if not known.
-    kind : {"exact", "bound", "infinite", "unknown"}
-        The kind of the ε at δ = 0, or of the δ at another ε.
-    basis : str
-        The reason for the claim.
-    """
-
-    view: str
-    adjacency: str
-    queries: int
-    crowd: int | None
-    k: int | None
-    devices: int | None
-    epsilon: float
-    delta: float
-    kind: str
-    basis: str = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -123,8 +89,8 @@ class Plan(PlanRecord):
         Root mean square error of a cell that holds all devices, with nobody outside it.
     unlike_name : str, optional
         How far the parameters are from what the name suggests, in words.
-    claims : sequence of PlannedClaim
-        Claims about every view: ε at δ = 0, and δ at the target's ε.
+    claims : sequence of Claim
+        About every view, with δ listed at the target's ε.
     cut_short : str, optional
         If the search for these parameters was cut short: after how many candidates, and how much the last ones
         improved the result.
@@ -151,7 +117,7 @@ class Plan(PlanRecord):
     covers: Sequence[str] = ()
     full_error: float = math.nan
     unlike_name: str | None = None
-    claims: Sequence[PlannedClaim] = ()
+    claims: Sequence[Claim] = ()
     cut_short: str | None = None
     mechanism: Any = field(default=None, repr=False, compare=False)
 
@@ -184,6 +150,7 @@ class Plan(PlanRecord):
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form, with the text for a scenario file."""
         form = {"mechanism": self.name, "title": self.title, **super().to_dict(), "scenario": self.scenario}
+        form["claims"] = [row for claim in self.claims for row in _rows(claim)]
         return form if self.meets else {**form, "error_interval": None}
 
 
@@ -329,8 +296,8 @@ def _plan(family: Family, target: Target, *, claims: bool, limit: float = math.i
         error_interval=error_interval(best.std_error, cells=shown.simulated, excess=kurtosis),
         excess_kurtosis=kurtosis,
         epsilon=best.epsilon if claims or target.error is not None else math.nan,
-        crowd=max((crowd for bound in best.bounds if (crowd := getattr(bound.view, "crowd", None))), default=None),
-        covers=tuple(bound.view.name for bound in best.bounds),
+        crowd=max((crowd for view in best.views if (crowd := getattr(view, "crowd", None))), default=None),
+        covers=tuple(view.name for view in best.views),
         full_error=best.error_at(target.population, target.population),
         unlike_name=_unlike_name(best),
         claims=_claims(best) if claims else (),
@@ -345,11 +312,12 @@ def _why_none(family: Family, target: Target) -> str:
         least = family.at(target, family.dial.high).std_error
         return f"Even with {family.letter} = {family.dial.high:g} its error is {least:.4g} vehicles."
     candidate = family.at(target, family.dial.low)
-    for bound in candidate.bounds:
+    for view, bound in zip(candidate.views, candidate.bounds, strict=True):
+        own = candidate.mechanism.claim(view)
         if bound.kind == "infinite" and target.delta == 0.0:
-            return f"No finite ε holds for {bound.view.name}, so δ = 0 is impossible: {bound.own.basis}"
-        if math.isnan(bound.delta(target.epsilon or 0.0)[0]):
-            return f"What {bound.view.name} reveals is not known: {bound.own.basis}"
+            return f"No finite ε holds for {view.name}, so δ = 0 is impossible: {own.basis}"
+        if bound.kind == "unknown":
+            return f"What {view.name} reveals is not known: {own.basis}"
     reached = candidate.delta(target.epsilon or 0.0)
     return (
         f"Even with {family.letter} = {family.dial.low:g}, where its error is {candidate.std_error:.4g} vehicles, "
@@ -390,23 +358,20 @@ def _unlike_name(best: Candidate) -> str | None:
     return f"far from its name: its reports have ε = {rounded_up(budget)}; the target is met only with {where}"
 
 
-def _claims(best: Candidate) -> tuple[PlannedClaim, ...]:
-    """Return two claims for every view: ε at δ = 0, and δ at the target's ε."""
+def _claims(best: Candidate) -> tuple[Claim, ...]:
+    """Return the claim about every view, with δ listed at the target's ε."""
     # Claims about many devices take minutes; those about fewer hold for them too.
     target = replace(best.target, batch=min(best.target.counted, MOST_CLAIMED))
-    of_target = {bound.view.name: bound.view for bound in best.bounds}
+    of_target = {view.name: view for view in best.views}
     epsilon = target.epsilon
     if epsilon is None:
         epsilon = best.epsilon if math.isfinite(best.epsilon) else SHOWN_EPSILON
-    rows: list[PlannedClaim] = []
+    claims: list[Claim] = []
     for possible in _views(replace(best, target=target)):
         view = of_target.get(possible.name) or _with_few(possible)
         devices = best.target.counted if possible.name in of_target else target.counted
-        bound = bound_view(best.mechanism, view, devices=devices)
-        delta, delta_kind = bound.delta(epsilon)
-        pure = math.nan if bound.kind == "unknown" else 0.0
-        rows += [_row(bound, bound.epsilon, pure, bound.kind), _row(bound, epsilon, delta, delta_kind)]
-    return tuple(rows)
+        claims.append(bound_view(best.mechanism, view, devices=devices).listed(epsilon))
+    return tuple(claims)
 
 
 def _with_few(view: View) -> View:
@@ -430,16 +395,13 @@ def _views(best: Candidate) -> list[View]:
     return [*views, *(target.round_view(number, shuffled=True) for number in numbers)]
 
 
-def _row(bound: ViewBound, epsilon: float, delta: float, kind: str) -> PlannedClaim:
-    view = bound.view
-    numbers = {field: getattr(view, field, None) for field in ("crowd", "k", "devices")}
-    return PlannedClaim(
-        view=view.name,
-        adjacency=view.adjacency,
-        queries=view.queries,
-        **numbers,
-        epsilon=epsilon,
-        delta=delta,
-        kind=kind,
-        basis=bound.basis,
-    )
+def _rows(claim: Claim) -> Iterator[dict[str, Any]]:
+    """Yield the JSON form of a claim: ε at δ = 0, unknown where no finite ε is known, then δ at the target's ε."""
+    shuffled = claim.family == "shuffled"
+    about: dict[str, Any] = {"view": claim.view, "adjacency": claim.adjacency, "queries": claim.queries}
+    about |= {"crowd": None if shuffled else claim.crowd, "k": claim.k, "devices": claim.crowd if shuffled else None}
+    always = "unknown" if claim.kind == "bound" and math.isinf(claim.epsilon) else claim.kind
+    rows = [(claim.epsilon, 0.0, always), *((*point, claim.delta_kind) for point in claim.points)]
+    for epsilon, delta, kind in rows:
+        known = math.nan if kind == "unknown" else delta
+        yield {**about, **_jsonable({"epsilon": epsilon, "delta": known}), "kind": kind, "basis": claim.basis}

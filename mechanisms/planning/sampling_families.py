@@ -20,7 +20,7 @@ from mechanisms.planning.candidate import Candidate
 from mechanisms.planning.error_distribution import excess_kurtosis, laplace_excess, suppressed_excess
 from mechanisms.planning.search import Dial, Family, Make, Shape, find_best
 from mechanisms.planning.target import RELEASED, Target
-from mechanisms.privacy.claim import PrivacyClaim
+from mechanisms.privacy.claim import Claim
 from mechanisms.privacy.integer_noise import LARGEST_SCALE, IntegerNoise, NoiseKind
 from mechanisms.privacy.published_sums import known_counts_claim
 from mechanisms.privacy.view import ReleasedCounts, ReleasedDifferences, View, possible_adjacency
@@ -43,7 +43,7 @@ class TrustedServer:
     crowd: int | None
     rounds: int = 1
 
-    def claim(self, view: View) -> PrivacyClaim:
+    def claim(self, view: View) -> Claim:
         """Return what is proved: the release's claim about published views, and no privacy for the server's views."""
         if isinstance(view, ReleasedCounts | ReleasedDifferences):
             adjacency = possible_adjacency(view.adjacency, cells=self.cells)
@@ -74,7 +74,7 @@ class NoisyServers:
     servers: int
     rounds: int = 1
 
-    def claim(self, view: View) -> PrivacyClaim:
+    def claim(self, view: View) -> Claim:
         """Return what is proved about published counts; all servers together hold the reports."""
         if not isinstance(view, ReleasedCounts):
             return NoPrivacy(cells=self.cells).claim(view)

@@ -37,7 +37,7 @@ def _stated(
     at_most: int | str | None = None,
     choices: tuple[str, ...] = (),
 ) -> Any:
-    """Return a field with what it is, what it counts, its bounds if it is an integer, and its choices as metadata."""
+    """Return a dataclass field with its text, unit, bounds and choices as metadata."""
     bounds = {} if at_least is None else {"at_least": at_least, "at_most": at_most}
     return field(default=default, metadata={"text": text, "unit": unit, "bounds": bounds, "choices": choices})
 

@@ -1,7 +1,7 @@
 """Views, privacy claims about them, and the composition of claims."""
 
 from mechanisms.parameter import ParameterError
-from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
+from mechanisms.privacy.claim import Claim, ConstantDelta
 from mechanisms.privacy.hockey_stick import dominating_pair, hockey_stick, pair_delta, pair_epsilon
 from mechanisms.privacy.released import (
     moved_differences_delta,

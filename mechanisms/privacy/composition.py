@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mechanisms.parameter import check_epsilon, check_integer
-from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON, ClaimKind, ConstantDelta, PrivacyClaim
+from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON, Claim, ClaimKind, ConstantDelta
 from mechanisms.privacy.hockey_stick import Pair, check_distribution
 
 Curve: TypeAlias = Callable[[float], float]
@@ -299,11 +299,11 @@ class TogetherDelta:
 
     Parameters
     ----------
-    claims : tuple of PrivacyClaim
+    claims : tuple of Claim
         At least one; none is unknown. Each curve is for both directions of every pair of truths.
     """
 
-    claims: tuple[PrivacyClaim, ...]
+    claims: tuple[Claim, ...]
 
     def __call__(self, epsilon: float) -> float:
         """Return the bound of δ at this ε."""
@@ -319,25 +319,25 @@ class TogetherDelta:
         return SummedLoss([*parts, *(pair for pair in pairs if not pair.steps.any())], 1)
 
 
-def together(claims: Sequence[PrivacyClaim], *, attained: bool) -> PrivacyClaim:
+def together(claims: Sequence[Claim], *, attained: bool) -> Claim:
     """Return the claim of several views of one device together, whose coins are independent given the device's cells.
 
     Parameters
     ----------
-    claims : sequence of PrivacyClaim
+    claims : sequence of Claim
         At least one, all for the same change of the device.
     attained : bool
         Whether the worst cases of all views may happen together, so that the sum of exact ε is exact.
 
     Returns
     -------
-    PrivacyClaim
+    Claim
         Unknown if a claim is. ε is the sum, infinite where it is proved to be in one view; δ is a bound, but exact
         where every view reveals the truth with its δ and nothing otherwise.
     """
     # A view that reveals nothing adds nothing.
     telling = [claim for claim in claims if claim.epsilon != 0.0] or [claims[0]]
-    if unknown := [claim for claim in telling if claim.curve is None]:
+    if unknown := [claim for claim in telling if claim.kind == "unknown"]:
         return unknown[0]
     certain = [claim for claim in telling if claim.delta_kind == "exact" and claim.curve == ConstantDelta(1.0)]
     if certain or len(telling) == 1:
@@ -354,8 +354,8 @@ def together(claims: Sequence[PrivacyClaim], *, attained: bool) -> PrivacyClaim:
         curve = ConstantDelta(
             -math.expm1(math.fsum(math.log1p(-value) if value < 1.0 else -math.inf for value in constants))
         )
-        return PrivacyClaim(kind, epsilon, "exact" if exactly else "bound", basis, curve)
-    return PrivacyClaim(kind, epsilon, "bound", basis, TogetherDelta(tuple(telling)))
+        return Claim(kind, epsilon, "exact" if exactly else "bound", basis, curve)
+    return Claim(kind, epsilon, "bound", basis, TogetherDelta(tuple(telling)))
 
 
 def _each(curve: Any, epsilons: Floats) -> Floats:

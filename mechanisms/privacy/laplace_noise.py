@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mechanisms.parameter import ParameterError, check_epsilon
-from mechanisms.privacy.claim import PrivacyClaim
+from mechanisms.privacy.claim import Claim
 from mechanisms.privacy.composition import ComposedDelta, composed
 from mechanisms.privacy.hockey_stick import Pair, pair_delta
 from mechanisms.privacy.integer_noise import PartialNoise, mass_ratios
@@ -225,7 +225,7 @@ def _dominating_pair(noise: PartialNoise) -> tuple[NDArray[np.float64], NDArray[
     return p / p.sum(), q / q.sum()
 
 
-def noise_claim(noise: PartialNoise, *, cells: int, queries: int, source: str) -> PrivacyClaim:
+def noise_claim(noise: PartialNoise, *, cells: int, queries: int, source: str) -> Claim:
     """Return the claim of counts with this noise about one device that moves, all other devices known.
 
     A move between two cells changes two counts by 1 each, a move outside every cell changes one. The first bounds the
@@ -243,7 +243,7 @@ def noise_claim(noise: PartialNoise, *, cells: int, queries: int, source: str) -
 
     Returns
     -------
-    PrivacyClaim
+    Claim
         Exact for whole noise, where a count reveals as much as a single randomized bit: ε is attained by both signs of
         the change. With less noise ε is exact and δ is a bound; with more noise both are bounds.
     """
@@ -256,17 +256,14 @@ def noise_claim(noise: PartialNoise, *, cells: int, queries: int, source: str) -
             queries=queries,
             source=f"{source}: discrete Laplace noise on each count, of which a move changes {changed} by 1",
         )
-        if noise.share == 1.0 or claim.curve is None:
+        if noise.share == 1.0:
             return claim
-        basis = f"Noise of more than a whole share is the whole noise plus independent noise. {claim.basis}"
-        return PrivacyClaim.bound(claim.epsilon, claim.curve, basis)
+        return claim.as_bound("Noise of more than a whole share is the whole noise plus independent noise.")
     basis = (
         f"{source}; a move changes {changed} of its counts by 1; "
         "ε from its distribution at 0 and 1, where it reveals most, and δ bounded by it with the tails merged."
     )
-    return PrivacyClaim(
-        "exact", queries * changed * noise.epsilon, "bound", basis, PartialDelta(noise, changed, queries)
-    )
+    return Claim("exact", queries * changed * noise.epsilon, "bound", basis, PartialDelta(noise, changed, queries))
 
 
 # A larger crowd reveals less; its claim is that of a crowd of this size.
@@ -336,7 +333,7 @@ def noisy_sample_claim(
     queries: int,
     source: str,
     adjacency: Adjacency = "enter_leave",
-) -> PrivacyClaim:
+) -> Claim:
     """Return the claim of noisy counts of sampled devices about one device, all others known.
 
     Parameters
@@ -357,7 +354,7 @@ def noisy_sample_claim(
 
     Returns
     -------
-    PrivacyClaim
+    Claim
         ε is attained at every crowd: T times that of one query. δ is exact over one query, or without sampling up to
         4,096 changed counts; otherwise it is a bound.
     """
@@ -380,9 +377,9 @@ def noisy_sample_claim(
     if crowd is not None and crowd > used:
         basis += f", claimed for as {used:,}"
     if queries == 1:
-        kind: PrivacyClaim = PrivacyClaim.exact(epsilon, noisy, f"{basis}.")
+        kind: Claim = Claim.exact(epsilon, noisy, f"{basis}.")
         if crowd is None or crowd == used:
             return kind
-        return PrivacyClaim("exact", epsilon, "bound", f"{basis}.", noisy)
+        return Claim("exact", epsilon, "bound", f"{basis}.", noisy)
     basis += "; over T queries T·ε, attained, and δ by composing the pair that dominates both directions"
-    return PrivacyClaim("exact", queries * epsilon, "bound", f"{basis}.", composed(noisy, queries, limit=epsilon))
+    return Claim("exact", queries * epsilon, "bound", f"{basis}.", composed(noisy, queries, limit=epsilon))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
+from mechanisms.privacy.claim import Claim, ConstantDelta
 from mechanisms.privacy.hockey_stick import pair_delta
 from mechanisms.privacy.report_claims import EXACT_QUERIES as WALKED_QUERIES
 from mechanisms.privacy.report_claims import MirrorDelta, WorstPairDelta, convolved
@@ -95,7 +95,7 @@ class PureDelta:
         return min(answer(epsilon), self.other(epsilon))
 
 
-def staying_claim(bits: MemoisedBits, *, queries: int, source: str) -> PrivacyClaim:
+def staying_claim(bits: MemoisedBits, *, queries: int, source: str) -> Claim:
     """Return the claim of T ≥ 2 queries about a device that is in the same place, or outside, at all of them.
 
     Parameters
@@ -108,7 +108,7 @@ def staying_claim(bits: MemoisedBits, *, queries: int, source: str) -> PrivacyCl
 
     Returns
     -------
-    PrivacyClaim
+    Claim
         ε is exact. δ is exact for up to 512 queries; for more it is bounded by the δ of the kept bits themselves.
     """
     epsilon = bits.epsilon(queries)
@@ -117,16 +117,16 @@ def staying_claim(bits: MemoisedBits, *, queries: int, source: str) -> PrivacyCl
         f"the number of 1s; never above {rounded_up(bits.epsilon(math.inf), 6)} over any number of queries"
     )
     if queries <= EXACT_QUERIES:
-        return PrivacyClaim.exact(epsilon, MemoisedDelta(bits, queries), f"{basis}.")
+        return Claim.exact(epsilon, MemoisedDelta(bits, queries), f"{basis}.")
     p, q = bits.true_kept, bits.false_kept
     yes, no = np.array([1.0 - p, p]), np.array([1.0 - q, q])
     if bits.cells > 1:
         yes, no = np.multiply.outer(yes, no).ravel(), np.multiply.outer(no, yes).ravel()
     curve = WorstPairDelta.of((yes, no))
-    return PrivacyClaim("exact", epsilon, "bound", f"{basis}; δ is bounded by that of the kept bits.", curve)
+    return Claim("exact", epsilon, "bound", f"{basis}; δ is bounded by that of the kept bits.", curve)
 
 
-def moving_claim(bits: MemoisedBits, *, queries: int, source: str, adjacency: Adjacency = "move") -> PrivacyClaim:
+def moving_claim(bits: MemoisedBits, *, queries: int, source: str, adjacency: Adjacency = "move") -> Claim:
     """Return the claim of T ≥ 2 queries about a device that may be elsewhere at each of them.
 
     It is the lesser of two bounds. The first assumes that the kept bits are known: two truths then differ in at most
@@ -146,7 +146,7 @@ def moving_claim(bits: MemoisedBits, *, queries: int, source: str, adjacency: Ad
 
     Returns
     -------
-    PrivacyClaim
+    Claim
         δ is a bound. ε is exact for a move and up to 4,096 queries if there are enough cells for the worst two journeys
         to have no cell in common; otherwise it is a bound.
     """
@@ -160,11 +160,11 @@ def moving_claim(bits: MemoisedBits, *, queries: int, source: str, adjacency: Ad
     changed = 2 if moves else 1
     single = changed * math.log((1.0 - bits.flip) / bits.flip)
     if queries > WALKED_QUERIES:
-        return PrivacyClaim.bound(queries * single, ConstantDelta(1.0), basis)
+        return Claim.bound(queries * single, ConstantDelta(1.0), basis)
     flips = MirrorDelta((1.0 - bits.flip) ** changed, single, queries)
     epsilon, met = _journeys(bits, queries)
     curve = PureDelta(min(epsilon, queries * single), flips)
-    return PrivacyClaim("bound" if met or not moves else "exact", curve.pure, "bound", basis, curve)
+    return Claim("bound" if met or not moves else "exact", curve.pure, "bound", basis, curve)
 
 
 def _journeys(bits: MemoisedBits, queries: int) -> tuple[float, bool]:

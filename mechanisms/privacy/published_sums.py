@@ -16,7 +16,7 @@ import numpy as np
 from mechanisms.parameter import ParameterError
 from mechanisms.privacy.binomial import LEFT_OUT
 from mechanisms.privacy.blanket import pairs_over, split_pair
-from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON, ConstantDelta, PrivacyClaim
+from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON, Claim, ConstantDelta
 from mechanisms.privacy.composition import COMPOSED, FINENESS, composed
 from mechanisms.privacy.hockey_stick import Pair, pair_curve, pair_of_curve
 from mechanisms.privacy.integer_noise import IntegerNoise
@@ -250,10 +250,10 @@ def sums_claim(
     *,
     true_yes: float,
     false_yes: float,
-    report: PrivacyClaim,
+    report: Claim,
     source: str,
     noise: IntegerNoise | None = None,
-) -> PrivacyClaim:
+) -> Claim:
     """Return the claim of published sums of independent bits.
 
     Parameters
@@ -262,7 +262,7 @@ def sums_claim(
         Where N is not given, it is the least number of devices that the crowd requires: more devices hide more.
     true_yes, false_yes : float
         p and q. If p is below q, the sums of the bits that are 0 are used, which are as good.
-    report : PrivacyClaim
+    report : Claim
         Of the device's bits over the same queries and for the same adjacency, which is as good at δ = 0.
     source : str
         Source of p and q, for the basis.
@@ -271,7 +271,7 @@ def sums_claim(
 
     Returns
     -------
-    PrivacyClaim
+    Claim
         ε at δ = 0 exact or infinite; δ exact where the view fixes how many others are in the cell, else a bound,
         usually at most 0.1 % above the maximum for one query.
     """
@@ -282,7 +282,7 @@ def sums_claim(
     counted = max(view.counted or 1, 2 * least + 1 if moves else least + 1)
     most = min(view.most or counted, counted) - 1
     if true_yes == false_yes:
-        return PrivacyClaim.exact(0.0, ConstantDelta(0.0), f"Bits do not depend on the truth ({source}).")
+        return Claim.exact(0.0, ConstantDelta(0.0), f"Bits do not depend on the truth ({source}).")
     honest = 0 if noise is None else (view.servers or 1) - (view.colluding or 0)
     masses = noise.masses(honest) if noise is not None and honest else None
     curve = SumsDelta(true_yes, false_yes, counted, least, most, moves, masses)
@@ -295,7 +295,7 @@ def sums_claim(
         if view.counted is not None and view.counted < counted:
             # Too few devices for two such cells: only moves to outside are possible, which may reveal less.
             curve = leaving
-            report = PrivacyClaim.bound(report.epsilon, report.curve or ConstantDelta(1.0), report.basis)
+            report = Claim.bound(report.epsilon, report.curve, report.basis)
         elif view.counted is None or least < most:
             curve = replace(curve, leaving=leaving)
     basis = (
@@ -308,11 +308,11 @@ def sums_claim(
         pure = view.queries * (2 if moves else 1) * (noise.pure_epsilon(honest) if honest else math.inf)
         if pure < report.epsilon:
             # Noise alone bounds ε; the curve then has both.
-            report = PrivacyClaim.bound(pure, ConstantDelta(1.0), basis)
+            report = Claim.bound(pure, ConstantDelta(1.0), basis)
         elif honest and math.isfinite(report.epsilon):
-            report = PrivacyClaim.bound(report.epsilon, report.curve or ConstantDelta(1.0), basis)
+            report = Claim.bound(report.epsilon, report.curve, basis)
     if view.queries == 1 and least == most:
-        return replace(PrivacyClaim.exact(report.epsilon, curve, f"{basis}; exact."), kind=report.kind)
+        return replace(Claim.exact(report.epsilon, curve, f"{basis}; exact."), kind=report.kind)
     over = (
         "; δ by branch and bound over the others' truths, usually within 0.1 % of its maximum"
         if view.queries == 1
@@ -322,11 +322,11 @@ def sums_claim(
     # The curve for fixed truths is fast, so that more points of it can be used.
     fineness = FINE if least == most else FINENESS
     several = composed(single, view.queries, limit=report.epsilon / view.queries, fineness=fineness)
-    claim = PrivacyClaim.bound(report.epsilon, AmplifiedDelta(several, report), f"{basis}{over}.")
+    claim = Claim.bound(report.epsilon, AmplifiedDelta(several, report), f"{basis}{over}.")
     return replace(claim, kind=report.kind)
 
 
-def known_counts_claim(view: ReleasedCounts, noise: IntegerNoise, *, two: bool) -> PrivacyClaim:
+def known_counts_claim(view: ReleasedCounts, noise: IntegerNoise, *, two: bool) -> Claim:
     """Return the claim of counts that are known but for the noise of the servers that do not collude.
 
     Parameters
@@ -338,7 +338,7 @@ def known_counts_claim(view: ReleasedCounts, noise: IntegerNoise, *, two: bool) 
     two : bool
         Whether the device changes two counts by 1, instead of one.
     """
-    certain = PrivacyClaim.exact(math.inf, ConstantDelta(1.0), "A count without noise is known.")
+    certain = Claim.exact(math.inf, ConstantDelta(1.0), "A count without noise is known.")
     pinned = ReleasedCounts(
         1,
         view.queries,
@@ -350,9 +350,7 @@ def known_counts_claim(view: ReleasedCounts, noise: IntegerNoise, *, two: bool) 
     return sums_claim(pinned, true_yes=1.0, false_yes=0.0, report=certain, source="a known count", noise=noise)
 
 
-def answer_sums_claim(
-    view: ReleasedCounts, *, yes: Masses, no: Masses, linked: PrivacyClaim, source: str
-) -> PrivacyClaim:
+def answer_sums_claim(view: ReleasedCounts, *, yes: Masses, no: Masses, linked: Claim, source: str) -> Claim:
     """Return the claim of published counts of the answers about each cell: of two answers that of their sums.
 
     Of three answers or more, or of several rounds, it is a bound. The answers about different cells are independent
@@ -366,7 +364,7 @@ def answer_sums_claim(
     view : ReleasedCounts
     yes, no : (answers,) float64
         Distribution of the answers about a cell, those of all rounds together, for a device in it and for any other.
-    linked : PrivacyClaim
+    linked : Claim
         Of the device's own answers over the same queries, for the same adjacency.
     source : str
         Source of the distributions, for the basis.
@@ -383,4 +381,4 @@ def answer_sums_claim(
         f"Counts of answers, {counted} devices counted, any truths of the others: the answers about the changed "
         f"{'cells' if moves else 'cell'} in no order, hidden by the part that every truth gives ({source}){over}."
     )
-    return PrivacyClaim.bound(linked.epsilon, AmplifiedDelta(curve, linked), basis)
+    return Claim.bound(linked.epsilon, AmplifiedDelta(curve, linked), basis)

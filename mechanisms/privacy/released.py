@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mechanisms.parameter import check_epsilon, check_integer, check_probability
 from mechanisms.privacy.binomial import LEFT_OUT, Whole, mass_above, mass_at, mass_up_to, window
-from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON, ConstantDelta, PrivacyClaim
+from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON, Claim, ConstantDelta
 from mechanisms.privacy.composition import COMPOSED, composed
 from mechanisms.privacy.hockey_stick import Pair, pair_of_curve
 from mechanisms.privacy.shuffled import CrowdRatioDelta
@@ -476,7 +476,7 @@ def counts_curve(*, crowd: int, sampling: float, seen: float) -> CrowdRatioDelta
     )
 
 
-def released_counts_claim(view: ReleasedCounts, *, sampling: float, seen: float, by_cell: bool = False) -> PrivacyClaim:
+def released_counts_claim(view: ReleasedCounts, *, sampling: float, seen: float, by_cell: bool = False) -> Claim:
     """Return the claim of both rounds' published counts about one device, in its cell or outside every cell.
 
     Every other device asked adds the same independent counts under both hypotheses. So a crowd that is asked alone is
@@ -496,7 +496,7 @@ def released_counts_claim(view: ReleasedCounts, *, sampling: float, seen: float,
 
     Returns
     -------
-    PrivacyClaim
+    Claim
         "infinite" at δ = 0, since δ(ε) ≥ π_sⁿ; δ a bound, attained for one query where only the crowds were asked.
     """
     basis = (
@@ -504,7 +504,7 @@ def released_counts_claim(view: ReleasedCounts, *, sampling: float, seen: float,
         "(from SP eqs 6-16)"
     )
     if sampling == 1.0:
-        return PrivacyClaim.exact(math.inf, ConstantDelta(1.0), f"{basis}; with π_s = 1 the counts are the truth.")
+        return Claim.exact(math.inf, ConstantDelta(1.0), f"{basis}; with π_s = 1 the counts are the truth.")
     leaving = counts_curve(crowd=view.crowd or 1, sampling=sampling, seen=seen)
     curve: CrowdRatioDelta | MovedCountsDelta = leaving
     times = view.queries
@@ -515,7 +515,7 @@ def released_counts_claim(view: ReleasedCounts, *, sampling: float, seen: float,
         curve = MovedCountsDelta(view.crowd or 1, sampling, leaving)
         basis += "; between two cells K of both, since the blanks depend on their sum only"
     more = "" if times == 1 else COMPOSED
-    return PrivacyClaim.infinite(
+    return Claim.infinite(
         composed(curve, times),
         f"{basis}; exact where no other device was queried; every other queried device only lowers δ{more}.",
     )
@@ -603,7 +603,7 @@ class ReleasedDelta:
         return law.laws(moves=moves)
 
 
-def released_differences_claim(view: ReleasedDifferences, sampling: float) -> PrivacyClaim:
+def released_differences_claim(view: ReleasedDifferences, sampling: float) -> Claim:
     """Return the claim of published differences about one device: in its cell, or where the view states instead.
 
     Parameters
@@ -615,20 +615,20 @@ def released_differences_claim(view: ReleasedDifferences, sampling: float) -> Pr
 
     Returns
     -------
-    PrivacyClaim
+    Claim
         "infinite" at δ = 0, since δ(ε) ≥ π_sⁿ for the least n that may be published; δ exact for one query, but for a
         suppressed move a bound, usually within 0.1 % (`worst_move_delta`); a bound for more queries.
     """
     basis = _basis(view)
     if sampling == 1.0:
-        return PrivacyClaim.exact(math.inf, ConstantDelta(1.0), f"{basis}; with π_s = 1, D is the count itself.")
+        return Claim.exact(math.inf, ConstantDelta(1.0), f"{basis}; with π_s = 1, D is the count itself.")
     suppressed_move = view.k is not None and view.adjacency == "move"
     curve = ReleasedDelta(replace(view, queries=1), sampling, searched=view.queries == 1)
     if view.queries == 1:
         if suppressed_move:
-            return PrivacyClaim.infinite(curve, f"{basis}.")
-        return PrivacyClaim.exact(math.inf, curve, f"{basis}.")
-    return PrivacyClaim.infinite(composed(curve, view.queries), f"{basis}{COMPOSED}.")
+            return Claim.infinite(curve, f"{basis}.")
+        return Claim.exact(math.inf, curve, f"{basis}.")
+    return Claim.infinite(composed(curve, view.queries), f"{basis}{COMPOSED}.")
 
 
 def _basis(view: ReleasedDifferences) -> str:

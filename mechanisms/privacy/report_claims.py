@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mechanisms.privacy.blanket import VariationRatioDelta, pairs_over
-from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
+from mechanisms.privacy.claim import Claim, ConstantDelta
 from mechanisms.privacy.composition import ComposedDelta
 from mechanisms.privacy.hockey_stick import check_distribution, dominating_pair, pair_delta, pair_epsilon
 from mechanisms.privacy.rounding import rounded_up
@@ -76,7 +76,7 @@ def convolved(masses: tuple[float, ...], times: int) -> NDArray[np.float64]:
     return law
 
 
-def mirror_claim(*, distinguishing: float, epsilon: float, queries: int, source: str) -> PrivacyClaim:
+def mirror_claim(*, distinguishing: float, epsilon: float, queries: int, source: str) -> Claim:
     """Return the claim of a view in which any two truths give a mirrored pair or a post-processing of it.
 
     The pair distinguishes two different truths at a query; two equal truths are not distinguished. So any two journeys
@@ -96,21 +96,21 @@ def mirror_claim(*, distinguishing: float, epsilon: float, queries: int, source:
 
     Returns
     -------
-    PrivacyClaim
+    Claim
         Exact: ε·T at δ = 0, and δ in closed form; for more than 4,096 queries δ is a bound.
     """
     curve = MirrorDelta(distinguishing, epsilon, queries)
     if queries == 1:
-        return PrivacyClaim.exact(epsilon, curve, f"{source}.")
+        return Claim.exact(epsilon, curve, f"{source}.")
     basis = f"{source}; over T queries T·ε at δ = 0, attained by two sequences of cells that differ at every query"
     if queries <= EXACT_QUERIES:
-        return PrivacyClaim.exact(queries * epsilon, curve, f"{basis}, and the exact distribution of the summed loss.")
+        return Claim.exact(queries * epsilon, curve, f"{basis}, and the exact distribution of the summed loss.")
     bound = ComposedDelta.from_pair(*curve.pair, queries=queries)
     basis = f"{basis}, and δ by composing the privacy loss distribution."
-    return PrivacyClaim("exact", queries * epsilon, "bound", basis, bound)
+    return Claim("exact", queries * epsilon, "bound", basis, bound)
 
 
-def shares_claim(view: Shares, *, linked: PrivacyClaim) -> PrivacyClaim:
+def shares_claim(view: Shares, *, linked: Claim) -> Claim:
     """Return the claim of additive shares: fewer than all of them reveal nothing, and all of them reveal the reports.
 
     Any servers − 1 shares of a report are independent and uniform for every report, so fewer than all reveal nothing,
@@ -121,7 +121,7 @@ def shares_claim(view: Shares, *, linked: PrivacyClaim) -> PrivacyClaim:
     ----------
     view : Shares
         The colluding servers, and the number of queries.
-    linked : PrivacyClaim
+    linked : Claim
         Claim of all reports of the device over the same queries; all the shares together are those reports.
     """
     if view.colluding < view.servers:
@@ -129,17 +129,17 @@ def shares_claim(view: Shares, *, linked: PrivacyClaim) -> PrivacyClaim:
             f"{view.colluding} of {view.servers} shares are uniform for every report, so they reveal nothing "
             "(about the shares alone; the released sums are another view)."
         )
-        return PrivacyClaim.exact(0.0, ConstantDelta(0.0), basis)
+        return Claim.exact(0.0, ConstantDelta(0.0), basis)
     return replace(linked, basis=f"The shares of all servers add up to the reports: {linked.basis}")
 
 
-def mixed_reports_claim(view: Shuffled, *, local: PrivacyClaim, single: PrivacyClaim) -> PrivacyClaim:
+def mixed_reports_claim(view: Shuffled, *, local: Claim, single: Claim) -> Claim:
     """Return the claim of shuffled reports with fresh randomness; with stronger clones for mirrored pairs.
 
     Parameters
     ----------
     view : Shuffled
-    local, single : PrivacyClaim
+    local, single : Claim
         Of one device's reports over all the view's queries, and over one; `single` is for a move, whatever the view's
         adjacency, because the others' reports come from any cells. If its curve is a `MirrorDelta`, every two truths
         give this pair, or one with the same δ(0) and a smaller ε, which it bounds: the smaller pair is made from it by
@@ -154,20 +154,16 @@ def mixed_reports_claim(view: Shuffled, *, local: PrivacyClaim, single: PrivacyC
     return shuffled_claim(view, local=local, single=single, stronger=stronger)
 
 
-def released_shuffled_claim(shuffled: PrivacyClaim) -> PrivacyClaim:
-    """Return the claim of published counts, from that of the shuffled reports of all devices that they are made of."""
-    if shuffled.curve is None:
-        return shuffled
-    basis = f"Counts are computed from the reports in any order, so they reveal at most as much. {shuffled.basis}"
-    return PrivacyClaim.bound(shuffled.epsilon, shuffled.curve, basis)
+def released_shuffled_claim(shuffled: Claim) -> Claim:
+    """Derive the claim of published counts from the claim of the shuffled reports of all devices."""
+    return shuffled.as_bound("Counts are computed from the reports in any order, so they reveal at most as much.")
 
 
-def released_reports_claim(report: PrivacyClaim) -> PrivacyClaim:
-    """Return the claim of published counts, from the claim of the device's reports that they are made of."""
-    if report.curve is None or not math.isfinite(report.epsilon):
-        return PrivacyClaim.unknown("A report has no finite ε, and how much published counts hide is not computed.")
-    basis = f"Counts are computed from the report without its truth, so they reveal at most as much. {report.basis}"
-    return PrivacyClaim.bound(report.epsilon, report.curve, basis)
+def released_reports_claim(report: Claim) -> Claim:
+    """Derive the claim of published counts from the claim of the device's own reports."""
+    if not math.isfinite(report.epsilon):
+        return Claim.unknown("A report has no finite ε, and how much published counts hide is not computed.")
+    return report.as_bound("Counts are computed from the report without its truth, so they reveal at most as much.")
 
 
 Masses: TypeAlias = tuple[float, ...]
@@ -199,7 +195,7 @@ class WorstPairDelta:
         """The least ε at δ = 0; infinite if some outcome is possible under only one distribution of a pair."""
         return max((pair_epsilon(p, q) for p, q in self.pairs), default=0.0)
 
-    def claim(self, queries: int, basis: str, *, mirrored: bool = False) -> PrivacyClaim:
+    def claim(self, queries: int, basis: str, *, mirrored: bool = False) -> Claim:
         """Return the claim over T queries, of each of which any of the pairs, in any direction, may be the view.
 
         Parameters
@@ -213,15 +209,15 @@ class WorstPairDelta:
 
         Returns
         -------
-        PrivacyClaim
+        Claim
             Exact for one query. For T queries ε is T times that of one query, and δ is a bound.
         """
         if queries == 1:
-            return PrivacyClaim.exact(self.epsilon, self, f"{basis}.")
+            return Claim.exact(self.epsilon, self, f"{basis}.")
         arrays = [(np.array(p), np.array(q)) for p, q in self.pairs]
         # The worst pair, or its direction, may differ from query to query.
         p, q = arrays[0] if mirrored else dominating_pair([*arrays, *((q, p) for p, q in arrays)])
-        return PrivacyClaim(
+        return Claim(
             "infinite" if math.isinf(self.epsilon) else "bound",
             queries * self.epsilon,
             "bound",
@@ -257,7 +253,7 @@ class BinaryAnswerDelta:
 
 def binary_answer_claim(
     *, true_yes: float, true_no: float, false_yes: float, apart: float, cells: int, queries: int, source: str
-) -> PrivacyClaim:
+) -> Claim:
     """Return the claim of a view that shows a Yes or a No about each cell, at full precision for a small ε.
 
     A move between cells changes two answers. Only the outcomes (Yes, No) and (No, Yes) distinguish the two truths, each
@@ -280,7 +276,7 @@ def binary_answer_claim(
 
     Returns
     -------
-    PrivacyClaim
+    Claim
         Exact for one query, and for up to 4,096 with two cells or more. For T queries about a single cell, ε is T times
         that of one query, and δ is a bound.
     """
@@ -300,11 +296,11 @@ def binary_answer_claim(
     epsilon = queries * max(yes_loss, no_loss)
     if queries == 1:
         curve = BinaryAnswerDelta(true_yes, yes_loss, false_no, no_loss)
-        return PrivacyClaim.exact(epsilon, curve, composed.basis)
+        return Claim.exact(epsilon, curve, composed.basis)
     return replace(composed, epsilon=epsilon)
 
 
-def per_cell_claim(yes: ArrayLike, no: ArrayLike, *, cells: int, queries: int, source: str) -> PrivacyClaim:
+def per_cell_claim(yes: ArrayLike, no: ArrayLike, *, cells: int, queries: int, source: str) -> Claim:
     """Return the claim of a view that shows an answer about each cell.
 
     A move of a device from one cell to another changes the truth of two answers, a Yes to a No and a No to a Yes. The
@@ -325,7 +321,7 @@ def per_cell_claim(yes: ArrayLike, no: ArrayLike, *, cells: int, queries: int, s
 
     Returns
     -------
-    PrivacyClaim
+    Claim
         Exact for one query. For T queries ε is T times that of one query, and δ is a bound, or exact with two possible
         outputs and two cells or more.
     """

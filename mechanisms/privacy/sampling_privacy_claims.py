@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mechanisms.parameter import ParameterError, check_probability
-from mechanisms.privacy.claim import LARGEST_EPSILON, ConstantDelta, PrivacyClaim
+from mechanisms.privacy.claim import LARGEST_EPSILON, Claim, ConstantDelta
 from mechanisms.privacy.composition import COMPOSED, ComposedDelta, at_least_once, composed
 from mechanisms.privacy.shuffled import CrowdRatioDelta
 from mechanisms.privacy.view import ReleasedCounts, ReleasedDifferences
@@ -38,12 +38,12 @@ class OwnValueDelta:
         return max(self.sampling - math.expm1(min(epsilon, LARGEST_EPSILON)) * self.least, 0.0)
 
 
-def round_one_claim() -> PrivacyClaim:
+def round_one_claim() -> Claim:
     """Return the claim that round one reveals nothing, in any number of queries."""
-    return PrivacyClaim.exact(0.0, ConstantDelta(0.0), "Round one is answered without the truth (SP eqs 13-14).")
+    return Claim.exact(0.0, ConstantDelta(0.0), "Round one is answered without the truth (SP eqs 13-14).")
 
 
-def round_two_claim(*, sampling: float, blanks: NDArray[np.float64], queries: int) -> PrivacyClaim:
+def round_two_claim(*, sampling: float, blanks: NDArray[np.float64], queries: int) -> Claim:
     """Return the claim of a report of round two: exact for one query, with a bound of δ for more.
 
     Parameters
@@ -86,7 +86,7 @@ def linked_blanks(*, sampling: float, blanks: NDArray[np.float64], refresh: floa
 
 def linked_claim(
     *, sampling: float, queries: int, blanks: NDArray[np.float64] | None = None, refresh: float = 0.0
-) -> PrivacyClaim:
+) -> Claim:
     """Return the claim of both reports of a device, linked.
 
     Without refresh no finite ε holds, and δ is exactly the probability that the reports reveal the truth with
@@ -125,20 +125,20 @@ def linked_claim(
         "The pair of reports (0, v) is given only by a sampled device in cell v, with π_s (from SP eqs 13-15; "
         "eq 29 does not cover it); over T queries 1 − (1 − π_s)^T, exactly."
     )
-    return PrivacyClaim.exact(math.inf, ConstantDelta(at_least_once(sampling, queries)), basis)
+    return Claim.exact(math.inf, ConstantDelta(at_least_once(sampling, queries)), basis)
 
 
-def _own_value_claim(*, sampling: float, least: float, queries: int, basis: str) -> PrivacyClaim:
+def _own_value_claim(*, sampling: float, least: float, queries: int, basis: str) -> Claim:
     """Return the claim of a view in which each truth adds π_s to the probability of its own output."""
     if least == 0.0:
         # Some output is given only by the devices with its truth. The distributions of any two truths overlap in all
         # but π_s of their mass. So T queries reveal the truth at most as often as at least one of T independent events
         # of probability π_s happens, and a device that stays there attains this.
         curve = ConstantDelta(at_least_once(sampling, queries))
-        return PrivacyClaim.exact(math.inf, curve, f"{basis}; over T queries δ = 1 − (1 − π_s)^T.")
+        return Claim.exact(math.inf, curve, f"{basis}; over T queries δ = 1 − (1 − π_s)^T.")
     epsilon = math.log1p(sampling / least)
     if queries == 1:
-        return PrivacyClaim.exact(epsilon, OwnValueDelta(sampling, least), f"{basis}.")
+        return Claim.exact(epsilon, OwnValueDelta(sampling, least), f"{basis}.")
     # The pair of two truths that both have the least likely output dominates every pair of truths, in both
     # directions at once. It is attained where two truths are equally unlikely.
     rest = max(1.0 - sampling - 2.0 * least, 0.0)
@@ -146,12 +146,12 @@ def _own_value_claim(*, sampling: float, least: float, queries: int, basis: str)
         (least + sampling, least, rest), (least, least + sampling, rest), queries=queries
     )
     basis = f"{basis}; over T queries T·ε at δ = 0, and δ by composing the privacy loss distribution of the worst pair."
-    return PrivacyClaim.bound(queries * epsilon, curve_bound, basis)
+    return Claim.bound(queries * epsilon, curve_bound, basis)
 
 
 def refreshed_release_claim(
     view: ReleasedDifferences | ReleasedCounts, *, sampling: float, blanks: NDArray[np.float64], refresh: float
-) -> PrivacyClaim:
+) -> Claim:
     """Return a bound for refreshed rounds of which only the counts, or the differences, are published.
 
     The counts of both rounds are a function of the linked pairs of all devices in no order. The differences are a
@@ -181,7 +181,7 @@ def refreshed_release_claim(
 
     Returns
     -------
-    PrivacyClaim
+    Claim
         A bound; "infinite" where some cell's count can still reveal the truth with certainty; unknown where neither is
         proved.
     """
@@ -201,7 +201,7 @@ def refreshed_release_claim(
         else float(pairs[0])
     )
     if up == 0.0 and isinstance(view, ReleasedDifferences) and view.k is not None:
-        return PrivacyClaim.unknown(
+        return Claim.unknown(
             "With refresh and suppression, it is unknown whether a step that no pair of blanks makes is ever published."
         )
     curve = CrowdRatioDelta(
@@ -217,7 +217,7 @@ def refreshed_release_claim(
     certain = (
         "; a step that no pair of blanks makes is revealed where all of the crowd are sampled" if up == 0.0 else ""
     )
-    return PrivacyClaim(
+    return Claim(
         "infinite" if math.isinf(curve.epsilon) else "bound",
         queries * curve.epsilon,
         "bound",

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from mechanisms.parameter import check_epsilon
 from mechanisms.privacy.binomial import LEFT_OUT, mass_above, mass_at, mass_up_to, run_starts, window
 from mechanisms.privacy.blanket import BlanketDelta, VariationRatioDelta, pairs_over
-from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON, LARGEST_EPSILON, ConstantDelta, PrivacyClaim
+from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON, LARGEST_EPSILON, Claim, ConstantDelta
 from mechanisms.privacy.composition import COMPOSED, at_least_once, composed
 from mechanisms.privacy.rounding import rounded_up
 from mechanisms.privacy.view import Shuffled
@@ -110,14 +110,14 @@ class AmplifiedDelta:
     ----------
     shuffled : callable
         δ of the shuffled reports as a function of ε, from the reports of the other devices.
-    local : PrivacyClaim
+    local : Claim
         Of the device's own reports over all the queries.
     stronger : callable, optional
         Another bound of the shuffled reports.
     """
 
     shuffled: Callable[[float], float]
-    local: PrivacyClaim
+    local: Claim
     stronger: Callable[[float], float] | None = None
 
     def __call__(self, epsilon: float) -> float:
@@ -131,10 +131,10 @@ class AmplifiedDelta:
 def shuffled_claim(
     view: Shuffled,
     *,
-    local: PrivacyClaim,
-    single: PrivacyClaim | None = None,
+    local: Claim,
+    single: Claim | None = None,
     stronger: VariationRatioDelta | None = None,
-) -> PrivacyClaim:
+) -> Claim:
     """Return the claim of one round's shuffled reports that follows from the local ε₀ (`ClonesDelta`).
 
     Where the distributions of a report are known in more detail, the bound `stronger` is used where it is less.
@@ -151,9 +151,9 @@ def shuffled_claim(
     ----------
     view : Shuffled
         The devices, the same in every query, and the queries.
-    local : PrivacyClaim
+    local : Claim
         Of one device's reports of the round over all the view's queries; for a move, if `single` is not given.
-    single : PrivacyClaim, optional
+    single : Claim, optional
         For one query and a move, where the randomness is fresh in every query. None where randomness is kept. Whatever
         the view's adjacency, the reports that hide the device's come from any cells, so ε₀ is that of a move.
     stronger : VariationRatioDelta, optional
@@ -161,16 +161,14 @@ def shuffled_claim(
 
     Returns
     -------
-    PrivacyClaim
+    Claim
         A bound; exactly 0 where a report reveals nothing; unknown where no finite ε₀ is known.
     """
     start = local if single is None else single
     if start.epsilon == 0.0:
-        return PrivacyClaim.exact(
-            0.0, ConstantDelta(0.0), "Each report reveals nothing, so all of them reveal nothing."
-        )
+        return Claim.exact(0.0, ConstantDelta(0.0), "Each report reveals nothing, so all of them reveal nothing.")
     if not math.isfinite(start.epsilon):
-        return PrivacyClaim.unknown(
+        return Claim.unknown(
             "Amplification by shuffling starts from a finite local ε, and none is proved for one report of this "
             "round; its own δ bounds what a shuffler reveals."
         )
@@ -194,12 +192,10 @@ def shuffled_claim(
             f"the others' own): ε₀ = {rounded_up(start.epsilon, 4)}, δ(0) = {rounded_up(stronger.distance, 4)}, "
             f"{view.devices} devices shuffled; at δ = 0 no better than unshuffled"
         )
-    return PrivacyClaim.bound(local.epsilon, AmplifiedDelta(clones, local, tighter), f"{basis}{over}.")
+    return Claim.bound(local.epsilon, AmplifiedDelta(clones, local, tighter), f"{basis}{over}.")
 
 
-def shuffled_value_claim(
-    view: Shuffled, *, sampling: float, blanks: NDArray[np.float64], local: PrivacyClaim
-) -> PrivacyClaim:
+def shuffled_value_claim(view: Shuffled, *, sampling: float, blanks: NDArray[np.float64], local: Claim) -> Claim:
     """Return the claim of shuffled reports that give the truth with π_s, otherwise a blank, drawn anew in each query.
 
     The privacy blanket (`BlanketDelta`): unsampled devices answer without their truth, and their blanks hide the
@@ -215,12 +211,12 @@ def shuffled_value_claim(
     blanks : (values,) float64
         π_0…π_V, of every truth a device may have; at least two. Their sum is 1 − π_s, at a precision that a subtraction
         of a π_s near 1 would lose.
-    local : PrivacyClaim
+    local : Claim
         Of one device's reports of the round over all the view's queries.
 
     Returns
     -------
-    PrivacyClaim
+    Claim
         A bound. Exact where some value is never a blank: no finite ε holds, and δ = π_s.
     """
     rarest = np.partition(blanks, 1)
@@ -230,7 +226,7 @@ def shuffled_value_claim(
             "Some value is reported by its own devices only, and shuffling does not hide that it was; all but π_s of a "
             "report's distribution is the same for any truth; over T queries δ = 1 − (1 − π_s)^T."
         )
-        return PrivacyClaim.exact(math.inf, ConstantDelta(at_least_once(sampling, view.queries)), basis)
+        return Claim.exact(math.inf, ConstantDelta(at_least_once(sampling, view.queries)), basis)
     unsampled = float(blanks.sum())
     even = least == blanks.max()  # of k-ary randomized response; there may be a million
     rest = (len(others) * least if even else math.fsum(others.tolist())) / unsampled
@@ -242,7 +238,7 @@ def shuffled_value_claim(
         f"the two rarest values, {view.devices} devices shuffled; at δ = 0 no better than unshuffled"
     )
     over = "" if view.queries == 1 else COMPOSED
-    return PrivacyClaim.bound(local.epsilon, AmplifiedDelta(curve, local), f"{basis}{over}.")
+    return Claim.bound(local.epsilon, AmplifiedDelta(curve, local), f"{basis}{over}.")
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 
 from mechanisms.parameter import ParameterError, check_epsilon, check_integer, check_probability
 from mechanisms.privacy.binomial import mass_above
-from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
+from mechanisms.privacy.claim import Claim, ConstantDelta
 from mechanisms.privacy.composition import COMPOSED, composed
 from mechanisms.privacy.released import worst_crowd_delta
 from mechanisms.privacy.view import ReleasedDifferences
@@ -236,7 +236,7 @@ class SafeDelta:
         return self.choice_epsilon * (2.0 if self.form == "chosen on the sample" else 1.0)
 
 
-def strongly_safe_claim(view: ReleasedDifferences, sampling: float) -> PrivacyClaim:
+def strongly_safe_claim(view: ReleasedDifferences, sampling: float) -> Claim:
     """Return the claim of LQS theorem 5 about suppressed differences, for any crowd, to compare with the exact worst.
 
     Publishing only the differences, and dropping those below k, is the strongly safe k-anonymization of the
@@ -251,26 +251,26 @@ def strongly_safe_claim(view: ReleasedDifferences, sampling: float) -> PrivacyCl
         π_s.
     """
     if view.k is None:
-        return PrivacyClaim.unknown("LQS theorem 5 is about differences suppressed below some k; none are here.")
+        return Claim.unknown("LQS theorem 5 is about differences suppressed below some k; none are here.")
     if view.other_crowd is not None:
-        return PrivacyClaim.unknown("LQS theorem 5 is about one device present or absent, not about two cells.")
+        return Claim.unknown("LQS theorem 5 is about one device present or absent, not about two cells.")
     basis = (
         "LQS theorem 5, β = π_s, for the worst crowd size; if all k of a crowd of k are sampled, the device was present"
     )
     if sampling == 1.0:
-        return PrivacyClaim.infinite(ConstantDelta(1.0), f"{basis}; with π_s = 1 every device is sampled.")
+        return Claim.infinite(ConstantDelta(1.0), f"{basis}; with π_s = 1 every device is sampled.")
     more = "" if view.queries == 1 else COMPOSED
     curve = composed(SafeDelta(view.k, sampling, 0.0, "paper"), view.queries)
-    return PrivacyClaim.infinite(curve, f"{basis}{more}.")
+    return Claim.infinite(curve, f"{basis}{more}.")
 
 
-def safe_claim(curve: SafeDelta, queries: int = 1) -> PrivacyClaim:
+def safe_claim(curve: SafeDelta, queries: int = 1) -> Claim:
     """Return the claim of T queries with this curve each: no finite ε at δ = 0, as all n ≥ k may be sampled."""
     basis = {
         "worst crowd": "ε₁ for choosing the level, composed with the exact worst crowd of the suppressed counts",
         "chosen on the sample": "Level chosen on the sample: 2ε₁ and one δ per level, since LQS theorem 6 fails there",
     }[curve.form]
     if curve.sampling == 1.0:
-        return PrivacyClaim.infinite(ConstantDelta(1.0), f"{basis}; with β = 1 every device is sampled.")
+        return Claim.infinite(ConstantDelta(1.0), f"{basis}; with β = 1 every device is sampled.")
     more = "" if queries == 1 else COMPOSED
-    return PrivacyClaim.infinite(composed(curve, queries), f"{basis}{more}.")
+    return Claim.infinite(composed(curve, queries), f"{basis}{more}.")

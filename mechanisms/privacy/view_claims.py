@@ -1,10 +1,9 @@
 """`ViewClaims`: the one place that selects the rule by which a mechanism's claim about a view is computed."""
 
 import math
-from dataclasses import replace
 from typing import ClassVar, assert_never, get_args
 
-from mechanisms.privacy.claim import ConstantDelta, LeastDelta, PrivacyClaim
+from mechanisms.privacy.claim import Claim, ConstantDelta
 from mechanisms.privacy.report_claims import shares_claim
 from mechanisms.privacy.view import (
     LinkedReports,
@@ -30,16 +29,16 @@ class ViewClaims:
     cells: int
     rounds: ClassVar[int] = 1
 
-    def claim(self, view: View) -> PrivacyClaim:
+    def claim(self, view: View) -> Claim:
         """Return the claim proved for an observer with this view: exact, a bound, or unknown; never a guess.
 
         It is unknown for an object that is not one of the views, also of a class derived from one, which may show more.
         """
         if type(view) not in get_args(View):
-            return PrivacyClaim.unknown(f"{type(view).__name__} is not one of the views about which claims are proved.")
+            return Claim.unknown(f"{type(view).__name__} is not one of the views about which claims are proved.")
         view = with_possible_change(view, cells=self.cells)
         if isinstance(view, Report | Shuffled) and view.round > self.rounds:
-            return PrivacyClaim.unknown(f"The mechanism has {self.rounds} round(s) only.")
+            return Claim.unknown(f"The mechanism has {self.rounds} round(s) only.")
         match view:
             case Report():
                 claim = self.claim_report(view)
@@ -60,54 +59,54 @@ class ViewClaims:
                 assert_never(view)
         return claim
 
-    def own_reports(self, view: View) -> PrivacyClaim:
+    def own_reports(self, view: View) -> Claim:
         """Return the claim of all reports of a device to the queries of a view."""
         return self.claim_linked(LinkedReports(view.queries, adjacency=view.adjacency))
 
-    def claim_report(self, view: Report) -> PrivacyClaim:
+    def claim_report(self, view: Report) -> Claim:
         """Return the claim of the reports of one round."""
         return _no_rule(view)
 
-    def claim_linked(self, view: LinkedReports) -> PrivacyClaim:
+    def claim_linked(self, view: LinkedReports) -> Claim:
         """Return the claim of all reports of a device; of one round they are the reports of that round."""
         if self.rounds > 1:
             return _no_rule(view)
         return self.claim_report(Report(1, view.queries, adjacency=view.adjacency))
 
-    def claim_shuffled(self, view: Shuffled) -> PrivacyClaim:
+    def claim_shuffled(self, view: Shuffled) -> Claim:
         """Return the claim of all devices' reports of one round in random order."""
         return _no_rule(view)
 
-    def claim_counts(self, view: ReleasedCounts) -> PrivacyClaim:
+    def claim_counts(self, view: ReleasedCounts) -> Claim:
         """Return the claim of the published counts of every round."""
         return _no_rule(view)
 
-    def claim_differences(self, view: ReleasedDifferences) -> PrivacyClaim:
+    def claim_differences(self, view: ReleasedDifferences) -> Claim:
         """Return the claim of the published differences of two rounds' counts."""
         return _no_rule(view)
 
 
-def bounded_by_reports(reports: PrivacyClaim, claim: PrivacyClaim) -> PrivacyClaim:
-    """Return a bound of what is made of all reports, lowered to the claim of the device's own where that is less.
+def bounded_by_reports(reports: Claim, claim: Claim) -> Claim:
+    """Use the smaller of the bound of what is made of all reports and the claim of the device's own reports.
 
     The reports of the others are independent of the device's.
     """
-    if claim.delta_kind != "bound" or reports.curve is None:
+    if claim.kind == "unknown":
         return claim
-    curve = LeastDelta((claim, reports))
+    lowered = claim.at_most(reports)
     if reports.epsilon < claim.epsilon:
-        return PrivacyClaim.bound(reports.epsilon, curve, f"At most the device's own reports. {claim.basis}")
-    return replace(claim, curve=curve)
+        return lowered.about(basis=f"At most the device's own reports. {claim.basis}")
+    return lowered
 
 
-def _no_rule(view: View) -> PrivacyClaim:
+def _no_rule(view: View) -> Claim:
     """Return the claim of a view that a mechanism states no rule for."""
     if isinstance(view, ReleasedDifferences):
-        return PrivacyClaim.unknown("The mechanism publishes no differences of two rounds' counts.")
-    return PrivacyClaim.unknown(f"No claim is proved for the view {view.name} of the mechanism.")
+        return Claim.unknown("The mechanism publishes no differences of two rounds' counts.")
+    return Claim.unknown(f"No claim is proved for the view {view.name} of the mechanism.")
 
 
-def located_claim() -> PrivacyClaim:
+def located_claim() -> Claim:
     """Return the claim of the reports of a device whose server is chosen by its place, whatever the mechanism."""
     basis = "The server that a device reports to shows in which part of the city it is, whatever it reports."
-    return PrivacyClaim.exact(math.inf, ConstantDelta(1.0), basis)
+    return Claim.exact(math.inf, ConstantDelta(1.0), basis)

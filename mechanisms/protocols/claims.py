@@ -8,14 +8,14 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from mechanisms.parameter import ParameterError
-from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
+from mechanisms.privacy.claim import Claim, ConstantDelta
 from mechanisms.privacy.report_claims import WorstPairDelta
 from mechanisms.privacy.view import LinkedReports, Report, View
 from mechanisms.protocols.estimator import Estimator
 from mechanisms.protocols.protocol import Answers, Protocol, Tallies
 
 
-def protocol_claim(protocol: Protocol, view: View) -> PrivacyClaim:
+def protocol_claim(protocol: Protocol, view: View) -> Claim:
     """Return the exact claim about one report, or about all of a device's reports linked, over all pairs of kinds.
 
     Parameters
@@ -27,24 +27,24 @@ def protocol_claim(protocol: Protocol, view: View) -> PrivacyClaim:
 
     Returns
     -------
-    PrivacyClaim
+    Claim
         Exact for one query. Over T queries, a device's kind may differ from query to query: ε is T times that of one
         query, and δ is a bound.
     """
     if type(view) is Report:
         if view.round > protocol.rounds:
-            return PrivacyClaim.unknown(f"{protocol.name} has {protocol.rounds} rounds only.")
+            return Claim.unknown(f"{protocol.name} has {protocol.rounds} rounds only.")
         rows = [tuple(protocol.round_law(kind, view.round).values()) for kind in protocol.kinds]
     elif type(view) is LinkedReports:
         answers = protocol.answers
         rows = [tuple(protocol.probability(kind, (a,)) for a in answers) for kind in protocol.kinds]
     else:
-        return PrivacyClaim.unknown(f"The claim of {type(view).__name__} does not follow from one device's answers.")
+        return Claim.unknown(f"The claim of {type(view).__name__} does not follow from one device's answers.")
     curve = WorstPairDelta.of(*itertools.combinations(rows, 2))
     basis = f"Hockey-stick divergence of every pair of kinds in the table of {protocol.name}"
     if view.queries > 1 and curve.epsilon == 0.0:
         basis = f"{basis}: the distributions of all kinds are equal, so any number of queries reveals nothing."
-        return PrivacyClaim.exact(0.0, ConstantDelta(0.0), basis)
+        return Claim.exact(0.0, ConstantDelta(0.0), basis)
     return curve.claim(view.queries, basis)
 
 
@@ -54,7 +54,7 @@ Outcomes: TypeAlias = dict[Vector, int]
 LARGEST_OUTCOMES = 100_000
 
 
-def released_claim(released: Tallies | Sequence[Estimator], population: Mapping[str, int]) -> PrivacyClaim:
+def released_claim(released: Tallies | Sequence[Estimator], population: Mapping[str, int]) -> Claim:
     """Return the exact claim about published counts, or published estimates, of one population, by enumeration.
 
     Neighbouring populations: one device, of a kind that is present, changes to any other kind. The kinds of all other
@@ -70,7 +70,7 @@ def released_claim(released: Tallies | Sequence[Estimator], population: Mapping[
 
     Returns
     -------
-    PrivacyClaim
+    Claim
         Exact for this population, not for others.
 
     Raises
@@ -94,7 +94,7 @@ def released_claim(released: Tallies | Sequence[Estimator], population: Mapping[
             pairs.append((p, q))
     curve = WorstPairDelta.of(*pairs)
     crowd = ", ".join(f"{n} {kind}" for kind, n in devices.items() if n)
-    return PrivacyClaim.exact(
+    return Claim.exact(
         curve.epsilon,
         curve,
         f"Enumeration of every published outcome, for {crowd}, where one device may be of any other kind.",

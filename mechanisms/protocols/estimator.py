@@ -329,7 +329,7 @@ def combined_estimator(tallies: Tallies, target: Target, *statistics: Mapping[st
     ----------
     tallies : Tallies
     target : str or mapping of kind to number
-    statistics : mapping of label to number
+    *statistics : mapping of label to number
         Each a sum of counts with these coefficients, for example the difference of two.
     """
     protocol, wanted = tallies.protocol, resolve_target(tallies.protocol, target)

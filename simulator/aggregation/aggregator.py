@@ -214,7 +214,7 @@ class Aggregator:
             Size of the additional copies of messages that arrived.
         servers
             Messages that each server received.
-        others
+        **others
             `late` and `lost`, reports that were not received in time at every server that must receive them, and
             `duplicates`, the number of additional copies, as in `RoundAccount`; by default 0.
 

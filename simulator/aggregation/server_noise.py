@@ -20,7 +20,7 @@ from mechanisms.local.k_randomized_response import KRandomizedResponse
 from mechanisms.local.longitudinal_unary import LongitudinalUnary
 from mechanisms.local.no_privacy import NoPrivacy
 from mechanisms.local.unary_encoding import UnaryEncoding
-from mechanisms.privacy import LinkedReports, PrivacyClaim, ReleasedCounts
+from mechanisms.privacy import Claim, LinkedReports, ReleasedCounts
 from mechanisms.privacy.claim import LeastDelta
 from mechanisms.privacy.integer_noise import IntegerNoise
 from mechanisms.privacy.published_sums import known_counts_claim, sums_claim
@@ -116,7 +116,7 @@ class DrawnNoise:
         return weight * float(np.sqrt(len(self.values) * self.noise.variance))
 
 
-def noisy_claim(mechanism: LocalMechanism, view: ReleasedCounts, noise: IntegerNoise) -> PrivacyClaim:
+def noisy_claim(mechanism: LocalMechanism, view: ReleasedCounts, noise: IntegerNoise) -> Claim:
     """Return the claim of published counts to which each server added noise, for a coalition that knows its own.
 
     Where a device adds independent bits to the cells' counts, the law of a count is known and δ is that of the bits'
@@ -152,7 +152,7 @@ def noisy_claim(mechanism: LocalMechanism, view: ReleasedCounts, noise: IntegerN
     # A report of one symbol changes the counts of two, wherever the device goes; a true cell only those of cells.
     two = mechanism.cells > 1 and (view.adjacency == "move" or isinstance(mechanism, KRandomizedResponse))
     noisy = known_counts_claim(view, noise, two=two)
-    if isinstance(mechanism, NoPrivacy) or plain.curve is None:
+    if isinstance(mechanism, NoPrivacy) or plain.kind == "unknown":
         return noisy
     least = noisy if noisy.epsilon < plain.epsilon else plain
-    return PrivacyClaim.bound(least.epsilon, LeastDelta((noisy, plain)), f"{least.basis} The lesser of two bounds.")
+    return Claim.bound(least.epsilon, LeastDelta((noisy, plain)), f"{least.basis} The lesser of two bounds.")

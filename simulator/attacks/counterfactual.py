@@ -89,7 +89,7 @@ def released_twice(
     ----------
     mechanism
         With or without refresh.
-    own
+    differences
         (n, cells) int64, one release minus the other.
     prior, query
         The prior, and the query it is taken for.

@@ -356,12 +356,12 @@ class _DropOut:
         return guesses
 
     def from_reports(self, readable: Mask) -> tuple[Cells, FloatArray]:
-        """Return the best guess from the known reports of each target, and its expected success.
+        """Return the best guess from the readable reports of each target, and its expected success.
 
         Parameters
         ----------
-        known
-            (rounds, n) bool, which reports are known.
+        readable
+            (rounds, n) bool, which reports can be read.
 
         Returns
         -------

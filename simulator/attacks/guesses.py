@@ -225,7 +225,7 @@ def broken_answers(answer: Any, observation: Observation) -> Iterator[tuple[str,
 
     Parameters
     ----------
-    found
+    answer
         What an attack returned.
     observation
         What it was given.

@@ -10,13 +10,16 @@ import typer
 from rich.table import Column, Table
 from rich.text import Text
 
-from mechanisms.planning import RELEASED, LeastNumber, Plan, PlannedClaim, Planning, Target, TrustCost
+from mechanisms.planning import RELEASED, LeastNumber, Plan, Planning, Target, TrustCost
+from mechanisms.privacy.claim import Claim, ListedDelta
 from simulator.cli.common import meter, print_json, print_notes
 from simulator.cli.options import command, family_names, target_options
 from simulator.results.formatting import claimed, counted, listed, number, related, whole, wide_console
 
 exact = "{:.12g}".format
 """The shortest form of a number."""
+_KEPT = (Planning, Plan, Claim, ListedDelta, Target, TrustCost, LeastNumber)
+"""The classes that a kept plan is made of."""
 WIDEST = 34
 """Columns of a parameter in a table, so that the table fits into 80."""
 
@@ -91,7 +94,7 @@ def _found(content: object, search: Callable[..., Any]) -> Any:
     """
     from simulator.experiment import build_cache  # noqa: PLC0415 - `--help` needs no cache
 
-    classes = {each.__name__: each for each in (Planning, Plan, PlannedClaim, Target, TrustCost, LeastNumber)}
+    classes = {each.__name__: each for each in _KEPT}
 
     def searched() -> Any:
         with meter("planning", 1.0) as progress:
@@ -342,16 +345,15 @@ def _value(value: Any) -> str:
     return "[" + ", ".join(_value(part) for part in value) + "]" if isinstance(value, list) else str(value)
 
 
-def _claims(claims: Sequence[PlannedClaim]) -> dict[str, str]:
+def _claims(claims: Sequence[Claim]) -> dict[str, str]:
     """Return the words for each view: ε at δ = 0, and δ at the target's ε where that δ is above 0."""
     lines: dict[str, str] = {}
     for claim in claims:
-        if claim.view not in lines:
-            is_known = claim.kind != "unknown"
-            finite = math.isfinite(claim.epsilon)
-            lines[claim.view] = f"ε = {claimed(claim.epsilon)}" if finite else "ε infinite" if is_known else "ε unknown"
-        elif math.isnan(claim.delta):
-            lines[claim.view] += ", δ unknown"
-        elif claim.delta > 0.0:
-            lines[claim.view] += f", {related('δ', '=', claim.delta)} at {related('ε', '=', claim.epsilon)}"
+        without = "ε infinite" if claim.kind == "infinite" else "ε unknown"
+        lines[claim.view] = f"ε = {claimed(claim.epsilon)}" if claim.has_finite_epsilon else without
+        for epsilon, delta in claim.points:
+            if claim.delta_kind == "unknown":
+                lines[claim.view] += ", δ unknown"
+            elif delta > 0.0:
+                lines[claim.view] += f", {related('δ', '=', delta)} at {related('ε', '=', epsilon)}"
     return lines

@@ -1,18 +1,16 @@
 """Privacy claims of a run: every mechanism and release in every view, as a table."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from mechanisms.local import LocalMechanism, NoPrivacy
 from mechanisms.privacy import (
+    Claim,
     LinkedReports,
     LocatedReports,
-    PrivacyClaim,
     ReleasedCounts,
     ReleasedDifferences,
     Report,
@@ -20,6 +18,7 @@ from mechanisms.privacy import (
     Shuffled,
     View,
 )
+from mechanisms.privacy.claim import SUBJECT, subject_of_view
 from mechanisms.privacy.rounding import NEGLIGIBLE, rounded_up
 from mechanisms.privacy.view import ADJACENCIES, possible_adjacency
 from scenarios.field_types import number
@@ -41,31 +40,26 @@ SMALL_EPSILON = 0.1
 
 STATISTICS = {"mean_speed": "mean speeds", "median_speed": "median speeds"}
 
-Seen = Mapping[str, int | str | None]
-"""The columns of a row that state what is seen: mechanism, view and its parameters, and where the claim is of one
-campaign, this campaign and its release."""
-
-
 ADD_REMOVE = "add_remove"
 """The adjacency of one device more or less: it takes part, in one cell, or it does not take part at all."""
 
 
-def add_remove_claim(seen: Seen, entering: PrivacyClaim) -> Iterator[tuple[Seen, PrivacyClaim]]:
+def add_remove_claim(entering: Claim) -> Iterator[Claim]:
     """Yield the claim about a device that takes part or not, from the claim about entering, if that limits anything.
 
     The counts of the cells depend on the devices in them and on independent coins. So a device that is added to a cell
     changes them as one that enters it from outside, provided that every device was counted, since counts are scaled
     otherwise. The numbers of devices asked and of reports counted would reveal it; here they are not published.
     """
-    if entering.curve is not None and entering.delta(1.0) < 1.0:
+    if entering.delta(1.0) < 1.0:
         why = "If no number of devices is published, an added device changes what one that enters does."
-        yield {**seen, "adjacency": ADD_REMOVE}, replace(entering, basis=f"{why} {entering.basis}")
+        yield entering.about(adjacency=ADD_REMOVE, basis=f"{why} {entering.basis}")
 
 
 def released_claims(
     name: str, campaign: Campaign, queries: int, crowds: Sequence[int], *, complete: bool
-) -> Iterator[tuple[Seen, PrivacyClaim]]:
-    """Yield what is seen of, and the claim about, what one campaign publishes of one mechanism through a release.
+) -> Iterator[Claim]:
+    """Yield the claims about what one campaign publishes of one mechanism through a release.
 
     Parameters
     ----------
@@ -82,28 +76,26 @@ def released_claims(
     """
     release, speeds, mechanism = campaign.release_words, campaign.speeds, campaign.mechanisms[name]
     origin = f"Released by {release}, campaign {campaign.name}: "
-    seen: Seen = {"mechanism": name, "release": release, "campaign": campaign.name, "queries": queries}
+    subject = {"mechanism": name, "release": release, "campaign": campaign.name, "queries": queries}
     if speeds is not None and speeds.mechanism == name:
         claim = speeds.release.claim(queries=queries)
         basis = f"{origin}{STATISTICS[speeds.statistic]}. {claim.basis}"
-        yield {**seen, "view": RELEASED_VALUES, "adjacency": "one_value"}, replace(claim, basis=basis)
+        yield claim.about(**subject, view=RELEASED_VALUES, adjacency="one_value", basis=basis)
     if name not in campaign.publications:
         return
     view = ReleasedDifferences(1) if mechanism.rounds > 1 else ReleasedCounts(1)
-    seen = {**seen, "view": view.name, "k": campaign.release.get("k")}
+    subject |= {"view": view.name, "k": campaign.release.get("k")}
     for adjacency in ADJACENCIES:
         for crowd in (None, *crowds):
             change = possible_adjacency(adjacency, cells=mechanism.cells)
             claim = release_claim(campaign.publications[name].release, crowd, queries, change)
-            claim = replace(claim, basis=f"{origin}{claim.basis}")
-            yield {**seen, "adjacency": adjacency, "crowd": crowd}, claim
+            claim = claim.about(**subject, adjacency=adjacency, crowd=crowd, basis=f"{origin}{claim.basis}")
+            yield claim
             if adjacency == "enter_leave" and crowd is None and complete:
-                yield from add_remove_claim(seen, claim)
+                yield from add_remove_claim(claim)
 
 
-PARAMETERS = ("queries", "crowd", "k", "colluding", "servers")
-"""Parameters that a view may have."""
-KEY = ("campaign", "campaigns", "mechanism", "view", "release", "adjacency", *PARAMETERS, "epsilon")
+KEY = (*SUBJECT, "epsilon")
 """Columns whose values differ between any two rows of the table."""
 
 
@@ -158,18 +150,16 @@ def tabulate_claims(section: Claims, campaigns: Sequence[Campaign], queries: Seq
         `KEY`.
     """
     # Of campaigns over several partitions, each with a claim about one view, the weakest claim holds in all.
-    made: dict[tuple[object, ...], list[tuple[Seen, PrivacyClaim]]] = {}
+    made: dict[tuple[object, ...], list[Claim]] = {}
     # A budget is compared with what campaigns without one reveal over as many queries.
     windows = {campaign.budget.window for campaign in campaigns if campaign.budget is not None}
     for alike, closed in _gathered(campaigns, queries):
-        for seen, claim in _group_claims(section, alike, closed, windows):
-            schedule = _schedule_words(alike[0].budget, str(seen["mechanism"]))
-            row = {"campaign": _only(alike), **seen}
-            view = tuple(row.get(column) for column in KEY if column != "epsilon")
-            made.setdefault(view, []).append((row, replace(claim, basis=f"{schedule}{claim.basis}")))
-    for seen, claim in whole_run_claims(campaigns, queries):
-        made[tuple(seen.get(column) for column in KEY if column != "epsilon")] = [(seen, claim)]
-    return TABLES["claims"].frame(row for claims in made.values() for row in _weakest_rows(claims, section.epsilons))
+        for claim in _group_claims(section, alike, closed, windows):
+            basis = f"{_schedule_words(alike[0].budget, claim.mechanism)}{claim.basis}"
+            stated = claim.about(campaign=claim.campaign or _only(alike), basis=basis)
+            made.setdefault(tuple(stated.subject.values()), []).append(stated)
+    weakest = [*map(Claim.weakest, made.values()), *whole_run_claims(campaigns, queries)]
+    return TABLES["claims"].frame(row for claim in weakest for row in claim.rows(section.epsilons))
 
 
 _BUDGET_WORDS = {
@@ -200,8 +190,8 @@ def _only(alike: Sequence[Campaign]) -> str | None:
 
 def _group_claims(
     section: Claims, alike: Sequence[Campaign], queries: Sequence[Query], windows: Iterable[int]
-) -> Iterator[tuple[Seen, PrivacyClaim]]:
-    """Yield what is seen in, and the claims that hold in each of some campaigns that ask the same mechanisms."""
+) -> Iterator[Claim]:
+    """Yield the claims that hold in each of some campaigns that ask the same mechanisms."""
     lengths, budget = Counter(query.campaign for query in queries), alike[0].budget
     shorter = sorted(window for window in windows if window < max(lengths.values(), default=0))
     asked = (*section.queries, *shorter, *(() if budget is None else (budget.window,)))
@@ -221,26 +211,20 @@ def _group_claims(
             made = deployment_views(name, alike, queries, repeats)
             of_servers = (pair for pair in made if isinstance(pair[0], Shares | Shuffled | LocatedReports))
             for view, source in [*views, *of_servers]:
-                seen = _seen(name, view)
+                subject = subject_of_view(view)
                 if isinstance(view, Shuffled) and source is not None:
-                    seen["crowd"] = source.fewest[view.round - 1]
-                if (columns := tuple(seen.values())) in stated:
+                    subject["crowd"] = source.fewest[view.round - 1]
+                if (values := tuple(subject.values())) in stated:
                     continue
-                stated.add(columns)
+                stated.add(values)
                 reason = None if source is None else source.reason(view)
                 claim = claiming.claim(view) if source is None else source.claim(claiming, view)
-                yield {**seen, "reason": reason}, claim
+                yield claim.about(**subject, mechanism=name, reason=reason)
         for campaign in alike:
             for repeats in dict.fromkeys((*asked, *filter(None, [lengths[campaign.name]]))):
                 yield from _with_noise(name, campaign, queries, repeats)
                 complete = counted is not None and not counted.uncounted
                 yield from released_claims(name, campaign, repeats, crowds, complete=complete)
-
-
-def _seen(mechanism: str, view: View) -> dict[str, Any]:
-    """Return the columns of a view of a mechanism."""
-    parameters = {field: getattr(view, field, None) for field in ("adjacency", *PARAMETERS)}
-    return {"mechanism": mechanism, "view": view.name, **parameters}
 
 
 def weakened_claims(section: Claims, campaigns: Sequence[Campaign], queries: Sequence[Query]) -> list[Note]:
@@ -315,20 +299,19 @@ def _why_weaker(mechanism: str, queries: Sequence[Query], weaker: str, *, uncoun
     return f"not all reports were counted, {weaker}; {fewest} of {max(answer.asked):,}: {remedy}"
 
 
-def _planned(mechanism: LocalMechanism, view: ReleasedDifferences | ReleasedCounts, asked: int) -> PrivacyClaim:
+def _planned(mechanism: LocalMechanism, view: ReleasedDifferences | ReleasedCounts, asked: int) -> Claim:
     """Return the claim that would hold if all devices asked were counted, and as many as the mechanism expects."""
     expected = mechanism.claim(view)
     if not isinstance(view, ReleasedCounts) or mechanism.rounds > 1:
         return expected
     counted = mechanism.claim(replace(view, counted=asked or None))
-    proved = [claim for claim in (expected, counted) if claim.curve is not None]
-    return min(proved, key=lambda claim: claim.delta(SMALL_EPSILON), default=expected)
+    return min(expected, counted, key=lambda claim: claim.delta(SMALL_EPSILON))
 
 
-def _weakened(made: PrivacyClaim, planned: PrivacyClaim, epsilons: Sequence[float]) -> str:
+def _weakened(made: Claim, planned: Claim, epsilons: Sequence[float]) -> str:
     """Return in words by how much a claim is weaker than planned; empty if it is not weaker."""
-    if made.curve is None or planned.curve is None:
-        return "it is unknown" if planned.curve is not None else ""
+    if "unknown" in {made.kind, planned.kind}:
+        return "it is unknown" if planned.kind != "unknown" else ""
     parts = []
     if made.epsilon > planned.epsilon:
         parts.append(f"ε = {rounded_up(made.epsilon)} instead of {rounded_up(planned.epsilon)}")
@@ -352,10 +335,8 @@ def _views(mechanism: LocalMechanism, queries: int, crowds: Sequence[int], *, re
             yield ReleasedCounts(least, queries=queries, adjacency=adjacency)
 
 
-def _with_noise(
-    name: str, campaign: Campaign, queries: Sequence[Query], repeats: int
-) -> Iterator[tuple[Seen, PrivacyClaim]]:
-    """Yield what any number of colluding servers see of a campaign's counts with servers' noise, and the claims."""
+def _with_noise(name: str, campaign: Campaign, queries: Sequence[Query], repeats: int) -> Iterator[Claim]:
+    """Yield the claims about what any number of colluding servers see of a campaign's counts with servers' noise."""
     deployment, mechanism = campaign.deployment, campaign.mechanisms[name]
     counted = CountedReports.of(name, [campaign], queries)
     if deployment.noise is None or counted is None or not any(counted.fewest):
@@ -366,28 +347,8 @@ def _with_noise(
             view = ReleasedCounts(
                 None, repeats, counted.fewest[0], colluding=colluding, servers=servers, adjacency=adjacency
             )
-            seen: Seen = {"campaign": campaign.name, **_seen(name, view)}
             claim = noisy_claim(mechanism, view, deployment.noise)
-            yield seen, claim
+            claim = claim.about(view, mechanism=name, campaign=campaign.name)
+            yield claim
             if adjacency == "enter_leave" and isinstance(mechanism, NoPrivacy) and not counted.uncounted:
-                yield from add_remove_claim(seen, claim)
-
-
-def _weakest_rows(
-    claims: Sequence[tuple[Seen, PrivacyClaim]], epsilons: Sequence[float]
-) -> Iterator[dict[str, object]]:
-    """Yield the rows of one view, each from the weakest of its claims there."""
-    unknown = [(seen, claim) for seen, claim in claims if claim.kind == "unknown"]
-    claims = sorted(claims, key=lambda pair: pair[1].kind != "infinite")  # the first of equal ones is taken
-    seen, always = unknown[0] if unknown else max(claims, key=lambda pair: pair[1].epsilon)
-    known = {"epsilon": always.epsilon, "delta": np.nan if unknown else 0.0, "kind": always.kind}
-    yield {**seen, "basis": always.basis, **known, "at_delta_zero": True}
-    if unknown:
-        return
-    for epsilon in epsilons:
-        if epsilon == always.epsilon:
-            continue  # the row at δ = 0 is the one of this ε
-        # Even if there is no finite ε at δ = 0, δ at a finite ε is a number, with a kind of its own.
-        seen, claim = max(claims, key=lambda pair: pair[1].delta(epsilon))
-        there = {"epsilon": epsilon, "delta": claim.delta(epsilon), "kind": claim.delta_kind}
-        yield {**seen, "basis": claim.basis, **there, "at_delta_zero": False}
+                yield from add_remove_claim(claim)

@@ -10,23 +10,23 @@ import numpy as np
 from mechanisms.central import CountRelease, LaplaceCounts
 from mechanisms.local import LocalMechanism
 from mechanisms.privacy import (
+    Claim,
     ConstantDelta,
     LinkedReports,
     LocatedReports,
-    PrivacyClaim,
     ReleasedCounts,
     ReleasedDifferences,
     Shares,
     Shuffled,
     View,
 )
+from mechanisms.privacy.claim import Reason
 from mechanisms.privacy.view_claims import located_claim
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.transcript import MIXER, NETWORK
 from simulator.experiment.assembly.constructors import same_keys
 from simulator.experiment.error_theory import OCCUPANCIES
 from simulator.files.messages import texts_of
-from simulator.results.claims import Reason
 from simulator.results.record import (
     CostRecord,
     DeploymentRecord,
@@ -110,7 +110,7 @@ class CountedReports:
             return None
         return Reason.ROUNDS_DIFFER if self.summed else Reason.SERVERS_COMBINE
 
-    def claim(self, mechanism: LocalMechanism | BudgetSchedule, view: View) -> PrivacyClaim:
+    def claim(self, mechanism: LocalMechanism | BudgetSchedule, view: View) -> Claim:
         """Return a mechanism's claim for a view, in which released and shuffled reports are the counted ones.
 
         If rounds counted different devices, the counts of both rounds are published and their noise does not cancel.
@@ -127,29 +127,22 @@ class CountedReports:
         """
         if not isinstance(view, ReleasedCounts | ReleasedDifferences | Shuffled):
             claim = located_claim() if isinstance(view, LocatedReports) else mechanism.claim(view)
-            if self.rests_on and isinstance(view, Shares) and view.colluding < view.servers and claim.curve is not None:
-                return PrivacyClaim.bound(claim.epsilon, claim.curve, f"{self.rests_on} {claim.basis}")
+            if self.rests_on and isinstance(view, Shares) and view.colluding < view.servers:
+                return claim.as_bound(self.rests_on)
             return claim
         if not (self.fewest[view.round - 1] if isinstance(view, Shuffled) else any(self.fewest)):
-            return PrivacyClaim.exact(0.0, ConstantDelta(0.0), "No report was counted, so none can be observed.")
+            return Claim.exact(0.0, ConstantDelta(0.0), "No report was counted, so none can be observed.")
         if isinstance(view, ReleasedCounts) and self.matched:
             # The first query of a budget over time asks one of its two questions only.
             view = replace(view, counted=min(filter(None, self.fewest)))
         claim = mechanism.claim(view)
-        if (why := self.reason(view)) is not None and claim.curve is not None:
-            return _bounded_by_linked(mechanism.claim(LinkedReports(queries=view.queries)), say(why))
+        if (why := self.reason(view)) is not None and claim.kind != "unknown":
+            linked = mechanism.claim(LinkedReports(queries=view.queries))
+            return linked.as_bound(f"{say(why)}: at most what a device's linked reports reveal.")
         if isinstance(view, ReleasedCounts) and claim.kind == "exact" and view.queries > 1 and not self.even:
             basis = f"{claim.basis} Other queries counted more devices."
-            return PrivacyClaim("bound", claim.epsilon, "bound", basis, claim.curve)
+            return replace(claim, kind="bound", delta_kind="bound", basis=basis)
         return claim
-
-
-def _bounded_by_linked(linked: PrivacyClaim, why: str) -> PrivacyClaim:
-    """Return the claim about published values that are computed from linked reports, and `why` there is no better."""
-    basis = f"{why}: at most what a device's linked reports reveal. {linked.basis}"
-    if linked.curve is None:
-        return PrivacyClaim.unknown(basis)
-    return PrivacyClaim.bound(linked.epsilon, linked.curve, basis)
 
 
 def describe_deployments(campaigns: Sequence[Campaign], queries: Sequence[Query]) -> list[DeploymentRecord]:
@@ -262,7 +255,7 @@ def _view(
     """Return the record of a coalition's view; without a view, of the claim that nothing is revealed."""
     mechanism, deployment = campaign.mechanisms[name], campaign.deployment
     view = deployment.view(coalition, mechanism, devices=max(1, counted.fewest[0]))
-    nothing = PrivacyClaim.exact(0.0, ConstantDelta(0.0), "The coalition receives nothing of the device.")
+    nothing = Claim.exact(0.0, ConstantDelta(0.0), "The coalition receives nothing of the device.")
     claim = nothing if view is None else counted.claim(campaign.asked[name], view)
     delta, statement = claim.delta(EPSILON), deployment.learns(coalition, mechanism)
     return ViewRecord(
@@ -272,7 +265,7 @@ def _view(
         view=None if view is None else view.name,
         kind=claim.kind,
         epsilon=float(claim.epsilon) if math.isfinite(claim.epsilon) else None,
-        delta=float(delta) if math.isfinite(delta) else None,
+        delta=None if claim.kind == "unknown" else float(delta),
         delta_kind=claim.delta_kind,
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from mechanisms.central import CountRelease
 from mechanisms.local.common.base import BaseMechanism
-from mechanisms.privacy import ConstantDelta, LinkedReports, LocatedReports, PrivacyClaim, ReleasedCounts
+from mechanisms.privacy import Claim, ConstantDelta, LinkedReports, LocatedReports, ReleasedCounts
 from mechanisms.privacy.composition import together
 from mechanisms.privacy.view import Adjacency, possible_adjacency
 from mechanisms.privacy.view_claims import bounded_by_reports, located_claim
@@ -21,7 +21,7 @@ from simulator.sensing.campaign import Campaign
 from simulator.sensing.query import Query, keeps_randomness
 
 
-def release_claim(release: CountRelease, crowd: int | None, queries: int, adjacency: Adjacency) -> PrivacyClaim:
+def release_claim(release: CountRelease, crowd: int | None, queries: int, adjacency: Adjacency) -> Claim:
     """Return a release's claim; the move of a user's release that knows no adjacency is bounded by its two steps.
 
     Raises
@@ -31,16 +31,14 @@ def release_claim(release: CountRelease, crowd: int | None, queries: int, adjace
     """
     knows = "adjacency" in signature(release.claim).parameters
     claim: Any = release.claim(crowd=crowd, queries=queries, **({"adjacency": adjacency} if knows else {}))
-    if not isinstance(claim, PrivacyClaim):
-        rule = f"must return a mechanisms.privacy.PrivacyClaim, got {type(claim).__name__}"
+    if not isinstance(claim, Claim):
+        rule = f"must return a mechanisms.privacy.Claim, got {type(claim).__name__}"
         raise InputError([f"{type(release).__name__}.claim {rule}"], "release")
     return claim.of_move() if adjacency == "move" and not knows else claim
 
 
-def whole_run_claims(
-    campaigns: Sequence[Campaign], queries: Sequence[Query]
-) -> Iterator[tuple[dict[str, Any], PrivacyClaim]]:
-    """Yield what is seen of each mechanism in all campaigns together, and the claims; nothing for a single campaign.
+def whole_run_claims(campaigns: Sequence[Campaign], queries: Sequence[Query]) -> Iterator[Claim]:
+    """Yield the claims about each mechanism in all campaigns together; nothing for a single campaign.
 
     The change that a claim hides is a move: at every query the device is in any cell of the queried partition or
     outside all of its cells, instead of in any other. A device that enters the cells of one partition may move between
@@ -60,12 +58,11 @@ def whole_run_claims(
             continue
         whole = _WholeRun(name, asking, queries, asked)
         names = ", ".join(campaign.name for campaign in asking)
-        seen = {"mechanism": name, "adjacency": "move", "campaigns": names, "queries": whole.total(asking)}
         sent, published = whole.sent(), whole.published()
-        if published.curve is None:
-            published = replace(sent, kind=sent.kind if sent.curve is None else "bound")
-        yield {**seen, "view": LINKED}, sent
-        yield {**seen, "view": PUBLISHED}, bounded_by_reports(sent, published)
+        if published.kind == "unknown":
+            published = replace(sent, kind=sent.kind if sent.kind == "unknown" else "bound")
+        for view, claim in ((LINKED, sent), (PUBLISHED, bounded_by_reports(sent, published))):
+            yield claim.about(mechanism=name, view=view, campaigns=names, queries=whole.total(asking))
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,14 +74,14 @@ class _WholeRun:
     queries: Sequence[Query]
     asked: Counter[str]
 
-    def sent(self) -> PrivacyClaim:
+    def sent(self) -> Claim:
         """Return the claim of all reports of a device, linked."""
         made = deployment_views(self.name, [one for one in self.campaigns if one.speeds is None], self.queries, 1)
         if any(isinstance(view, LocatedReports) for view, _ in made):
             return located_claim()
         return self._together(lambda campaign: id(campaign.asked[self.name]), self._linked)
 
-    def published(self) -> PrivacyClaim:
+    def published(self) -> Claim:
         """Return the claim of all that is published, whatever the truths of the other devices."""
         return self._together(self._way_of_publishing, self._published)
 
@@ -92,9 +89,7 @@ class _WholeRun:
         """Return the number of queries of some campaigns."""
         return sum(self.asked[campaign.name] for campaign in campaigns)
 
-    def _together(
-        self, key: Callable[[Campaign], Hashable], claim: Callable[[Sequence[Campaign]], PrivacyClaim]
-    ) -> PrivacyClaim:
+    def _together(self, key: Callable[[Campaign], Hashable], claim: Callable[[Sequence[Campaign]], Claim]) -> Claim:
         """Return the claim of all campaigns: those of one key are one view of all their queries, the keys compose.
 
         Campaigns that ask one mechanism of one partition have one key. So they are never divided where devices keep
@@ -106,14 +101,14 @@ class _WholeRun:
         claims = [self._attainable(claim(group), group) for group in groups.values()]
         return together(claims, attained=self._at_different_moments(self.campaigns))
 
-    def _attainable(self, claim: PrivacyClaim, group: Sequence[Campaign]) -> PrivacyClaim:
+    def _attainable(self, claim: Claim, group: Sequence[Campaign]) -> Claim:
         """Return the claim, as a bound where its worst case may need a device to be in two places at one moment.
 
         It does not for mechanisms without memory: two truths that are the same at all queries are the worst case.
         """
         mechanism = group[0].mechanisms[self.name]
         fresh = isinstance(mechanism, BaseMechanism) and not keeps_randomness(mechanism)
-        if claim.curve is None or fresh or self._at_different_moments(group):
+        if claim.kind == "unknown" or fresh or self._at_different_moments(group):
             return claim
         return replace(claim, kind="bound" if claim.kind == "exact" else claim.kind, delta_kind="bound")
 
@@ -123,7 +118,7 @@ class _WholeRun:
         moments = {(query.campaign, query.time_s) for query in self.queries if query.campaign in names}
         return len({time_s for _, time_s in moments}) == len(moments)
 
-    def _linked(self, group: Sequence[Campaign]) -> PrivacyClaim:
+    def _linked(self, group: Sequence[Campaign]) -> Claim:
         return group[0].asked[self.name].claim(LinkedReports(self.total(group)))
 
     def _way_of_publishing(self, campaign: Campaign) -> Hashable:
@@ -134,17 +129,17 @@ class _WholeRun:
         plain = campaign.speeds is None and self.name not in campaign.publications and campaign.deployment.noise is None
         return asked if plain else campaign.name
 
-    def _published(self, group: Sequence[Campaign]) -> PrivacyClaim:
+    def _published(self, group: Sequence[Campaign]) -> Claim:
         first, queries = group[0], self.total(group)
         mechanism, noises = first.mechanisms[self.name], {campaign.deployment.noise for campaign in group}
         if first.speeds is not None:
-            return PrivacyClaim.exact(math.inf, ConstantDelta(1.0), "A row of speeds shows who is in its cell.")
+            return Claim.exact(math.inf, ConstantDelta(1.0), "A row of speeds shows who is in its cell.")
         if self.name in first.publications:
             change = possible_adjacency("move", cells=mechanism.cells)
             return release_claim(first.publications[self.name].release, None, queries, change)
         counted = CountedReports.of(self.name, group, self.queries)
         if counted is None or len(noises) > 1:  # kept bits in sums with other noise: at most the reports
-            return PrivacyClaim.bound(math.inf, ConstantDelta(1.0), "Sums of reports, some with servers' noise.")
+            return Claim.bound(math.inf, ConstantDelta(1.0), "Sums of reports, some with servers' noise.")
         view = ReleasedCounts(None, queries, adjacency="move")
         if first.deployment.noise is None or not any(counted.fewest):
             return counted.claim(first.asked[self.name], view)

@@ -40,7 +40,7 @@ def check_too_few_shares(sharing: Sharing, findings: Findings, *, rng: np.random
 
     Parameters
     ----------
-    own
+    sharing
         The sharing, whose `split` returns words of the right shape.
     findings
         Where faults are recorded, and in its figures the number of comparisons.

@@ -23,9 +23,9 @@ def claims_section(run: RunResult) -> PageSection:
     tables = []
     for name, of_campaign in run.claims_by_mechanism.items():
         claims = [*run.whole_run.get(name, []), *of_campaign]
-        epsilons = sorted({epsilon for claim in claims for epsilon, _ in claim.curve})
+        epsilons = sorted({epsilon for claim in claims for epsilon, _ in claim.points})
         rows = [
-            (row_words(alike), alike, [[dict(claim.curve).get(at) for claim in alike] for at in epsilons])
+            (row_words(alike), alike, [[dict(claim.points).get(at) for claim in alike] for at in epsilons])
             for alike in by_crowd(claims)
         ]
         tables.append((run.label(name), epsilons, rows))

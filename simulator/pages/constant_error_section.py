@@ -2,11 +2,11 @@
 
 import math
 
+from mechanisms.privacy.claim import Claim, Reason
 from simulator.pages.charts import Axis, Chart, Series
 from simulator.pages.charts.styles import PLAIN
 from simulator.pages.document import PageSection
 from simulator.pages.run_charts import growth, measured, style
-from simulator.results.claims import Claim, Reason
 from simulator.results.formatting import parameter, whole
 from simulator.results.record import LossRecord, MechanismRecord, PublishedLeakage
 from simulator.results.run import RunResult
@@ -87,7 +87,7 @@ def _cost(run: RunResult, mechanism: MechanismRecord) -> dict[str, object]:
     differences = [row for row in views if not row[0].release]
     # A move bounds an entry into the cell too.
     differences = [row for row in differences if row[0].adjacency == "move"] or differences
-    alone = next((claim for claim in claims if claim.view == "report_round_2" and claim.epsilon is not None), None)
+    alone = next((claim for claim in claims if claim.view == "report_round_2" and claim.kind != "unknown"), None)
     return {
         "label": run.label(mechanism.name),
         "equation": printed.equation or "SP eq 29",
@@ -97,7 +97,7 @@ def _cost(run: RunResult, mechanism: MechanismRecord) -> dict[str, object]:
         "binary": mechanism.parameters.get("form") == "binary",
         "chance": float(sampling) if isinstance(sampling, int | float) else constant,
         "alone": alone,
-        "alike": alone is not None and math.isclose(alone.epsilon or 0.0, epsilon or math.nan, rel_tol=1e-6),
+        "alike": alone is not None and math.isclose(alone.epsilon, epsilon or math.nan, rel_tol=1e-6),
         "linked": linked,
         "differences": differences,
         "unmatched": bool(differences) and all(claim.reason is Reason.ROUNDS_DIFFER for claim, _, _ in differences),

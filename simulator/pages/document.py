@@ -15,7 +15,7 @@ from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
-from jinja2 import Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined, Template
+from jinja2 import Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined, Template, select_autoescape
 from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup, escape
 
@@ -187,10 +187,10 @@ def _bytecode_cache() -> FileSystemBytecodeCache | None:
 
 @cache
 def _environment() -> Environment:
-    """Return the environment of the templates in ``page``: every value is escaped, and an unknown name is an error."""
+    """Return the environment of the templates in ``page``: HTML escapes values, and an unknown name is an error."""
     made = Environment(
         loader=PackageLoader("simulator.pages", "page"),
-        autoescape=True,
+        autoescape=select_autoescape(("html.j2",)),
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=StrictUndefined,
@@ -200,6 +200,11 @@ def _environment() -> Environment:
     made.filters |= {**FORMATS, **texts, "data": marked}
     made.globals["related"] = formatting.related
     return made
+
+
+def written(template: str, **values: object) -> str:
+    """Return the text of a template in ``page`` with these values."""
+    return _environment().get_template(template).render(**values).strip()
 
 
 def render(document: Document) -> str:

@@ -1,24 +1,28 @@
 """The first screen of the report: what the run found, in at most four sentences and one table."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from operator import itemgetter
-from typing import Any
+from itertools import groupby
+from operator import attrgetter, itemgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from simulator.results.claims import LINKED, PUBLISHED, Claim, weakest_claim
+from mechanisms.privacy.claim import Claim
+from simulator.pages.document import written
+from simulator.results.claims import LINKED, PUBLISHED
 from simulator.results.formatting import inner_case, listed, number, percent
-from simulator.results.names import COUNT, Statistic
+from simulator.results.names import COUNT
 from simulator.results.run import RunResult
-from simulator.results.statements import Subject, campaign_lines, sentence, short_limit, subject_of
+from simulator.results.statements import Subject, campaign_lines, sentence, short_limit, subject_of, wording_key
 from simulator.results.tables import guesses, records
 
 _NAMED = 4
-"""Most mechanisms of which a sentence states the error; of more, the best, the first, and the range of the others."""
+"""If more mechanisms ran than this, list only the best, the first, and the range of the others."""
 _ROWS = 12
 """Most rows of the first table; a run with more shows those of one mechanism, and the rest further down."""
+_MEASURE = attrgetter("measure")
 
 
 def first_screen(run: RunResult) -> dict[str, object]:
@@ -55,6 +59,27 @@ def first_screen(run: RunResult) -> dict[str, object]:
     }
 
 
+class Finding(NamedTuple):
+    """A row of the findings.
+
+    Attributes
+    ----------
+    subject
+        The mechanism or the campaigns that it is about; empty if the value names them.
+    measure
+        What was measured: "claim", "guess", "loss", the name of a statistic, "zero" or "participation".
+    value
+        The value measured; of claims and participation, the words of `simulator.results.statements`.
+    limit
+        What the value is compared with.
+    """
+
+    subject: str
+    measure: str
+    value: Any
+    limit: Any = None
+
+
 def sentences(run: RunResult) -> list[str]:
     """
     Return the finding of a run in at most four sentences.
@@ -67,22 +92,42 @@ def sentences(run: RunResult) -> list[str]:
     Returns
     -------
     sentences
+        One for each group of `findings`.
+    """
+    by_measure = ([(measure, [*rows]) for measure, rows in groupby(group, _MEASURE)] for group in findings(run))
+    return [written("findings.txt.j2", groups=groups, many=run.owners.many) for groups in by_measure]
+
+
+def findings(run: RunResult) -> list[list[Finding]]:
+    """
+    Return the findings of a run, in groups for at most four sentences.
+
+    Parameters
+    ----------
+    run
+        The finished run.
+
+    Returns
+    -------
+    groups
         First, if there are several campaigns, what the first mechanism reveals in all of them. Then at most three: the
         verdict by the size of a coalition, or on lost reports, if the run is about these; the error of the published
         estimates; what the most revealing observer of a campaign learns.
     """
-    return [*_whole_run(run), *[*_coalitions(run), *_lost(run), *_errors(run), *_cost(run)][:3]]
+    others = [_coalitions(run), _lost(run), _errors(run), *_cost(run)]
+    return [*_whole_run(run), *[group for group in others if group][:3]]
 
 
-def _whole_run(run: RunResult) -> list[str]:
-    """State what the first mechanism reveals in all campaigns together: of exact reports, what is published."""
+def _whole_run(run: RunResult) -> list[list[Finding]]:
+    """Return what the first mechanism reveals in all campaigns together: of exact reports, what is published."""
     name = run.first_private or next(iter(run.whole_run), None)
     view = LINKED if name == run.first_private else PUBLISHED
     shown = [claim for claim in run.whole_run.get(name or "", []) if claim.view == view]
-    return [f"With {inner_case(run.label(claim.mechanism))}, {inner_case(sentence(claim))}" for claim in shown]
+    return [[Finding(run.label(claim.mechanism), "claim", sentence(claim))] for claim in shown]
 
 
-def _coalitions(run: RunResult) -> list[str]:
+def _coalitions(run: RunResult) -> list[Finding]:
+    """Return the guesses of the coalitions of each size in some campaigns, then the guess of the prior."""
     own = guesses(run.attacks, run.private)
     own = own[own["mechanism"] == run.first_private]
     if own["colluding"].nunique() < 2:
@@ -95,31 +140,20 @@ def _coalitions(run: RunResult) -> list[str]:
         tried = rows["colluding"] if size is None else rows.loc[rows["colluding"] < size, "colluding"]
         idle = int(tried.max()) if len(tried) else 0
         groups.setdefault((idle, size), []).append((str(campaign), 0.0 if size is None else float(better[size])))
-    parts = []
-    for (idle, size), campaigns in sorted(groups.items(), key=lambda group: -group[0][0]):
-        where = (
-            f"in {_named('campaign', [name for name, _ in campaigns])} " if len(own["campaign"].unique()) > 1 else ""
-        )
-        learned = _span([value for _, value in campaigns], percent)
-        guess = f"{'one party alone guesses' if size == 1 else f'{size} together guess'} {learned} of the cells right"
-        nothing = f"{'one party learns' if idle == 1 else f'up to {idle} colluding parties learn'} nothing"
-        parts.append(where + (guess if not idle else nothing if size is None else f"{nothing}, and {guess}"))
-    prior = percent(float(own["prior"].mean()))
-    text = f"{'; '.join(parts)}. The baseline guess is right for {prior}."
-    return [f"{run.label(str(run.first_private))}: {text}"]
+    several = own["campaign"].nunique() > 1
+    found = []
+    for limit, campaigns in sorted(groups.items(), key=lambda group: -group[0][0]):
+        where = _named("campaign", [name for name, _ in campaigns]) if several else ""
+        found.append(Finding(where, "guess", [success for _, success in campaigns], limit))
+    return [*found, Finding(run.label(str(run.first_private)), "guess", float(own["prior"].mean()))]
 
 
 def _named(noun: str, names: Sequence[str]) -> str:
     return f"{noun}{'s' if len(names) > 1 else ''} {listed(list(names))}"
 
 
-def _span(values: Iterable[float], words: Any) -> str:
-    ends = list(dict.fromkeys(words(value) for value in (min(values), max(values))))
-    return " to ".join(ends).replace(" % to", " to")
-
-
-def _lost(run: RunResult) -> list[str]:
-    """State what lost reports did to the error of the first mechanism of several rounds."""
+def _lost(run: RunResult) -> list[Finding]:
+    """Return what lost reports did to the error of the first mechanism of several rounds."""
     for record in run.record.loss:
         asked = run.mean_asked.get((record.campaign, record.mechanism), 0.0)
         rows = run.scores[(run.scores["campaign"] == record.campaign) & (run.scores["mechanism"] == record.mechanism)]
@@ -128,15 +162,8 @@ def _lost(run: RunResult) -> list[str]:
         ideal, paired = (_at(asked, record.asked, curve) for curve in (record.ideal, record.paired))
         if ideal is None or paired is None:
             continue
-        share, label = percent(1.0 - min(record.heard)), run.label(record.mechanism)
-        text = f"{share} of the reports were lost, and {inner_case(label)} errs by"
-        text += f" {number(float(rows['rmse'].iloc[0]))} {run.owners.many} in a cell"
-        only = "only devices received in every round are counted"
-        if record.pairs:
-            text += f", by {number(ideal)} without loss: {only}."
-        else:
-            text += f", by {number(ideal)} without loss, and by {number(paired)} if {only}."
-        return [text]
+        limit = {"share": 1.0 - min(record.heard), "ideal": ideal, "paired": paired, "pairs": record.pairs}
+        return [Finding(run.label(record.mechanism), "loss", float(rows["rmse"].iloc[0]), limit)]
     return []
 
 
@@ -147,8 +174,8 @@ def _at(asked: float, at: Sequence[int], errors: Sequence[float | None] | None) 
     return float(np.exp(np.interp(np.log(asked), np.log(at), np.log(np.array(errors, dtype=float)))))
 
 
-def _errors(run: RunResult) -> list[str]:
-    """State the errors of the counts, and those of the speeds."""
+def _errors(run: RunResult) -> list[Finding]:
+    """Return the errors of the counts and of the speeds, and the counts that are no better than zero everywhere."""
     rows = [row for row in records(run.errors) if row["mechanism"] not in run.refined and row["rmse"] is not None]
     by_statistic: dict[str, list[dict[Any, Any]]] = {}
     for row in rows:
@@ -156,16 +183,18 @@ def _errors(run: RunResult) -> list[str]:
         if not exact or row["rmse"] > 0:
             by_statistic.setdefault(row["statistic"], []).append(row)
     if not by_statistic:
-        return ["This run has no estimate other than the exact one."]
-    said = [
-        _of_counts(run, own) if run.statistics[own[0]["campaign"]] is COUNT else _of_speeds(run, own)
-        for own in by_statistic.values()
-    ]
-    return [" ".join([*said, *_worse_than_zero(run, rows)])]
+        return [Finding("", "nothing", "This run has no estimate other than the exact one.")]
+    found: list[Finding] = []
+    for statistic, own in by_statistic.items():
+        if run.statistics[own[0]["campaign"]] is COUNT:
+            found += [*_of_counts(run, own), *(Finding("", "participation", line) for line in participation_lines(run))]
+        else:
+            found += [Finding(row["campaign"], statistic, row["rmse"]) for row in own]
+    return [*found, *_worse_than_zero(run, rows)]
 
 
-def _worse_than_zero(run: RunResult, rows: list[dict[Any, Any]]) -> list[str]:
-    """State of which private counts the error is no smaller than that of estimating 0 everywhere; empty if of none."""
+def _worse_than_zero(run: RunResult, rows: list[dict[Any, Any]]) -> list[Finding]:
+    """Name the private counts that are no better than zero everywhere; empty if all are better."""
     truths = run.estimates["truth"].pow(2).groupby([run.estimates["campaign"], run.estimates["mechanism"]]).mean()
     named: dict[str, list[bool]] = {}
     for row in rows:
@@ -178,15 +207,11 @@ def _worse_than_zero(run: RunResult, rows: list[dict[Any, Any]]) -> list[str]:
         if any(found)
     ]
     every = len(worse) == len(named) > 1 and all(map(all, named.values()))
-    return (
-        [f"Estimating 0 everywhere would be no worse than {'any mechanism' if every else listed(worse)}."]
-        if worse
-        else []
-    )
+    return [Finding("", "zero", name, "any mechanism" if every else None) for name in worse]
 
 
-def _of_counts(run: RunResult, rows: list[dict[Any, Any]]) -> str:
-    """State the errors of what was published, the smallest first, and the mean occupancy."""
+def _of_counts(run: RunResult, rows: list[dict[Any, Any]]) -> list[Finding]:
+    """Return the errors of what was published, the smallest first, beside the mean occupancy."""
     labels: dict[str, list[float]] = {}
     for row in rows:
         labels.setdefault(row["label"], []).append(row["rmse"])
@@ -199,11 +224,7 @@ def _of_counts(run: RunResult, rows: list[dict[Any, Any]]) -> str:
         rest = [value for item in ranked if item not in named for value in item[1]]
         named.append((f"the {len(ranked) - len(named)} others", rest))
         ranked = named
-    (best, errors), *others = ranked
-    each = [f"{_span(values, number)} with {inner_case(label)}" for label, values in others]
-    listing = listed([f"{_span(errors, number)} {run.owners.many} (root mean square) with {inner_case(best)}", *each])
-    said = f"The error in a cell is {listing}; a cell holds {number(truth)} on average."
-    return " ".join([said, *participation_lines(run)])
+    return [Finding(label, "count", errors, truth) for label, errors in ranked]
 
 
 def participation_lines(run: RunResult) -> list[str]:
@@ -245,15 +266,8 @@ def participation_lines(run: RunResult) -> list[str]:
     return [said]
 
 
-def _of_speeds(run: RunResult, rows: list[dict[Any, Any]]) -> str:
-    statistic: Statistic = run.statistics[rows[0]["campaign"]]
-    what = statistic.name.replace("_", " ") + "s"
-    each = listed([f"{number(row['rmse'])} m/s (campaign {row['campaign']})" for row in rows])
-    return f"Published {what} err by {each}."
-
-
-def _cost(run: RunResult) -> list[str]:
-    """State what the observer that learns most learns: of the first mechanism, and of the release of least error.
+def _cost(run: RunResult) -> list[list[Finding]]:
+    """Return what the observer that learns most learns: of the first mechanism, and of the release of least error.
 
     The claims are those over all queries of a campaign, of the first mechanism over the longest; earlier runs may have
     them over one query only.
@@ -262,7 +276,7 @@ def _cost(run: RunResult) -> list[str]:
     asking = [str(row["campaign"]) for row in scores if row["mechanism"] == run.first_private]
     if text := _of_first(run, sorted(asking, key=lambda name: (name in run.budgeted, -run.queries_of(name)))):
         alone = len(run.mechanisms) == 1
-        said.append(text if alone else f"With {inner_case(run.label(str(run.first_private)))}, {inner_case(text)}")
+        said.append([Finding("" if alone else run.label(str(run.first_private)), "claim", text)])
     released = [
         (row["rmse"], row["campaign"], row["mechanism"])
         for row in scores
@@ -271,7 +285,7 @@ def _cost(run: RunResult) -> list[str]:
     if released:
         _, campaign, mechanism = min(released, key=itemgetter(0))
         text = _over_campaign(run, [campaign], _stated(run, campaign, _of_release(run, campaign, mechanism)))
-        said.append(f"With {inner_case(run.published_label(campaign, mechanism))}, {inner_case(text)}")
+        said.append([Finding(run.published_label(campaign, mechanism), "claim", text)])
     return said
 
 
@@ -292,7 +306,7 @@ def _of_first(run: RunResult, campaigns: Sequence[str]) -> str:
     stated = {name: _stated(run, name, _in_campaign(run, name, str(run.first_private))) for name in campaigns}
     for name, (whole, one) in stated.items():
         if shown := whole or one:
-            key = (run.queries_of(name), whole and whole.stated, one and one.stated)
+            key = (run.queries_of(name), whole and wording_key(whole), one and wording_key(one))
             who = subject_of(replace(shown, queries=1, campaign=None))
             groups.setdefault(key, {}).setdefault(who, []).append(name)
     if not groups:
@@ -361,12 +375,12 @@ def _of_release(run: RunResult, campaign: str, mechanism: str) -> list[Claim]:
 
 
 def _strongest(claims: Sequence[Claim]) -> Claim | None:
-    """Return the claim about all answers of a query, or the weakest one about a single answer or what is published."""
+    """Prefer the claim on linked answers; else the weakest other claim, of single answers before published values."""
     linked = [claim for claim in claims if claim.view == "linked_reports"]
     reports = [claim for claim in claims if claim.family == "report"]
     if linked and (linked[0].rounds > 1 or not reports):
         return linked[0]
-    return weakest_claim(reports or claims) if claims else None
+    return max(reports or claims, key=attrgetter("epsilon"), default=None)
 
 
 def reveals(run: RunResult, campaign: str, mechanism: str) -> list[str]:

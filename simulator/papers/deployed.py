@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from mechanisms.local import KRandomizedResponse, LocalHashing, SubsetSelection, SymmetricUnary
-from mechanisms.privacy import LinkedReports, PrivacyClaim, ReleasedCounts, Shuffled, worst_crowd_delta
+from mechanisms.privacy import Claim, LinkedReports, ReleasedCounts, Shuffled, worst_crowd_delta
 from mechanisms.privacy.blanket import VariationRatioDelta
 from mechanisms.privacy.published_sums import SumsDelta
 from mechanisms.privacy.shuffled import ClonesDelta
@@ -51,7 +51,7 @@ def prio_bits(results: Reproduction, seed: int) -> None:  # noqa: ARG001 - nothi
         mechanism = SymmetricUnary(cells=CELLS, epsilon=2.0 * per_bit)
         claim = mechanism.claim(ReleasedCounts(None, 1, DEVICES, adjacency="move"))
         alone = SumsDelta(mechanism.true_yes, mechanism.false_yes, DEVICES, 0, 0, moves=True)
-        nobody = PrivacyClaim.bound(claim.epsilon, alone, "Nobody else in either cell.").epsilon_at(DELTA)
+        nobody = Claim.bound(claim.epsilon, alone, "Nobody else in either cell.").epsilon_at(DELTA)
         computed = claim.epsilon_at(DELTA)
         results.add_row("any_others", computed, computed <= float(printed), published=float(printed), per_bit=per_bit)
         results.add_row("nobody", nobody, per_bit=per_bit)
@@ -60,7 +60,7 @@ def prio_bits(results: Reproduction, seed: int) -> None:  # noqa: ARG001 - nothi
 def shuffled_reports(results: Reproduction, seed: int) -> None:  # noqa: ARG001 - nothing is drawn
     """Compute ε of shuffled reports at the documented example of the clones' code, by every bound."""
     ratio = math.exp(LOCAL_EPSILON)
-    clones = PrivacyClaim.bound(LOCAL_EPSILON, ClonesDelta(DEVICES, LOCAL_EPSILON), "Clones.")
+    clones = Claim.bound(LOCAL_EPSILON, ClonesDelta(DEVICES, LOCAL_EPSILON), "Clones.")
     by_clones = clones.epsilon_at(SHUFFLED_DELTA)
     results.add_row("clones", by_clones, 0.16753 <= by_clones <= 0.17280)
     for name, mechanism, beta in (
@@ -137,4 +137,4 @@ def reduction_delta(ratio: float, distance: float, devices: int, epsilon: float)
 def reduction_epsilon(ratio: float, distance: float, devices: int, delta: float) -> float:
     """Return the least ε of the published reduction at this δ, to 10⁻⁴, the upper end."""
     curve = partial(reduction_delta, ratio, distance, devices)
-    return PrivacyClaim.bound(math.log(ratio), curve, "As published.").epsilon_at(delta)
+    return Claim.bound(math.log(ratio), curve, "As published.").epsilon_at(delta)

@@ -14,6 +14,7 @@ import pandas as pd
 from pyproj import CRS
 
 import scenarios
+from mechanisms.privacy.claim import Claim
 from scenarios import Scenario
 from scenarios.kinds import title as title_of
 from scenarios.manifest import data_set
@@ -21,7 +22,7 @@ from scenarios.references import DATA_PREFIX
 from simulator.files.available_memory import peak_memory_nbytes
 from simulator.files.messages import release_parameters
 from simulator.files.stopwatch import Stopwatch
-from simulator.results.claims import Claim, claims_in, worth_reading
+from simulator.results.claims import LINKED, claims_in, worth_reading
 from simulator.results.names import COUNT, NO_PRIVACY, OwnerNames, Statistic, statistic_of
 from simulator.results.record import (
     DeploymentRecord,
@@ -541,7 +542,7 @@ class RunResult:
     @cached_property
     def budgeted(self) -> set[str]:
         """Names of the campaigns with a budget, to which the theory of a mechanism with its whole ε does not apply."""
-        return set(self.claims.loc[self.claims["view"] == "linked_reports", "campaign"].dropna())
+        return {claim.campaign for claim in self.privacy if claim.view == LINKED and claim.campaign is not None}
 
     @cached_property
     def mean_asked(self) -> dict[tuple[str, str], float]:

@@ -3,10 +3,12 @@
 import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import NamedTuple
 
+from mechanisms.privacy.claim import Claim, Reason
 from simulator.files.messages import Note
-from simulator.results.claims import LINKED, PUBLISHED, VALUES, Claim, Reason, weakest_claim
+from simulator.results.claims import LINKED, PUBLISHED, VALUES
 from simulator.results.formatting import (
     LEAST_CHANCE,
     chance,
@@ -17,6 +19,8 @@ from simulator.results.formatting import (
     related,
     sentence_case,
 )
+
+_ALWAYS = attrgetter("epsilon")
 
 REASONS = {
     Reason.ROUNDS_DIFFER: "Rounds counted different devices",
@@ -120,11 +124,11 @@ def _observer_code(claim: Claim) -> str:
 
 def _crowd(claim: Claim) -> list[str]:
     """Return the clauses on who else is in the cell, and on what is left out."""
-    clauses = [] if claim.suppressed_below is None else [f"where counts below {claim.suppressed_below} are left out"]
+    clauses = [] if claim.k is None else [f"where counts below {claim.k} are left out"]
     if claim.crowd == 1:
         return ["if you are alone in your cell", *clauses]
     if claim.crowd is not None:
-        least = "at least " if claim.view == "released_counts" and claim.suppressed_below is None else ""
+        least = "at least " if claim.view == "released_counts" and claim.k is None else ""
         return [f"if {least}{claim.crowd:,} devices, including yours, are in your cell", *clauses]
     return clauses
 
@@ -228,6 +232,12 @@ def short_limit(claim: Claim) -> str:
     return _SHORT[code].format(sign=sign, **values)
 
 
+def wording_key(claim: Claim) -> tuple[object, ...]:
+    """Return the limit with its numbers as they are written, and what they are about: equal for equal words."""
+    code, *numbers = claim.limit
+    return code, *map(claimed, numbers), claim.kind, claim.delta_kind, claim.tells_cell, claim.adjacency
+
+
 def sentence(claim: Claim, *, over: str | None = None, subject: Subject | None = None, end: str = "") -> str:
     """
     State who the observer is and what it can learn.
@@ -276,12 +286,12 @@ def one_line(claims: Iterable[Claim], *, queries: int = 1) -> str:
     pooled = [claim for claim in chosen if claim.family in _POOLED]
     parts = []
     if reports:
-        weakest = weakest_claim(reports)
+        weakest = max(reports, key=_ALWAYS)
         name = f"answer {weakest.round} alone" if weakest.round else "its answer" + "s" * (queries > 1)
         parts.append(f"{name}: {short_limit(weakest)}")
     parts += [f"linked reports: {short_limit(claim)}" for claim in linked if claim.rounds > 1]
     if pooled:
-        weakest = weakest_claim(pooled)
+        weakest = max(pooled, key=_ALWAYS)
         shared = f"shares of {share_holders(weakest.colluding or 0, weakest.servers or 0)}"
         parts.append(f"{_POOLED[weakest.family] or shared}: {short_limit(weakest)}")
     return "; ".join(parts) or "no claim was made"

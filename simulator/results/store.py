@@ -16,12 +16,13 @@ from pyproj import CRS
 from pyproj.exceptions import CRSError
 
 import scenarios
+from mechanisms.privacy.claim import Reason
 from scenarios import Scenario, ScenarioError
 from scenarios.overrides import parse_toml
 from simulator.files.atomic_write import publish, publish_numbered, remove_leftovers, staging_directory
 from simulator.files.errors import UserError
 from simulator.results import schema
-from simulator.results.claims import Reason, with_rows_at_delta_zero
+from simulator.results.claims import with_rows_at_delta_zero
 from simulator.results.record import RUN_FORMAT, RunRecord, Settings
 from simulator.results.statements import say
 from simulator.results.tables import with_times

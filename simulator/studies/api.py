@@ -58,7 +58,7 @@ def sweep(
         Continue if the estimated memory exceeds the available memory.
     timeout_s
         Longest time of a point, seconds, after which it counts as failed.
-    options
+    **options
         `seed`, `overrides`, `allow_plugins` and `untrusted`, as in `run`.
 
     Returns
@@ -141,7 +141,7 @@ def evaluate(
         Runs of each data set, with seeds one apart.
     out, scheduler, workers, assume_yes, timeout_s
         As in `sweep`.
-    options
+    **options
         `seed`, `allow_plugins` and `untrusted`, as in `run`.
 
     Returns

@@ -194,7 +194,7 @@ def design_of(
         For each key path of the scenario, as in `scenarios.load`, the values it takes.
     replicates
         Runs of each setting, with different seeds; by default those of the file, or 1.
-    options
+    **options
         Seed, overrides and permissions, as in `scenarios.load`.
 
     Raises
@@ -222,7 +222,7 @@ def read_design(path: Path, *, replicates: int | None = None, **options: Any) ->
         The file; a scenario that it names by a path is relative to its folder.
     replicates
         Used instead of the file's number.
-    options
+    **options
         Overrides, seed and permissions, as in `scenarios.load`.
 
     Raises

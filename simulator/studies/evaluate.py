@@ -19,6 +19,7 @@ from scenarios.suggestions import suggestion
 from simulator.experiment.components import check_extras
 from simulator.experiment.run import setting_sha256
 from simulator.files.errors import InputError
+from simulator.results.claims import claims_in
 from simulator.results.tables import is_partial, of_all_vehicles
 from simulator.studies.design import Design, Setting
 from simulator.studies.evaluation_tables import (
@@ -278,9 +279,10 @@ class Evaluation:
         low, mean, high = interval(scores["rmse"].to_numpy())
         occupancy = float(np.average(deciles["occupancy"], weights=deciles["cells"]))
         zero = math.sqrt(np.average(deciles["rms_occupancy"] ** 2, weights=deciles["cells"]))
-        leak = leak_of(claims, self.goal, crowd)
+        claimed = claims_in(claims)
+        leak = leak_of(claimed, self.goal, crowd)
         queries = int(rounds.groupby("key")["query"].nunique().max())
-        campaign_leak = leak_of(claims, replace(self.goal, queries=queries), crowd)
+        campaign_leak = leak_of(claimed, replace(self.goal, queries=queries), crowd)
         sent = rounds.groupby(["key", "query"])[["bytes_up", "asked"]].agg({"bytes_up": "sum", "asked": "max"})
         return {
             "rmse": mean,

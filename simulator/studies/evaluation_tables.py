@@ -1,7 +1,7 @@
 """Tables of an evaluation: its target, who wins where, what each view reveals, and errors beside each other."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 
 from mechanisms.planning.target import RELEASED, Target
+from mechanisms.privacy.claim import Claim
 from scenarios.field_types import number as exact
-from simulator.results.claims import with_rows_at_delta_zero
+from simulator.results.claims import claims_in
 from simulator.results.formatting import number, percent, related
 from simulator.studies.summary import HALF, HIGH, LOW, means
 
@@ -128,21 +129,21 @@ def best_of(rows: pd.DataFrame, differences: pd.DataFrame) -> list[str]:
     return [first, *(name for name in meeting["mechanism"].iloc[1:] if name in against and not against[name] > 0)]
 
 
-def leak_of(claims: pd.DataFrame, goal: Goal, crowd: int | None) -> tuple[float, float]:
-    """Return ε at δ = 0, and δ at the goal's ε, of the goal's view of a mechanism: the largest of all runs.
+def leak_of(claims: Sequence[Claim], goal: Goal, crowd: int | None) -> tuple[float, float]:
+    """Return ε at δ = 0, and δ at the goal's ε, of the goal's view: the weakest claim of all runs, NaN if not known.
 
     `crowd` is the number of devices in the cell that a released view relies on; None for any.
     """
-    claims = with_rows_at_delta_zero(claims).loc[lambda table: table["campaigns"].isna()]
-    wanted = claims[(claims["queries"] == goal.queries) & (claims["adjacency"] == goal.adjacency)]
-    wanted = wanted[wanted["view"].isin(_view_names(goal.view, set(wanted["view"])))]
+    asked = (None, goal.queries, goal.adjacency)
+    wanted = [claim for claim in claims if (claim.campaigns, claim.queries, claim.adjacency) == asked]
+    names = _view_names(goal.view, {claim.view for claim in wanted})
+    wanted = [claim for claim in wanted if claim.view in names]
     if goal.view.startswith("released"):
-        certain = wanted["crowd"].isna() if crowd is None else wanted["crowd"] == crowd
-        wanted = wanted[certain] if certain.any() else wanted
-    if not len(wanted) or (wanted["kind"] == "unknown").any():
+        wanted = [claim for claim in wanted if claim.crowd == crowd] or wanted
+    weakest = Claim.weakest(wanted or [Claim.unknown("No run claims it.")])
+    if weakest.kind == "unknown":
         return math.nan, math.nan
-    pure, at = wanted[wanted["at_delta_zero"]], wanted[wanted["epsilon"] == (goal.epsilon or 1.0)]
-    return float(pure["epsilon"].max()), float(at["delta"].max())
+    return weakest.epsilon, weakest.delta(goal.epsilon or 1.0)
 
 
 def _view_names(view: str, claimed: set[str]) -> set[str]:
@@ -165,7 +166,7 @@ def leaks_by_view(claims: pd.DataFrame, goal: Goal, crowds: Mapping[Any, int | N
     rows = []
     for key, group in claims.groupby(columns, sort=False, observed=True):
         of_group: dict[str, Any] = dict(zip(columns[2:], key[2:], strict=True))
-        leak = leak_of(group, replace(goal, **of_group), crowds.get(key[:2]))
+        leak = leak_of(claims_in(group), replace(goal, **of_group), crowds.get(key[:2]))
         rows.append({**dict(zip(columns, key, strict=True)), "epsilon": leak[0], "delta": leak[1]})
     return pd.DataFrame(rows)
 

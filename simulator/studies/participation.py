@@ -62,7 +62,7 @@ def participation_design(
     levels
         Values of `population.participation`. 1 is added: true speeds are those of the run of the same seed in which
         all vehicles take part.
-    replicates, options
+    replicates, **options
         As in `design_of`.
 
     Raises

@@ -1,6 +1,7 @@
 """Statistics of a finished study: means over replicates with intervals, paired differences, and leaks by view."""
 
 import tomllib
+from collections import Counter
 from collections.abc import Sequence
 from importlib import resources
 from typing import NamedTuple
@@ -8,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from simulator.results.claims import with_rows_at_delta_zero
+from mechanisms.privacy.claim import Claim
+from simulator.results.claims import claims_in
 from simulator.results.formatting import claimed
 from simulator.results.mean_intervals import error_interval, share_interval, t_quantile
 from simulator.results.tables import is_partial, of_all_vehicles
@@ -156,10 +158,12 @@ def leaks_table(study: Study) -> pd.DataFrame:
     -------
     pandas.DataFrame
         `campaign` (null for all campaigns without a budget), `mechanism`, `view`, `colluding`, `servers`; `queries`,
-        which the view sees together; `epsilon` of the row at δ = 0, whose δ is in `at_delta`; `delta` at the ε in
-        `at_epsilon`, 1 or else the smallest ε listed. NaN where a claim is unknown.
+        which the view sees together; `epsilon` at `at_delta`, which is 0; `delta` at the ε in `at_epsilon`, 1 or else
+        the smallest ε listed. NaN where a claim is unknown.
     """
-    claims = with_rows_at_delta_zero(joined(study, study.claims)).loc[lambda table: table["campaigns"].isna()]
+    claims = joined(study, study.claims)
+    if "campaigns" in claims:  # earlier versions make no claims about all campaigns together
+        claims = claims[claims["campaigns"].isna()]
     keys = [*study.factors, *PLACE, "view", "colluding", "servers"]
     columns = [*keys, "queries", "epsilon", "at_delta", "delta", "at_epsilon"]
     if not len(claims):
@@ -169,16 +173,19 @@ def leaks_table(study: Study) -> pd.DataFrame:
         of_view = group[group["queries"] == group["queries"].min()]
         moves = of_view["adjacency"] == "move"
         of_view = of_view[moves] if moves.any() else of_view
-        at_delta = float(of_view.loc[of_view["at_delta_zero"], "delta"].max())
-        listed = of_view.loc[of_view["delta"].notna() & np.isfinite(of_view["epsilon"]), "epsilon"]
-        listed = listed[listed.map(listed.value_counts()) >= of_view["key"].nunique()]  # not one mechanism's own ε
-        at_epsilon = 1.0 if (listed == 1.0).any() else float(listed[listed > 0].min())
-        for key, rows_of in of_view.groupby(keys, sort=False, dropna=False, observed=True):
-            unknown = bool((rows_of["kind"] == "unknown").any())
-            epsilon = rows_of.loc[rows_of["at_delta_zero"], "epsilon"].max()
-            delta = rows_of.loc[rows_of["epsilon"] == at_epsilon, "delta"].max()
-            values = (np.nan, np.nan) if unknown else (epsilon, delta)
-            rows.append([*key, of_view["queries"].iloc[0], values[0], at_delta, values[1], at_epsilon])
+        grouped = of_view.groupby(keys, sort=False, dropna=False, observed=True)
+        made = {key: claims_in(rows_of) for key, rows_of in grouped}
+        every = [claim for of_key in made.values() for claim in of_key]
+        listed = Counter(epsilon for claim in every for epsilon in {claim.epsilon, *dict(claim.points)})
+        runs = of_view["key"].nunique()
+        shared = [epsilon for epsilon, number in listed.items() if number >= runs and 0.0 < epsilon < np.inf]
+        at_epsilon = 1.0 if 1.0 in shared else min(shared, default=np.nan)  # not one mechanism's own ε
+        for key, of_key in made.items():
+            weakest = Claim.weakest(of_key)
+            known = weakest.kind != "unknown"
+            epsilon = weakest.epsilon if known else np.nan
+            delta = weakest.delta(at_epsilon) if known and shared else np.nan
+            rows.append([*key, of_view["queries"].iloc[0], epsilon, 0.0, delta, at_epsilon])
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -217,9 +224,7 @@ def _privacy_words(leak: pd.Series) -> str:
         return ""
     finite = np.isfinite(leak["epsilon"])
     text = f"ε = {claimed(leak['epsilon'])}" if finite else "no finite ε"
-    if finite and leak["at_delta"] > 0:
-        text += f" at δ = {claimed(leak['at_delta'])}"
-    elif not finite and np.isfinite(leak["delta"]):
+    if not finite and np.isfinite(leak["delta"]):
         text += f" (δ = {claimed(leak['delta'])} at ε = {claimed(leak['at_epsilon'])})"
     seen = str(leak["view"]).replace("_", " ")
     together = "one query" if leak["queries"] == 1 else f"{leak['queries']:.0f} queries"

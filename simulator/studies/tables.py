@@ -51,7 +51,7 @@ def sections_of(page: str, groups: Mapping[str, Sequence[PageGroup]], **facts: o
         ``study`` or ``evaluation``.
     groups
         The charts and tables of each section, by its name.
-    facts
+    **facts
         What its texts name in braces.
     """
     sections = []

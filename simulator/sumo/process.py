@@ -184,7 +184,7 @@ class SumoProcess:
 
         Parameters
         ----------
-        request, arguments
+        request, *arguments
             Name of a method of `worker.Requests`, which also describes the answer, and its arguments.
         what
             Time or purpose of the request, for the beginning of messages.

@@ -878,9 +878,10 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
 
     Parameters
     ----------
-    lanes, held, links, trips, movements, windows, foes, turn_lanes, turn_reach, vehicle_class, pace,
-    length_m
+    lanes, held, links, trips, movements
         As in `LinkPhysics` (trips: its entries), with the present state.
+    windows, foes, turn_lanes, turn_reach, vehicle_class, pace, length_m
+        As in `LinkPhysics`.
     exits
         (total storage,) int32: the last exit times of each lane.
     vehicles

@@ -344,7 +344,7 @@ def test_a_plug_in_runs(user_folder, call_in_process):
 BARE = """
 import numpy as np
 from mechanisms.local import Estimate, NoMemory
-from mechanisms.privacy import PrivacyClaim
+from mechanisms.privacy import Claim
 
 
 class Bare:
@@ -381,7 +381,7 @@ class Bare:
         return self.tally(self.answer(1, truth, self.toss(NoMemory(len(truth)), rng=rng)))[None]
 
     def claim(self, view):
-        return PrivacyClaim.unknown("nobody has worked it out")
+        return Claim.unknown("nobody has worked it out")
 """
 
 

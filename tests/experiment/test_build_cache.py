@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from mechanisms import planning
-from mechanisms.planning import Plan, PlannedClaim, Planning, Target
+from mechanisms.planning import Plan, Planning, Target
+from mechanisms.privacy.claim import Claim, ListedDelta
 from simulator.experiment import build_cache
 from simulator.experiment.build_cache import BuildCache, folder_fault
 from simulator.experiment.run import run_scenario
 from simulator.files.value_bytes import from_bytes, to_bytes
 
-PLANS = {each.__name__: each for each in (Planning, Plan, PlannedClaim, Target)}
+PLANS = {each.__name__: each for each in (Planning, Plan, Claim, ListedDelta, Target)}
 FLIPPED_BITS = 200
 
 root = pytest.mark.skipif(getattr(os, "geteuid", lambda: 1)() != 0, reason="only root can give a folder away")

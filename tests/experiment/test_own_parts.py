@@ -9,7 +9,7 @@ import crowdveil as cv
 from crowdveil import ScenarioError
 from mechanisms.central import SampleThenSuppress
 from mechanisms.local import Estimate, KRandomizedResponse
-from mechanisms.privacy import PrivacyClaim
+from mechanisms.privacy import Claim
 from simulator.files.errors import InputError
 
 
@@ -41,7 +41,7 @@ class Rounded:
         return abs(np.round(true_counts / self.to) * self.to - true_counts)
 
     def claim(self, *, crowd, queries=1):  # noqa: ARG002 - no claim is made
-        return PrivacyClaim.unknown("Rounding is no protection that is known here.")
+        return Claim.unknown("Rounding is no protection that is known here.")
 
 
 class PlainClaims(KRandomizedResponse):
@@ -61,7 +61,7 @@ class NumberedMemory(KRandomizedResponse):
 
 
 REFUSED = {
-    PlainClaims: "own: PlainClaims.claim must return a mechanisms.privacy.PrivacyClaim, got SimpleNamespace",
+    PlainClaims: "own: PlainClaims.claim must return a mechanisms.privacy.Claim, got SimpleNamespace",
     PlainEstimates: "PlainEstimates.estimate must return a mechanisms.local.Estimate, got SimpleNamespace",
     NumberedMemory: "mechanisms.own: NumberedMemory.enrol must return NoMemory, or memory that an array of",
 }
@@ -110,7 +110,7 @@ class Claims(Rounded):
 
 
 def test_a_release_whose_claim_is_none_is_refused():
-    with pytest.raises(InputError, match=r"Claims\.claim must return a mechanisms\.privacy\.PrivacyClaim, got dict"):
+    with pytest.raises(InputError, match=r"Claims\.claim must return a mechanisms\.privacy\.Claim, got dict"):
         cv.run(tiny(release={"kind": Claims}))
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import crowdveil as cv
-from mechanisms.privacy import PrivacyClaim
+from mechanisms.privacy import Claim
 from simulator.experiment.claims import KEY
 from simulator.pages.findings_section import first_screen
 from simulator.results.claims import claims_in, with_rows_at_delta_zero
@@ -99,7 +99,7 @@ def test_an_infinite_claim_stays_infinite_where_delta_is_no_longer_a_number():
     )
     assert (differences.loc[differences["epsilon"] == 1.0, "delta"] == 0.0).all()
     for shown in (differences, differences.drop(columns=["at_delta_zero", "campaigns"])):  # of an earlier version
-        assert leak_of(shown, Goal("released", 1.0, adjacency="enter_leave"), 5000) == (math.inf, 0.0)
+        assert leak_of(claims_in(shown), Goal("released", 1.0, adjacency="enter_leave"), 5000) == (math.inf, 0.0)
     (claim,) = claims_in(differences)
     assert (claim.epsilon, claim.kind) == (math.inf, "infinite")
 
@@ -118,6 +118,6 @@ def test_a_bound_without_a_finite_epsilon_is_not_said_to_be_proved():
     assert set(rows["kind"]) == {"bound"}
     linked = lossy.claims[(lossy.claims["view"] == "linked_reports") & lossy.claims["at_delta_zero"]]
     assert set(linked["kind"]) == {"infinite"}
-    open_claim = PrivacyClaim.bound(math.inf, lambda _: 0.1, "A bound.")
-    assert (open_claim.kind, PrivacyClaim.infinite(lambda _: 0.1, "Proved.").kind) == ("bound", "infinite")
+    open_claim = Claim.bound(math.inf, lambda _: 0.1, "A bound.")
+    assert (open_claim.kind, Claim.infinite(lambda _: 0.1, "Proved.").kind) == ("bound", "infinite")
     assert (open_claim.of_move().kind, open_claim.of_move().epsilon) == ("bound", math.inf)

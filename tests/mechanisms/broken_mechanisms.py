@@ -18,9 +18,9 @@ from mechanisms.local import (
 from mechanisms.local.local_hashing import HashedReports
 from mechanisms.local.sampling_privacy import Dice
 from mechanisms.privacy import (
+    Claim,
     ConstantDelta,
     LinkedReports,
-    PrivacyClaim,
     ReleasedCounts,
     ReleasedDifferences,
     Report,
@@ -158,7 +158,7 @@ class ClaimsHalfEpsilon(SamplingPrivacy):
         claim = super().claim(view)
         if view != Report(2):
             return claim
-        return PrivacyClaim.exact(claim.epsilon / 2, lambda epsilon: claim.delta(2 * epsilon), "wishful")
+        return Claim.exact(claim.epsilon / 2, lambda epsilon: claim.delta(2 * epsilon), "wishful")
 
 
 class ClaimsHalfDelta(SamplingPrivacy):
@@ -168,7 +168,7 @@ class ClaimsHalfDelta(SamplingPrivacy):
         claim = super().claim(view)
         if not isinstance(view, LinkedReports):
             return claim
-        return PrivacyClaim.exact(math.inf, ConstantDelta(claim.delta(1.0) / 2), "wishful")
+        return Claim.exact(math.inf, ConstantDelta(claim.delta(1.0) / 2), "wishful")
 
 
 class ClaimsInfiniteForNoisyReport(RandomizedResponse):
@@ -176,7 +176,7 @@ class ClaimsInfiniteForNoisyReport(RandomizedResponse):
 
     def claim(self, view):
         if isinstance(view, Report | LinkedReports):
-            return PrivacyClaim.exact(math.inf, ConstantDelta(1.0), "pessimism")
+            return Claim.exact(math.inf, ConstantDelta(1.0), "pessimism")
         return super().claim(view)
 
 
@@ -185,7 +185,7 @@ class ClaimsRisingDelta(RandomizedResponse):
 
     def claim(self, view):
         if isinstance(view, Report | LinkedReports):
-            return PrivacyClaim.bound(math.inf, lambda epsilon: min(1.0, 0.9 + epsilon / 100), "upside down")
+            return Claim.bound(math.inf, lambda epsilon: min(1.0, 0.9 + epsilon / 100), "upside down")
         return super().claim(view)
 
 
@@ -302,7 +302,7 @@ class ClaimsHalfBeyondThree(RandomizedResponse):
         claim = super().claim(view)
         if self.cells <= 3 or not isinstance(view, Report | LinkedReports):
             return claim
-        return PrivacyClaim.bound(claim.epsilon / 2, lambda epsilon: claim.delta(2 * epsilon), "wishful")
+        return Claim.bound(claim.epsilon / 2, lambda epsilon: claim.delta(2 * epsilon), "wishful")
 
 
 class ClaimsFivePercentLess(KRandomizedResponse):
@@ -312,7 +312,7 @@ class ClaimsFivePercentLess(KRandomizedResponse):
         claim = super().claim(view)
         if not isinstance(view, Report | LinkedReports):
             return claim
-        return PrivacyClaim.bound(0.95 * claim.epsilon, lambda epsilon: claim.delta(epsilon / 0.95), "wishful")
+        return Claim.bound(0.95 * claim.epsilon, lambda epsilon: claim.delta(epsilon / 0.95), "wishful")
 
 
 class WrongErrorUnderLoss(KRandomizedResponse):
@@ -334,7 +334,7 @@ def halved(claim):
     """Return a claim of half the ε, with δ as if it were so."""
     if claim.kind == "unknown":
         return claim
-    return PrivacyClaim.bound(claim.epsilon / 2, lambda epsilon: claim.delta(2 * epsilon), "wishful")
+    return Claim.bound(claim.epsilon / 2, lambda epsilon: claim.delta(2 * epsilon), "wishful")
 
 
 class ClaimsEnteringForMoving(RandomizedResponse):
@@ -360,7 +360,7 @@ class ClaimsFifthOfShuffledAboveThree(KRandomizedResponse):
         claim = super().claim(view)
         if not isinstance(view, Shuffled) or view.devices <= 3:
             return claim
-        return PrivacyClaim.bound(claim.epsilon, lambda epsilon: claim.delta(epsilon) / 5, "wishful")
+        return Claim.bound(claim.epsilon, lambda epsilon: claim.delta(epsilon) / 5, "wishful")
 
 
 class ClaimsHalfOfThreeQueries(KRandomizedResponse):
@@ -392,7 +392,7 @@ class ClaimsNothingOfAllShares(KRandomizedResponse):
 
     def claim(self, view):
         if isinstance(view, Shares):
-            return PrivacyClaim.exact(0.0, ConstantDelta(0.0), "wishful")
+            return Claim.exact(0.0, ConstantDelta(0.0), "wishful")
         return super().claim(view)
 
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from mechanisms.local import Estimate
-from mechanisms.privacy import PrivacyClaim
+from mechanisms.privacy import Claim
 
 
 class NamedError(ValueError):
@@ -78,10 +78,10 @@ class PlainResponse:
 
     def claim(self, view):
         if view.name not in ("report_round_1", "linked_reports"):
-            return PrivacyClaim.unknown("Not computed.")
+            return Claim.unknown("Not computed.")
 
         def basic_composition(epsilon):
             once = max(0.0, self._p - math.exp(min(epsilon / view.queries, 99.0)) * self._q)
             return min(1.0, view.queries * once)
 
-        return PrivacyClaim.bound(view.queries * self._epsilon, basic_composition, "k-ary response, composed.")
+        return Claim.bound(view.queries * self._epsilon, basic_composition, "k-ary response, composed.")

@@ -35,7 +35,7 @@ from mechanisms.local import (
     LongitudinalUnary,
     SamplingPrivacy,
 )
-from mechanisms.planning.candidate import bound_view
+from mechanisms.planning.candidate import made_from
 from mechanisms.privacy import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, Shares, Shuffled
 
 ROUNDING = 1e-10
@@ -100,7 +100,7 @@ def check_mechanism(maker, cells, queries, devices, seed):
             found = greatest(pairs, queries, draw)
             check(mechanism.claim(view), found, (mechanism, view))
             if queries == 1 and isinstance(view, ReleasedCounts | Shuffled):  # the planner's bounds hold too
-                for bound in bound_view(mechanism, view, devices=devices).made_from:
+                for bound in made_from(mechanism, view, devices):
                     deltas = np.array([bound.delta(epsilon) for epsilon in GRID])
                     assert not (deltas < found[0] - 1e-9).any(), (mechanism, view, bound, deltas, found)
 

@@ -25,7 +25,7 @@ from claim_laws import (
 
 from mechanisms.central import LaplaceCounts
 from mechanisms.local import KRandomizedResponse, LongitudinalUnary, NoPrivacy, OptimisedUnary
-from mechanisms.privacy import PrivacyClaim
+from mechanisms.privacy import Claim
 from mechanisms.privacy.composition import together
 from mechanisms.privacy.report_claims import mirror_claim
 from simulator.aggregation.publication import Publication
@@ -263,7 +263,7 @@ def test_what_is_unknown_stays_unknown():
             return np.arange(n)
 
         def claim(self, _):
-            return PrivacyClaim.unknown("Nothing is proved.")
+            return Claim.unknown("Nothing is proved.")
 
     sent, published = claimed([campaign("one", Own(), "a"), campaign("two", Own(), "a")], [[1.0], [2.0]])
     assert (sent.kind, published.kind) == ("unknown", "unknown")

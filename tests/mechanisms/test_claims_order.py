@@ -64,15 +64,15 @@ def curve(mechanism, view):
 
 def check_order(mechanism, queries=1, **numbers):
     for view in views(queries, **numbers):
-        found = curve(mechanism, view)
-        if math.isnan(found[0]):
+        if mechanism.claim(view).kind == "unknown":
             continue
+        found = curve(mechanism, view)
         for before, after in itertools.pairwise(found):
             assert after <= before * (1 + GAP) + ROUNDING, (view, found)
         for other in wider(view):
             of_other = curve(mechanism, other)
             for epsilon, mine, more in zip(EPSILONS, found, of_other, strict=True):
-                assert math.isnan(more) or mine <= more * (1 + GAP) + ROUNDING, (view, other, epsilon, mine, more)
+                assert mine <= more * (1 + GAP) + ROUNDING, (view, other, epsilon, mine, more)
 
 
 FAST = (

@@ -14,7 +14,7 @@ from scipy.signal import fftconvolve
 from scipy.stats import binom
 
 from mechanisms.local import KRandomizedResponse, RandomizedResponse, SamplingPrivacy, SymmetricUnary, Warner
-from mechanisms.privacy import LinkedReports, PrivacyClaim, ReleasedCounts, ReleasedDifferences
+from mechanisms.privacy import Claim, LinkedReports, ReleasedCounts, ReleasedDifferences
 from mechanisms.privacy.composition import composed
 from mechanisms.privacy.integer_noise import IntegerNoise
 from mechanisms.privacy.published_sums import known_counts_claim
@@ -206,7 +206,7 @@ def test_suppressed_differences_of_every_crowd(adjacency):
         worst = max([worst, *(on_grid(pairs, DELTA, 3e-4) for pairs in ways)])
     view = ReleasedDifferences(1, k, queries, adjacency=adjacency)
     curve = ReleasedDelta(replace(view, queries=1), beta, searched=False)
-    chords = PrivacyClaim.bound(math.inf, composed(curve.__call__, queries), "chords").epsilon_at(DELTA)
+    chords = Claim.bound(math.inf, composed(curve.__call__, queries), "chords").epsilon_at(DELTA)
     assert chords < 1.4 * worst
     check(SamplingPrivacy(cells=3, sampling=beta).claim(view), worst, within=chords / worst)
 

@@ -252,7 +252,7 @@ class ListedReports(PlainResponse):
 
 
 REFUSED = {
-    PlainClaims: ("claims_sound", "PrivacyClaim, got OnlyCurve"),
+    PlainClaims: ("claims_sound", "Claim, got OnlyCurve"),
     PlainEstimates: ("estimates", "Estimate, got SimpleNamespace"),
     NumberedMemory: ("reports", "memory[device numbers]"),
     ListedReports: ("reports", "reports[indices]"),

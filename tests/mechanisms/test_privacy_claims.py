@@ -22,10 +22,10 @@ from mechanisms.local import (
 )
 from mechanisms.local.common.base import BaseMechanism
 from mechanisms.privacy import (
+    Claim,
     ConstantDelta,
     LinkedReports,
     LocatedReports,
-    PrivacyClaim,
     ReleasedCounts,
     ReleasedDifferences,
     Report,
@@ -110,14 +110,16 @@ def test_inconsistent_claims_are_refused():
     curve = ConstantDelta(0.1)
 
     with pytest.raises(ParameterError, match=r"^basis must state the reason"):
-        PrivacyClaim.unknown("")
+        Claim.unknown("")
     with pytest.raises(ParameterError, match=r"^epsilon must be infinite only"):
-        PrivacyClaim("exact", math.inf, "exact", "because", curve)
+        Claim("exact", math.inf, "exact", "because", curve)
     with pytest.raises(ParameterError, match=r"^kind must be 'unknown' exactly"):
-        PrivacyClaim("exact", 1.0, "exact", "because")
+        Claim("exact", 1.0, "unknown", "because", curve)
+    with pytest.raises(ParameterError, match=r"^epsilon must be infinite where it is not known"):
+        Claim("unknown", 1.0, "unknown", "because", curve)
     with pytest.raises(ParameterError, match=r"^epsilon must be a number of at least 0"):
-        PrivacyClaim.exact(-1.0, curve, "because")
-    claim = PrivacyClaim.exact(1.0, curve, "because")
+        Claim.exact(-1.0, curve, "because")
+    claim = Claim.exact(1.0, curve, "because")
     assert claim.delta(0.5) == 0.1
     assert claim.delta(1.0) == 0.0
     for bad in (-0.1, math.nan, "1"):
@@ -276,7 +278,7 @@ def test_shuffling_amplifies_unless_output_reveals_the_truth():
     infinite = BinarySamplingPrivacy(cells=3, sampling=0.3, blank_zero=0.0)
     assert infinite.claim(Report(2)).kind == "infinite"
     assert infinite.claim(Shuffled(2, 100)).kind == "unknown"
-    assert shuffled_claim(Shuffled(1, 5), local=PrivacyClaim.unknown("because")).kind == "unknown"
+    assert shuffled_claim(Shuffled(1, 5), local=Claim.unknown("because")).kind == "unknown"
 
 
 @pytest.mark.parametrize(

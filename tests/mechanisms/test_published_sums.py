@@ -11,7 +11,7 @@ from scipy.stats import binom
 
 from mechanisms.local import KRandomizedResponse, LocalHashing, SubsetSelection, SymmetricUnary
 from mechanisms.planning import Target, plan
-from mechanisms.privacy import PrivacyClaim, ReleasedCounts, Shuffled
+from mechanisms.privacy import Claim, ReleasedCounts, Shuffled
 from mechanisms.privacy.blanket import split_pair
 from mechanisms.privacy.published_sums import SumsDelta
 from mechanisms.privacy.sum_laws import sum_of_bits
@@ -200,14 +200,14 @@ def test_published_variation_ratio_reduction_is_no_bound_and_ours_is():
 
 
 def test_claim_of_a_move_from_two_steps():
-    step = PrivacyClaim.exact(1.0, lambda epsilon: 0.2 * math.exp(-epsilon), "A test.")
+    step = Claim.exact(1.0, lambda epsilon: 0.2 * math.exp(-epsilon), "A test.")
     moved = step.of_move()
     assert (moved.kind, moved.delta_kind, moved.epsilon) == ("bound", "bound", 2.0)
     # With ε₁ for the first step δ is .2(e^−ε₁ + e^(2ε₁ − .6)); the grid of ε₁ costs less than a percent.
     least = min(0.2 * (math.exp(-first) + math.exp(2.0 * first - 0.6)) for first in np.linspace(0.0, 0.6, 6_001))
     assert least <= moved.delta(0.6) <= 1.01 * least
     assert moved.delta(2.0) == 0.0
-    unknown = PrivacyClaim.unknown("A test.")
+    unknown = Claim.unknown("A test.")
     assert unknown.of_move() is unknown
 
 
@@ -216,21 +216,21 @@ def test_two_steps_bound_every_move(maker):
     _, law = maker(np.random.default_rng(3), 2)
     sums = SumLaw(list(law.rows(2)), of_parts)
     entering = [worst(sums, 3, "enter_leave", epsilon) for epsilon in (0.4, 0.8)]
-    step = PrivacyClaim.bound(math.inf, lambda epsilon: float(np.interp(epsilon, [0.4, 0.8], entering)), "Enumerated.")
+    step = Claim.bound(math.inf, lambda epsilon: float(np.interp(epsilon, [0.4, 0.8], entering)), "Enumerated.")
     assert step.of_move().delta(0.8) >= min(1.0, worst(sums, 3, "move", 0.8)) - 1e-12
 
 
 def test_epsilon_at_a_delta_is_the_least_one_proved():
-    claim = PrivacyClaim.exact(3.0, lambda epsilon: max(0.0, 0.3 - 0.1 * epsilon), "A test.")
+    claim = Claim.exact(3.0, lambda epsilon: max(0.0, 0.3 - 0.1 * epsilon), "A test.")
     for delta, epsilon in ((0.3, 0.0), (0.5, 0.0), (0.1, 2.0), (0.05, 2.5), (0.0, 3.0)):
         found = claim.epsilon_at(delta)
         assert epsilon - 1e-12 <= found <= epsilon + 1e-4
         assert claim.delta(found) <= delta
     assert claim.epsilon_at(0.1, precision=1e-9) == pytest.approx(2.0, abs=2e-9)
-    certain = PrivacyClaim.exact(math.inf, lambda epsilon: 0.2, "A test.")  # noqa: ARG005
+    certain = Claim.exact(math.inf, lambda epsilon: 0.2, "A test.")  # noqa: ARG005
     assert certain.epsilon_at(0.1) == math.inf
     assert certain.epsilon_at(0.2) == 0.0
-    assert PrivacyClaim.unknown("A test.").epsilon_at(0.5) == math.inf
+    assert Claim.unknown("A test.").epsilon_at(0.5) == math.inf
 
 
 @pytest.mark.parametrize(("counted", "kind"), [(2, "bound"), (3, "exact")])

@@ -20,8 +20,8 @@ PLANTED = {
     # Over several queries
     "epsilon-of-one-answer-for-all": Planted(
         f"{PRIVACY}/report_claims.py",
-        "return PrivacyClaim.exact(queries * epsilon, curve,",
-        "return PrivacyClaim.exact(epsilon, curve,",
+        "return Claim.exact(queries * epsilon, curve,",
+        "return Claim.exact(epsilon, curve,",
     ),
     "delta-of-one-query-for-all": Planted(
         f"{PRIVACY}/sampling_privacy_claims.py",
@@ -76,8 +76,8 @@ PLANTED = {
     ),
     "epsilon-of-one-step-for-a-move": Planted(
         f"{PRIVACY}/claim.py",
-        'PrivacyClaim(kind, 2.0 * self.epsilon, "bound", basis, TwoStepDelta(self.delta))',
-        'PrivacyClaim(kind, self.epsilon, "bound", basis, TwoStepDelta(self.delta))',
+        'Claim(kind, 2.0 * self.epsilon, "bound", basis, TwoStepDelta(self.delta))',
+        'Claim(kind, self.epsilon, "bound", basis, TwoStepDelta(self.delta))',
     ),
     "one-changed-count-of-a-move": Planted(f"{PRIVACY}/laplace_noise.py", "changed = min(2, cells)", "changed = 1"),
     "one-changed-bit-of-a-move": Planted(

@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 from synthetic_run import claim
 
+from mechanisms.privacy.claim import Claim, Reason
 from simulator.files.messages import warning
-from simulator.results.claims import Claim, Reason, by_crowd, claims_in, worth_reading
+from simulator.results.claims import by_crowd, claims_in, worth_reading
 from simulator.results.statements import one_line, say, sentence
 
 UNKNOWN = {"mechanism": "m", "view": "released_counts", "queries": 1, "crowd": 10, "k": None, "colluding": None,
@@ -31,14 +32,14 @@ def test_rows_of_a_view_become_one_claim() -> None:
         "exact",
         "why",
     )
-    assert found.curve == ((0.5, 0.2), (1.0, 0.1), (2.0, 0.01), (4.0, 0.001))
+    assert found.points == ((0.5, 0.2), (1.0, 0.1), (2.0, 0.01), (4.0, 0.001))
 
 
 def test_row_of_delta_zero_is_found_in_any_order() -> None:
     rows = claim("m", "report_round_1", 1.5, "exact", [0.4, 0.2, 0.0, 0.0], basis="")
     (found,) = gathered(rows[::-1])
     assert found.epsilon == 1.5
-    assert found.curve == ((0.5, 0.4), (1.0, 0.2), (2.0, 0.0), (4.0, 0.0))
+    assert found.points == ((0.5, 0.4), (1.0, 0.2), (2.0, 0.0), (4.0, 0.0))
 
 
 def test_sentence_of_epsilon_zero() -> None:
@@ -91,7 +92,7 @@ def test_sentence_of_released_differences_of_a_crowd() -> None:
 
 def test_unknown_claim_is_not_infinite() -> None:
     (found,) = gathered([UNKNOWN])
-    assert (found.epsilon, found.kind, found.curve) == (None, "unknown", ())
+    assert (found.epsilon, found.kind, found.points) == (math.inf, "unknown", ())
     text = sentence(found)
     assert "may learn anything: no limit is proved" in text
     assert "certain" not in text

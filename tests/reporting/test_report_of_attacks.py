@@ -11,11 +11,11 @@ from rich.console import Console
 from synthetic_run import SyntheticRun
 from test_report_page import HOSTILE, Page, embedded
 
+from mechanisms.privacy.claim import Claim, ListedDelta
 from simulator.pages.attacks_section import attack_lines
 from simulator.pages.deployments_section import coalition_words, deployment_words
 from simulator.pages.report import build_report, write_report
 from simulator.pages.terminal_summary import print_summary
-from simulator.results.claims import Claim
 from simulator.results.record import DeploymentRecord
 from simulator.results.statements import sentence
 
@@ -227,8 +227,8 @@ def test_coalition_names(coalition: list[str], kind: str, servers: int, words: s
 )
 def test_sentence_of_share_claims(colluding: int, start: str) -> None:
     constant = ((1.0, 0.45),)
-    claim = Claim(
-        "sampling", "shares", "move", 1, None, None, colluding, 3, float("inf"), "infinite", constant, "exact", ""
+    claim = Claim.exact(float("inf"), ListedDelta(constant), "why").about(
+        mechanism="sampling", view="shares", colluding=colluding, servers=3
     )
     text_of_claim = sentence(claim)
     assert text_of_claim.startswith(start)

@@ -261,17 +261,17 @@ def test_front_of_error_and_leak_with_infinite_epsilon():
     assert sorted(deltas) == [0.1, 0.2]
 
 
-def test_leaks_of_unknown_claims_are_null_and_without_delta_zero_the_least_is_taken():
+def test_leaks_of_unknown_claims_are_null():
     rows = [(1, (0.1,), {"a": 1.0, "b": 2.0})]
     claims = claims_of(
         [
-            {"key": "k0", "mechanism": "a", "epsilon": 1.0, "delta": 1e-6},
+            {"key": "k0", "mechanism": "a", "epsilon": 2.0, "delta": 0.0},
             {"key": "k0", "mechanism": "a", "epsilon": 0.5, "delta": 1e-3},
             {"key": "k0", "mechanism": "b", "epsilon": np.nan, "delta": np.nan, "kind": "unknown"},
         ]
     )
     leaks = leaks_table(study(rows, (SAMPLING,), claims=claims)).set_index("mechanism")
-    assert (leaks.loc["a", "epsilon"], leaks.loc["a", "at_delta"]) == (1.0, 1e-6)
+    assert (leaks.loc["a", "epsilon"], leaks.loc["a", "delta"], leaks.loc["a", "at_epsilon"]) == (2.0, 1e-3, 0.5)
     assert leaks.loc["b", ["epsilon", "delta"]].isna().all()
 
 

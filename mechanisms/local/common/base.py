@@ -14,7 +14,7 @@ from mechanisms.local.common.packed_bits import BitReports
 from mechanisms.local.common.response_counts import ResponseCounts, check_round, check_truth, check_values, check_where
 from mechanisms.local.mechanism import Counts, Estimate, Memory, NoMemory, Truth, Vectors, Where
 from mechanisms.parameter import ParameterError, check_counts, check_true_counts
-from mechanisms.privacy.claim import PrivacyClaim
+from mechanisms.privacy.claim import Claim
 from mechanisms.privacy.report_claims import mixed_reports_claim
 from mechanisms.privacy.view import LinkedReports, Report, Shuffled
 from mechanisms.privacy.view_claims import ViewClaims
@@ -107,7 +107,7 @@ class DeclaredMechanism(BaseMechanism):
     def __post_init__(self) -> None:
         self.declared.check(self)
 
-    def claim_shuffled(self, view: Shuffled) -> PrivacyClaim:
+    def claim_shuffled(self, view: Shuffled) -> Claim:
         """Return the claim of one round's reports in random order, hidden by the other devices' reports."""
         local, single = Report(view.round, view.queries, adjacency=view.adjacency), Report(view.round)
         # The reports that hide the device's come from any cells, so they differ from it as much as after a move.

@@ -14,7 +14,7 @@ from mechanisms.local.common.intervals import QuadraticVariance
 from mechanisms.local.common.response_counts import ResponseCounts
 from mechanisms.local.mechanism import Counts, Estimate
 from mechanisms.parameter import check_true_counts
-from mechanisms.privacy.claim import PrivacyClaim
+from mechanisms.privacy.claim import Claim
 from mechanisms.privacy.report_claims import mirror_claim, released_reports_claim, released_shuffled_claim
 from mechanisms.privacy.view import ReleasedCounts, Report, Shuffled
 
@@ -74,7 +74,7 @@ class PureProtocol(DeclaredMechanism):
         """
         return proportion_variance(true_yes=self.true_yes, false_yes=self.false_yes, received=received)
 
-    def claim_counts(self, view: ReleasedCounts) -> PrivacyClaim:
+    def claim_counts(self, view: ReleasedCounts) -> Claim:
         """Return the claim of published counts, a function of the shuffled reports of all devices counted.
 
         Where their number is not given, what the device's own report reveals bounds them.
@@ -143,7 +143,7 @@ class FrequencyOracle(BudgetedProtocol):
         counts: Counts = drawn.astype(np.int64, copy=False)
         return counts[np.newaxis]
 
-    def claim_report(self, view: Report) -> PrivacyClaim:
+    def claim_report(self, view: Report) -> Claim:
         """Return the exact claim: of all reports, only those that support one of two symbols distinguish them.
 
         It is the same for both adjacencies: outside is a symbol like any other.

@@ -18,7 +18,7 @@ from mechanisms.local.common.packed_bits import AnswerReports, batch_of_rows, se
 from mechanisms.local.common.response_counts import ResponseCounts, check_where, estimate_between, estimate_nothing
 from mechanisms.local.mechanism import Counts, DeviceRows, Estimate, NoMemory, NotEstimableError, Truth, Vectors, Where
 from mechanisms.parameter import ParameterError, check_true_counts
-from mechanisms.privacy.claim import PrivacyClaim
+from mechanisms.privacy.claim import Claim
 from mechanisms.privacy.published_sums import answer_sums_claim
 from mechanisms.privacy.report_claims import per_cell_claim
 from mechanisms.privacy.view import LinkedReports, ReleasedCounts, Report
@@ -334,7 +334,7 @@ class ProtocolMechanism(DeclaredMechanism):
         counts = np.tensordot(joint, query.given.astype(np.int64), axes=([1], [0]))
         return np.ascontiguousarray(counts.transpose(1, 0, 2)).astype(np.int64, copy=False)
 
-    def claim_report(self, view: Report) -> PrivacyClaim:
+    def claim_report(self, view: Report) -> Claim:
         """Return the claim of one round's answers, computed exactly from those that change when a device moves."""
         if self.rounds == 1:
             return self.own_reports(view)
@@ -342,12 +342,12 @@ class ProtocolMechanism(DeclaredMechanism):
         cells, source = self.changed(view), f"{self.source}, round {view.round} alone"
         return per_cell_claim(yes, no, cells=cells, queries=view.queries, source=source)
 
-    def claim_linked(self, view: LinkedReports) -> PrivacyClaim:
+    def claim_linked(self, view: LinkedReports) -> Claim:
         """Return the claim of all rounds' answers; its basis names an answer that reveals the truth with certainty."""
         yes, no, cells = self.binary_query.yes, self.binary_query.no, self.changed(view)
         return per_cell_claim(yes, no, cells=cells, queries=view.queries, source=self._whole_source)
 
-    def claim_counts(self, view: ReleasedCounts) -> PrivacyClaim:
+    def claim_counts(self, view: ReleasedCounts) -> Claim:
         """Return the claim of published counts of the answers about each cell."""
         linked = self.own_reports(view)
         yes, no = np.array(self.binary_query.yes), np.array(self.binary_query.no)

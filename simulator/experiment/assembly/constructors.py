@@ -98,7 +98,7 @@ def build_own_kind(role: str, kind: str, parameters: Mapping[str, Any], **given:
         The role, and the name of the kind.
     parameters
         The other keys of its section: keyword arguments of the class.
-    given
+    **given
         Further keyword arguments, each passed only if the class has a parameter of this name.
 
     Raises

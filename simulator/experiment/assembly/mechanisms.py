@@ -21,7 +21,7 @@ from mechanisms.local import (
     uniform_budget,
 )
 from mechanisms.local.budget_schedules import Division
-from mechanisms.privacy import LinkedReports, PrivacyClaim, View
+from mechanisms.privacy import Claim, LinkedReports, View
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.campaigns import Budget
 from scenarios.field_types import number
@@ -88,9 +88,9 @@ class PlugIn(_Forwarding):
         """Return the mechanism's own estimate."""
         return self._made("estimate", Estimate, self._mechanism.estimate(counts, **received))
 
-    def claim(self, view: View) -> PrivacyClaim:
+    def claim(self, view: View) -> Claim:
         """Return the mechanism's own claim."""
-        return self._made("claim", PrivacyClaim, self._mechanism.claim(view))
+        return self._made("claim", Claim, self._mechanism.claim(view))
 
     def check(self) -> None:
         """Raise InputError unless claims and memory are as a run takes them."""
@@ -188,12 +188,12 @@ def build_budget(
 class _OneQuery(_Forwarding):
     """A user's mechanism whose claims are known for one query only."""
 
-    def claim(self, view: View) -> PrivacyClaim:
+    def claim(self, view: View) -> Claim:
         """Return the mechanism's claim about one query."""
         if view.queries == 1:
-            claim: PrivacyClaim = self._mechanism.claim(view)
+            claim: Claim = self._mechanism.claim(view)
             return claim
-        return PrivacyClaim.unknown("Answers are drawn as counts, with new coins in every query instead of kept ones.")
+        return Claim.unknown("Answers are drawn as counts, with new coins in every query instead of kept ones.")
 
 
 def drawn_as_counts(mechanism: LocalMechanism) -> LocalMechanism:

@@ -132,7 +132,7 @@ def open_links(folder: Path, **given: Any) -> tuple[GmnsConfig, Table, list[str]
     ----------
     folder
         The folder of the network.
-    given
+    **given
         As for :meth:`~simulator.formats.gmns.tables.GmnsConfig.from_folder`.
 
     Returns

@@ -138,7 +138,7 @@ def read_counts(
     ----------
     table
         Columns as of `COUNT_NAMES`.
-    roads, placing
+    roads, **placing
         As for `read_detectors`.
     clock
         The clock of the run.

@@ -126,7 +126,7 @@ def read_trace(
         Permitted order of a vehicle's times within a file: see `Trace.from_sources`.
     crs
         Coordinate system of x and y, in metres; None if places are longitudes and latitudes.
-    reading
+    **reading
         All other attributes of `TraceOptions`.
 
     Returns

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.privacy.audit import PairAudit
-from mechanisms.privacy.claim import PrivacyClaim
+from mechanisms.privacy.claim import Claim
 from mechanisms.privacy.rounding import rounded_up
 from mechanisms.privacy.view import (
     ADJACENCIES,
@@ -44,7 +44,7 @@ Cut = Callable[[NDArray[np.uint64]], NDArray[np.uint64]]
 
 
 def check_claims_sound(trial: Harness, findings: Findings) -> None:
-    """Expect each claim to be a `PrivacyClaim` with a δ in [0, 1] that does not increase with ε.
+    """Expect each claim to be a `Claim` with a δ in [0, 1] that does not increase with ε.
 
     The claim about a view that contains another view must not be smaller.
     """
@@ -54,8 +54,8 @@ def check_claims_sound(trial: Harness, findings: Findings) -> None:
     fine, coarse = [*np.linspace(0.0, 8.0, 17).tolist(), math.inf], [*EPSILONS, math.inf]
     for view, claim in claims.items():
         name = _name(view)
-        if not isinstance(claim, PrivacyClaim):  # a run writes more of it than its ε and δ
-            findings.fault(f"the claim of {name} must be a mechanisms.privacy.PrivacyClaim, got {type(claim).__name__}")
+        if not isinstance(claim, Claim):  # a run writes more of it than its ε and δ
+            findings.fault(f"the claim of {name} must be a mechanisms.privacy.Claim, got {type(claim).__name__}")
         elif claim.kind != "unknown":
             _check_curve(claim, name, fine if view.queries == 1 else coarse, findings)
     if findings.faults:

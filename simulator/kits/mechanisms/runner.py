@@ -21,7 +21,7 @@ intervals             intervals with too low a coverage
 sampled_estimates     sample_counts with another mean or variance, in small and in very large crowds
 sample_law            sample_counts and reports that differ in the stated distribution, joint or of each cell; if
                       thorough also in the spread of counts of millions of devices
-claims_sound          a claim that is no `PrivacyClaim`, is inconsistent, or smaller than that of a view that has less
+claims_sound          a claim that is no `Claim`, is inconsistent, or smaller than that of a view that has less
 claims_hold           an ε or δ claimed for reports, or for all their shares, below what samples prove, also of what a
                       report holds beside its encoding
 infinite_claims       an ε claimed infinite although no event distinguishes two truths with certainty

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import pandas as pd
 
+from mechanisms.privacy.claim import Claim
 from simulator.pages.charts import Axis, Chart, Series
 from simulator.pages.charts.matplotlib import draw
 from simulator.pages.charts.spec import open_axis
@@ -14,7 +15,6 @@ from simulator.pages.plots.city_map import Values, chosen, draw_map, projected, 
 from simulator.pages.plots.looks import new_axes
 from simulator.pages.run_charts import growth, style
 from simulator.pages.traffic_section import fundamental_diagram, over_time, time_space
-from simulator.results.claims import Claim
 from simulator.results.run import RunResult
 
 if TYPE_CHECKING:
@@ -371,18 +371,17 @@ def _queries(count: int) -> str:
 def _claimed(claim: Claim, *, by_delta: bool) -> tuple[float, bool]:
     """Return a claim's ε at δ = 0, or its δ at the ε nearest to 1, NaN if not known; and whether it is a bound."""
     if not by_delta:
-        return math.nan if claim.epsilon is None else claim.epsilon, claim.kind == "bound"
+        return math.nan if claim.kind == "unknown" else claim.epsilon, claim.kind == "bound"
     if claim.nearest_one is None:
         return math.nan, False
-    _, value = claim.nearest_one
-    return math.nan if value is None else value, claim.delta_kind == "bound"
+    return claim.nearest_one[1], claim.delta_kind == "bound"
 
 
 def _view_words(claim: Claim, *, with_crowd: bool) -> str:
     """Return the label of a claim's view: "shares, 2 of 3 servers"."""
     parts = {
         f"{claim.colluding or 0} of {claim.servers} servers": claim.servers,
-        f"below {claim.suppressed_below} left out": claim.suppressed_below,
+        f"below {claim.k} left out": claim.k,
         f"campaign {claim.campaign}": claim.campaign,
         f"crowd {claim.crowd}": claim.crowd and with_crowd,
     }
