@@ -63,12 +63,10 @@ def asked(campaigns, moments, devices=1):
 
 
 def claimed(campaigns, moments, devices=1):
-    found = {
-        seen["view"]: (seen, claim) for seen, claim in whole_run_claims(campaigns, asked(campaigns, moments, devices))
-    }
-    (seen, sent), (_, published) = found["linked_reports"], found["published"]
-    assert (seen["campaigns"], seen["adjacency"]) == (", ".join(one.name for one in campaigns), "move")
-    assert seen["queries"] == sum(map(len, moments))
+    found = {claim.view: claim for claim in whole_run_claims(campaigns, asked(campaigns, moments, devices))}
+    sent, published = found["linked_reports"], found["published"]
+    assert (sent.campaigns, sent.adjacency) == (", ".join(one.name for one in campaigns), "move")
+    assert sent.queries == sum(map(len, moments))
     return sent, published
 
 
