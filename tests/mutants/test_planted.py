@@ -22,3 +22,28 @@ def test_outcomes_are_those_of_listed_mutants():
     names = {f"{m['file']}:{m['function']}:{m['operator']}:{m['number']}" for m in sampled}
     assert len(names) == len(sampled)
     assert {name for name in OUTCOMES if not name.startswith("planted:")} <= names
+
+
+def _names(path):
+    """Return the names of the functions of a file, those of classes as Class.function."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    outer = [node for node in tree.body if isinstance(node, functions)]
+    inner = {f"{one.name}.{each.name}" for one in outer for each in ast.walk(one) if isinstance(each, functions)}
+    return inner | {node.name for node in outer}
+
+
+def test_what_the_record_names_still_exists():
+    """A mutant whose line, or whose test, has gone says nothing any more: it is to be sampled or run again."""
+    gone = []
+    for mutant in json.loads((ROOT / "tests" / "mutants" / "sampled.json").read_text(encoding="utf-8")):
+        path = ROOT / mutant["file"]
+        # A statement of several lines is recorded as one.
+        if not path.exists() or "".join(mutant["line"].split()) not in "".join(path.read_text("utf-8").split()):
+            gone.append(f"{mutant['file']}: {mutant['line']}")
+    for name, outcome in OUTCOMES.items():
+        file, _, test = outcome.get("by", "").partition("::")
+        function = test.partition("[")[0].replace("::", ".")
+        if file.startswith("tests/") and not ((ROOT / file).exists() and (not test or function in _names(ROOT / file))):
+            gone.append(f"{name}: killed by {outcome['by']}")
+    assert gone == []

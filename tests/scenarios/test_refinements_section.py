@@ -9,16 +9,13 @@ CLIP = "[[refinements]]\nkind = 'clip'\n"
 
 # text added to the small scenario, key path of its only fault, fragments of the message
 SPOILED = [
-    ("kind = 'clop'", "refinements[0].kind", ["norm_sub", "combine", "did you mean clip?", '"clop"']),
+    ("kind = 'clop'", "refinements[0].kind", ["norm_sub", "did you mean clip?", '"clop"']),
     ("name = 'x'", "refinements.x.kind", ["is required", "simplex"]),
     ("kind = 'clip'\nname = 'a+b'", "refinements.a+b.name", ["letters, digits", '"a+b"']),
     ("kind = 'clip'\nname = ''", "refinements[0].name", ["at least one"]),
     ("kind = 'clip'\ntotal = 'asked'", "refinements[0].total", ["unknown key"]),
     ("kind = 'clip'\nwindow = 3", "refinements[0].window", ["unknown key"]),
     ("kind = 'simplex'\ntotal = 'all'", "refinements[0].total", ["estimated", "asked", '"all"']),
-    ("kind = 'combine'", "refinements[0].window", ["is required"]),
-    ("kind = 'combine'\nwindow = 1", "refinements[0].window", ["at least 2", "1"]),
-    ("kind = 'combine'\nwindow = 2.0", "refinements[0].window", ["whole number"]),
     ("kind = 'clip'\nmechanisms = []", "refinements[0].mechanisms", ["at least 1"]),
     ("kind = 'clip'\nmechanisms = 'sampling'", "refinements[0].mechanisms", ["must be a list"]),
     ("kind = 'clip'\nmechanisms = ['samplin']", "refinements[0].mechanisms[0]", ["did you mean sampling?"]),
@@ -49,11 +46,10 @@ def test_each_fault_has_its_path_and_message(load, valid_text, text, path, fragm
 
 def test_defaults_and_kinds(load, valid_text):
     text = "".join(f"\n[[refinements]]\nkind = '{kind}'\n" for kind in ("clip", "norm_sub", "norm_mul", "simplex"))
-    scenario = load(f"{valid_text}{text}\n[[refinements]]\nkind = 'combine'\nwindow = 3\nmechanisms = ['sampling']\n")
-    assert [r.name for r in scenario.refinements] == ["clip", "norm_sub", "norm_mul", "simplex", "combine"]
-    assert [getattr(r, "total", None) for r in scenario.refinements] == [None, *["estimated"] * 3, None]
-    assert scenario.refinements[0].mechanisms is None
-    assert (scenario.refinements[4].mechanisms, scenario.refinements[4].window) == (("sampling",), 3)
+    scenario = load(f"{valid_text}{text}mechanisms = ['sampling']\n")
+    assert [r.name for r in scenario.refinements] == ["clip", "norm_sub", "norm_mul", "simplex"]
+    assert [getattr(r, "total", None) for r in scenario.refinements] == [None, *["estimated"] * 3]
+    assert [r.mechanisms for r in scenario.refinements] == [None, None, None, ("sampling",)]
 
 
 def test_section_round_trips_and_is_omitted_if_empty(load, valid_text):
@@ -66,32 +62,25 @@ def test_section_round_trips_and_is_omitted_if_empty(load, valid_text):
 
 
 def test_overrides_select_items_by_name(load, valid_text):
-    text = valid_text + CLIP + "[[refinements]]\nkind = 'combine'\nwindow = 2\n"
-    assert load(text, overrides=["refinements.combine.window=4"]).refinements[1].window == 4
-    with pytest.raises(ScenarioError, match=r"refinements\[1\]\.window: must be at least 2"):
-        load(text, overrides=["refinements.combine.window=0"])
-
-
-def test_combination_needs_several_queries(load, valid_text):
-    text = valid_text + "[[refinements]]\nkind = 'combine'\nwindow = 2\n"
-    assert load(text).refinements  # one of the two campaigns has several queries
-    with pytest.raises(ScenarioError, match=r"refinements\[0\]\.window: .* several queries"):
-        load(text, overrides=["campaigns.rush.queries=1"])
+    text = valid_text + CLIP + "[[refinements]]\nkind = 'simplex'\n"
+    assert load(text, overrides=["refinements.simplex.total=asked"]).refinements[1].total == "asked"
+    with pytest.raises(ScenarioError, match=r"refinements\[1\]\.total"):
+        load(text, overrides=["refinements.simplex.total=all"])
 
 
 def test_faults_elsewhere_do_not_hide_faults_of_the_section(load, valid_text):
     with pytest.raises(ScenarioError) as raised:
         load(
-            valid_text + CLIP + "mechanisms = ['nobody']\n[[refinements]]\nkind = 'combine'\nwindow = 1\n",
+            valid_text + CLIP + "mechanisms = ['nobody']\n[[refinements]]\nkind = 'simplex'\ntotal = 'all'\n",
             overrides=["mechanisms.sampling.sampling=2"],
         )
     paths = [fault.path for fault in raised.value.faults]
     assert "mechanisms.sampling.sampling" in paths
     assert "refinements[0].mechanisms[0]" in paths
-    assert "refinements[1].window" in paths
+    assert "refinements[1].total" in paths
 
 
 def test_the_schema_lists_every_kind():
     schema = scenarios.schema()
     assert "refinements" in schema["properties"]
-    assert {"Clip", "NormSub", "NormMul", "Simplex", "Combine"} <= schema["$defs"].keys()
+    assert {"Clip", "NormSub", "NormMul", "Simplex"} <= schema["$defs"].keys()
