@@ -17,10 +17,9 @@ __all__ = ["app", "main"]
 
 _GARBAGE_THRESHOLD = 100_000
 """Objects made before Python searches for garbage; with its own 700, imports spend a sixth of their time on that."""
-_ENDED_BY = {"SIGTERM": "terminated", "SIGHUP": "the terminal was closed"}
-"""Signals that end a command as Ctrl-C does, after all clean-up, and what the command then prints."""
-_INTERRUPTED = 128 + signal.SIGINT
-"""Exit code that typer gives a command that Ctrl-C has ended."""
+_SIGNALS = {"SIGINT": "interrupted", "SIGTERM": "terminated", "SIGHUP": "the terminal was closed"}
+_MESSAGES = {128 + getattr(signal, name): words for name, words in _SIGNALS.items() if hasattr(signal, name)}
+"""What a command prints that a signal has ended, by its exit code; typer gives Ctrl-C the same code."""
 
 
 def main() -> None:
@@ -31,16 +30,18 @@ def main() -> None:
     """
     gc.set_threshold(_GARBAGE_THRESHOLD)
     atexit.register(gc.freeze)  # at the end Python searches all modules for garbage, which takes half a second
-    for name in _ENDED_BY:
-        number = getattr(signal, name, None)
-        if number is not None and signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores them
+    for number in (ended - 128 for ended in _MESSAGES):
+        if signal.getsignal(number) is signal.SIG_DFL:  # Python handles Ctrl-C; nohup ignores what would end it
             signal.signal(number, _end)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # characters that the encoding of a terminal lacks
+    code: str | int | None
     try:
         code, message = _run()
         sys.stdout.flush()
+    except SystemExit as end:  # of a signal, after all clean-up
+        code, message = end.code, _MESSAGES.get(end.code, "") if isinstance(end.code, int) else ""
     except OSError as error:
         code, message = _code_and_message(error)
         with suppress(OSError):  # Python would fail on the same error when it flushes the stream at its end
@@ -71,11 +72,10 @@ def _run() -> tuple[int, str]:
         return getattr(error, "exit_code", 2), f"{error}{hint}"
     except MemoryError as error:  # what an estimate let pass, or the user with --yes
         return 2, f"not enough memory: {error}".removesuffix(": ")
-    return code, "interrupted" if code == _INTERRUPTED else ""
+    return code, _MESSAGES.get(code, "")
 
 
 def _end(number: int, _: FrameType | None) -> None:
-    sys.stderr.write(f"crowdveil: {_ENDED_BY[signal.Signals(number).name]}\n")
     sys.exit(128 + number)
 
 

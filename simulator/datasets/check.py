@@ -140,7 +140,7 @@ def digest(path: Path, *, compressed: bool, at_most: int) -> tuple[str, int]:
 
 
 def describe_data_set(data_set: DataSet) -> dict[str, Any]:
-    """Describe a data set and what of it is there, for `data list` and `doctor`."""
+    """Describe a data set and what of it is there, for `data list`."""
     try:
         root: Path | None = data_root()
     except InputError:

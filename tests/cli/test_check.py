@@ -86,7 +86,7 @@ def test_a_users_own_faulty_mechanism_exits_with_1(check):
         (["SamplingPrivacy", "--set", "sampling=0.4", "--quick", "--thorough"], ["--quick", "--thorough"]),
         (["SamplingPrivacy", "--cells", "0"], ["--cells"]),
         (["SamplingPrivacy", "--cells", "40"], ["--cells"]),
-        ([], ["is required"]),
+        ([], ["Missing argument"]),
     ],
 )
 def test_a_users_mistake_exits_with_2_and_one_message(check, arguments, words):
@@ -170,7 +170,7 @@ def test_a_faulty_attack_exits_with_1(spies):
         (["own_spies:Spy", "--quick"], ["--quick", "mechanisms only", "role attack"]),
         (["own_spies:Spy", "--cells", "3", "--thorough"], ["--cells, --thorough", "mechanisms only"]),
         (["own_spies:Spy", "--set", "shaft=1"], ["refuses its parameters", "shaft"]),
-        (["own_spies:Spy", "--role", "spy"], ["--role", "must be one of mechanism, aggregator, attack"]),
+        (["own_spies:Spy", "--role", "spy"], ["--role", "is not one of 'mechanism', 'aggregator', 'attack'"]),
     ],
 )
 def test_a_mistake_about_the_role_exits_with_2_and_one_message(spies, monkeypatch, arguments, words):

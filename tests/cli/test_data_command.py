@@ -179,7 +179,7 @@ def test_check_of_data_set_without_checksums_says_so(data):
         (["fetch", "twon"], "did you mean town?"),
         (["fetch", "town/plain.cvs"], "there is no file 'plain.cvs' in it (did you mean plain.csv?)"),
         (["fetch", "village/x"], "there are none"),
-        (["fetch"], "is required"),
+        (["fetch"], "Missing argument"),
     ],
 )
 def test_unknown_data_set_or_file_name_suggests_the_nearest(data, arguments, words):

@@ -71,9 +71,9 @@ def test_every_role_has_every_file(role, source):
         (["attack", "1st"], ["name of a Python module"]),
         (["attack", "../up"], ["name of a Python module"]),
         (["attack", "json"], ["a module json exists already"]),
-        (["spell", "magic"], ["ROLE: must be one of mechanism, aggregator, attack", "spell"]),
-        (["../attack", "magic"], ["must be one of mechanism"]),
-        (["attack"], ["NAME: is required"]),
+        (["spell", "magic"], ["ROLE", "is not one of 'mechanism', 'aggregator', 'attack'", "spell"]),
+        (["../attack", "magic"], ["is not one of 'mechanism'"]),
+        (["attack"], ["Missing argument", "NAME"]),
     ],
 )
 def test_a_mistake_writes_nothing(arguments, words, call, tmp_path):

@@ -18,7 +18,6 @@ def test_no_replicates_are_refused(call, tmp_path):
 MEANT = {
     "command": (["rnu", "tiny"], "rnu", "run"),
     "command of a group": (["scenarios", "lst"], "lst", "list"),
-    "option": (["run", "tiny", "--sed", "3"], "--sed", "--seed"),
     "option unlike any": ([*PLAN, "--devices", "3"], "--devices", None),
     "scenario": (["run", "manhatan"], "manhatan", "manhattan"),
     "scenario to sweep": (["sweep", "tinny"], "tinny", "tiny"),
@@ -32,8 +31,6 @@ MEANT = {
     "view to evaluate": (["evaluate", "--view", "relased", "--epsilon", "1"], "'relased'", "released"),
     "family": ([*PLAN, "--mechanism", "oeu"], "'oeu'", "oue"),
     "family to evaluate": (["evaluate", "--mechanisms", "oeu", "--data", "tiny", "--epsilon", "1"], "'oeu'", "oue"),
-    "adjacency": ([*PLAN, "--adjacency", "moove"], "--adjacency", "move"),
-    "format": (["export", "x", "--to", "geopakage"], "--to", "geopackage"),
     "kind of a class": (["check", "oue"], "oue", "OptimisedUnary"),
     "class": (["check", "OptimizedUnary"], "OptimizedUnary", "OptimisedUnary"),
     "class of a module": (["check", "mechanisms.local:Oue"], "mechanisms.local:Oue", None),
@@ -44,8 +41,6 @@ MEANT = {
         "OptimisedUnary",
     ),
     "parameter of a class": (["check", "SamplingPrivacy", "--set", "smapling=0.4"], "smapling", "sampling"),
-    "role": (["check", "OptimisedUnary", "--role", "mecanism"], "'mecanism'", "mechanism"),
-    "role of a new class": (["new", "atack", "mine"], "'atack'", "attack"),
     "data set": (["data", "check", "gowala_nyc"], "'gowala_nyc'", "gowalla_nyc"),
     "entry": (["reproduce", "sp-fg6"], "'sp-fg6'", "sp-fig6"),
 }
@@ -68,6 +63,11 @@ def test_wrong_name_suggests_the_one_that_was_meant(call, case, tmp_path):
 
 
 ARGUMENTS = {
+    "role of a new class": (["new", "atack", "mine"], "'atack'", "attack"),
+    "role": (["check", "OptimisedUnary", "--role", "mecanism"], "'mecanism'", "mechanism"),
+    "format": (["export", "x", "--to", "geopakage"], "--to", "geopackage"),
+    "adjacency": ([*PLAN, "--adjacency", "moove"], "--adjacency", "move"),
+    "option": (["run", "tiny", "--sed", "3"], "--sed", "--seed"),
     "no whole number": (["run", "tiny", "--seed", "abc"], "--seed", "valid integer"),
     "below the least": (["run", "tiny", "--seed=-1"], "--seed", "greater than or equal to 0"),
     "outside a range": (["check", "OptimisedUnary", "--cells", "40"], "--cells", "16"),
