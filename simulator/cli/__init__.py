@@ -30,16 +30,13 @@ def main() -> None:
     """
     gc.set_threshold(_GARBAGE_THRESHOLD)
     atexit.register(gc.freeze)  # at the end Python searches all modules for garbage, which takes half a second
-    for number in (ended - 128 for ended in _MESSAGES):
-        if signal.getsignal(number) is signal.SIG_DFL:  # Python handles Ctrl-C; nohup ignores what would end it
-            signal.signal(number, _end)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # characters that the encoding of a terminal lacks
     code: str | int | None
     try:
+        _prepare()
         code, message = _run()
         sys.stdout.flush()
+    except KeyboardInterrupt:  # before typer
+        code, message = 130, _MESSAGES[130]
     except SystemExit as end:  # of a signal, after all clean-up
         code, message = end.code, _MESSAGES.get(end.code, "") if isinstance(end.code, int) else ""
     except OSError as error:
@@ -49,6 +46,16 @@ def main() -> None:
     if message:
         sys.stderr.write(f"crowdveil: {message}\n")
     sys.exit(code)
+
+
+def _prepare() -> None:
+    """Let signals end the process after all clean-up, and let the streams escape what their encoding lacks."""
+    for number in (ended - 128 for ended in _MESSAGES):
+        if signal.getsignal(number) is signal.SIG_DFL:  # Python handles Ctrl-C; nohup ignores what would end it
+            signal.signal(number, _end)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _run() -> tuple[int, str]:

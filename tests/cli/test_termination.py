@@ -133,8 +133,7 @@ def full_disk(tmp_path):
     [
         ("run", "tiny", "--quiet", "--out", "{}/run"),
         ("reproduce", "sp-fig3", "--out", "{}/page.html"),
-        ("roads", "export", "grid20", "{}/roads", "--format", "sumo"),
-        ("roads", "export", "grid20", "{}/roads.gpkg", "--format", "geopackage"),
+        ("roads", "export", "grid20", "{}/roads.gpkg"),
     ],
     ids=" ".join,
 )
