@@ -149,7 +149,7 @@ def noisy_claim(mechanism: LocalMechanism, view: ReleasedCounts, noise: IntegerN
         return sums_claim(view, true_yes=true_yes, false_yes=false_yes, report=report, source=source, noise=noise)
     if not isinstance(mechanism, NoPrivacy | KRandomizedResponse | DistributedLaplace | LongitudinalUnary):
         return plain
-    # A report of one symbol changes the counts of two, wherever the device goes; a true cell only those of cells.
+    # A device that moves changes two counts: of two symbols, or of two cells where true cells are reported.
     two = mechanism.cells > 1 and (view.adjacency == "move" or isinstance(mechanism, KRandomizedResponse))
     noisy = known_counts_claim(view, noise, two=two)
     if isinstance(mechanism, NoPrivacy) or plain.kind == "unknown":

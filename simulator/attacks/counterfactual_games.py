@@ -234,8 +234,8 @@ class DropOut(Game):
                 yield Score.of(query, *case.others(), prior, kept=kept)
                 continue
             mechanism = record.sampling_privacy(ONLY_SAMPLING)
-            # A target of which no report is read has only its first report in the release; it was made without the
-            # truth, so the expected success is that of the prior.
+            # Without a readable report, only the first report of a target is in the release. That report was made
+            # without the truth, so only the prior helps.
             yield Score.of(query, *case.from_reports(read), prior, kept=kept)
             if not record.noised:
                 yield Score.of(query, *case.twice(mechanism), prior, kept=kept, metric="released_twice")

@@ -304,7 +304,7 @@ def link_rounds_of(
 
 
 def link(read: Mapping[Any, Linked]) -> Iterator[Linked]:
-    """Yield the devices of which any of these reports is read, grouped by which are; all have one kind of handle."""
+    """Yield devices in groups: those of a group have the same reports that can be read. All have one kind of handle."""
     handles, places = join(read.values())
     for which, rows in patterns(places >= 0):
         reports = {

@@ -136,7 +136,7 @@ def guess_devices(
             reports = list(group.reports.values())
             cells, sure = guess_cells(mechanism, reports, q, group.rounds, rng=prior.tie_rng(rng), among=among)
         guesses.append(Guesses(query, group.handle_kind, group.handles, cells, prior.trusted(theory, query), sure))
-    # What reveals nothing when it is linked reveals nothing without a link; then each guess is that of the prior.
+    # If even linked reports are useless, each device is guessed from the prior.
     most = guess_success(mechanism, rounds, q)
     if anyone is not None and linked < unknown and (most is None or most > prior.success(query) * (1.0 + ROUNDING)):
         cell = best_guess(anyone, rng=prior.tie_rng(rng))

@@ -123,7 +123,7 @@ class Coarsened:
 
     @cached_property
     def names(self) -> list[str]:
-        """Name of each block: that of its only cell, or that of its first cell and the number of its other cells."""
+        """Name of each block: its first cell, plus the number of its other cells if it has any."""
         names, sizes = self.base.names, np.bincount(self._block)
         first = np.unique(self._block, return_index=True)[1]
         return [

@@ -82,7 +82,7 @@ def tabulate_traffic(
 def _link_tables(
     components: RunComponents, engine: Engine, driven: Traversals | None, every_s: float
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the tables `links` and `trips`, the latter without `takes_part`; `driven` is that of a queue engine."""
+    """Return the tables `links` and `trips`, `trips` without `takes_part`; `driven` comes from the queue engine."""
     if isinstance(engine, LinkTables):
         return engine.link_tables()
     links = components.city.roads.links

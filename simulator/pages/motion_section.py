@@ -144,7 +144,7 @@ def _add_intervals(columns: _Columns, run: RunResult) -> float | None:
 
 
 def _soonest(roads: pd.DataFrame, step_s: float) -> Any:
-    """Return a time in parts of a tick that no vehicle is faster than on a link; stored is what is above it."""
+    """Return the least time on each link, in parts of a tick; times are stored relative to it."""
     ticks = np.floor((roads["length_m"] / roads["speed_mps"]).to_numpy() / step_s * _PARTS)
     return np.maximum(0, ticks - 1).astype(np.int64)
 

@@ -153,7 +153,7 @@ SIMULATED = "simulated"
 
 
 def geh(flow_vph: "pd.Series[float]", measured_vph: "pd.Series[float]") -> "pd.Series[float]":
-    """Return GEH, √(2 (m − c)² / (m + c)) of hourly flows; 0 where both are 0, and for a flow below 0 that of 0."""
+    """Return GEH, √(2 (m − c)² / (m + c)) of hourly flows; 0 where both are 0. Negative flows count as zero."""
     flow_vph = flow_vph.clip(lower=0.0)
     total = flow_vph + measured_vph
     return (2.0 * (flow_vph - measured_vph) ** 2 / total.where(total != 0.0, 1.0)) ** 0.5

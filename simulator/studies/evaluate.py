@@ -179,7 +179,7 @@ class Evaluation:
             return
 
     def _planned_classes(self) -> dict[str, Any]:
-        """Return the users' classes that declare what a planner sets, by kind; they are no longer taken as they are."""
+        """Return the users' classes that can be planned, by kind; planned settings replace their own."""
         named = [section for section in self._fixed if section["kind"] in self.mechanisms]
         own = {section["kind"]: plug_ins.load("mechanism", section["kind"]) for section in named}
         planned = {kind: class_ for kind, class_ in own.items() if getattr(class_, "declared", Declared()).dial}

@@ -300,7 +300,7 @@ class Sumo:
             self._process.close()
 
     def link_tables(self) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """Return the tables `links` and `trips`, the latter without `takes_part`; call `close` first.
+        """Return the tables `links` and `trips`, `trips` without `takes_part`; call `close` first.
 
         Raises
         ------

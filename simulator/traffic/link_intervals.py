@@ -38,7 +38,7 @@ class LinkTables(Protocol):
     """An engine that makes the tables itself."""
 
     def link_tables(self) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """Return the tables `links` and `trips` at the end of the run, the latter without `takes_part`."""
+        """Return the tables `links` and `trips` at the end of the run, `trips` without `takes_part`."""
 
 
 class Traversals(NamedTuple):

@@ -308,7 +308,7 @@ def _repeated(fixes: pd.DataFrame) -> tuple[Mask, Mask]:
 
 
 def _copies(fixes: pd.DataFrame) -> dict[int, int]:
-    """Return each vehicle, by number, whose times and places are all those of an earlier one, and that one."""
+    """Return the vehicles that copy an earlier vehicle, and the vehicle that each copies, by number."""
     hashed = fixes[["vehicle"]].assign(fix=pd.util.hash_pandas_object(fixes[["time_s", "lon", "lat"]], index=False))
     alike = hashed.groupby("vehicle")["fix"].agg(["sum", "size"])
     first = pd.Series(alike.index, index=alike.index).groupby([alike["sum"], alike["size"]]).transform("first")

@@ -82,7 +82,7 @@ class VehicleType(NamedTuple):
 
 
 class VehicleTypes:
-    """The types and distributions of types that SUMO's files define; those that they do not define are SUMO's car."""
+    """The types and distributions of types that SUMO's files define. Undefined types count as SUMO's default car."""
 
     def __init__(self) -> None:
         self._types = {name: VehicleType.read({"vClass": kind}, name) for name, kind in _SUMOS_TYPES.items()}

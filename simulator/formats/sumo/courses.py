@@ -49,7 +49,7 @@ def course_routes(
     classes: Sequence[str | None],
     paths: ShortestPaths | None = None,
 ) -> tuple[Routes, Faults]:
-    """Find the routes of courses, those of trips by shortest paths; a course that cannot be driven has no links.
+    """Route each course; a bare trip takes the shortest path. A course that cannot be driven has no links.
 
     Parameters
     ----------

@@ -107,7 +107,7 @@ def _nearest(xy: FloatArray, roads: RoadNetwork) -> tuple[Int32Array, FloatArray
 
 
 def find_points(names: Sequence[str], given: Mapping[str, str]) -> dict[str, str]:
-    """Find the columns of both points of a trip, at least two of which are there, or of its path; else none."""
+    """Find the columns of both ends of a trip, or of its path; return none if neither is there."""
     found = find_columns(names, {**POINT_NAMES, "path": ("polyline",)}, given=given)
     for axes in (("lon", "lat"), ("x", "y")):
         four = [f"{end}_{axis}" for end in TRIP_ENDS for axis in axes]

@@ -184,7 +184,7 @@ def _with_vehicles(
 
 
 def _one_node_each(vehicle: IntArray, zones: Int32Array, nodes: Int32Array, paths: ShortestPaths) -> Int32Array:
-    """Let a vehicle use one node of each zone, that of its first trip from or to there, where paths join them.
+    """Keep, for each vehicle and zone, the node that the vehicle used first, where paths join these nodes.
 
     `zones` and `nodes` are origins and destinations of trips, (2, trips).
     """
