@@ -335,7 +335,7 @@ def test_other_files_are_refused_with_what_they_look_like(name, content, words, 
 @pytest.mark.parametrize(
     ("place", "expected"),
     [
-        ("gmns/Lima", {"roads": "gmns", "demand": "trips"}),
+        pytest.param("gmns/Lima", {"roads": "gmns", "demand": "trips"}, marks=[pytest.mark.slow, pytest.mark.thorough]),
         ("nyc_trips/tripstest.json.gz", {"roads": "none", "engine": "trace"}),
     ],
 )

@@ -226,7 +226,9 @@ class Watched(Agents):
         return found
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize(
+    "part", [0, *(pytest.param(part, marks=[pytest.mark.slow, pytest.mark.thorough]) for part in (1, 2, 3))]
+)
 def test_nobody_crosses_at_red_or_before_it_was_refused_last(part):
     refused = 0
     for seed in range(12 * part, 12 * part + 12):
