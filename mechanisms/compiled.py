@@ -1,7 +1,6 @@
 """Decorator that compiles a function with numba and keeps its static type."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
@@ -21,13 +20,3 @@ def compiled(function: Kernel, **options: Any) -> Kernel:
     except RuntimeError:  # numba finds no folder
         kernel = numba.njit(nogil=True, **options)(function)
     return cast("Kernel", kernel)
-
-
-def cache_folder() -> Path | None:
-    """Return the folder in which the machine code of this package is kept, None if there is none."""
-    path = cast("Any", compiled(_kernel)).stats.cache_path
-    return None if path is None else Path(path)
-
-
-def _kernel() -> None:
-    """Do nothing."""

@@ -32,10 +32,6 @@ _NOT_SYNCHRONISABLE = {errno.EINVAL, errno.EACCES}
 _AT_FDCWD, _RENAME_NOREPLACE, _RENAME_EXCHANGE = -100, 1, 2
 
 
-_own: set[Path] = set()
-"""Staging directories that this process has made and not yet removed."""
-
-
 @contextmanager
 def staging_directory(target: Path) -> Iterator[Path]:
     """Create an empty directory beside `target`, to write into and then `publish` from; it is removed at the end.
@@ -56,14 +52,12 @@ def staging_directory(target: Path) -> Iterator[Path]:
         With the name of the target if the error concerned the staging directory or named no file.
     """
     staging, descriptor = _staging_name(target), None
-    _own.add(staging)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         remove_leftovers(target.parent)
         staging.mkdir()
         while (descriptor := _lock(staging, required=False)) is None:
             staging = _staging_name(target)  # another process removed the directory before it was locked
-            _own.add(staging)
             staging.mkdir()
         yield staging
     except OSError as error:
@@ -72,15 +66,8 @@ def staging_directory(target: Path) -> Iterator[Path]:
         raise OSError(error.errno, os.strerror(error.errno), str(target)) from error
     finally:
         _roll_back(staging)
-        _own.discard(staging)
         if descriptor:
             os.close(descriptor)
-
-
-def remove_own() -> None:
-    """Remove the staging directories of this process, whose own clean-up a signal may have cut short."""
-    while _own:
-        _roll_back(_own.pop())
 
 
 def publish(source: Path, target: Path, *, replace: bool) -> None:
