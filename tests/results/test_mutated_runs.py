@@ -67,9 +67,9 @@ def use(directory: Path, other: Path, number: int) -> tuple[int, str]:
     match number:
         case 0:
             return call("figures", directory, "--format", "svg")
-        case 1 | 2 | 3 | 4 | 5:
+        case 1 | 2 | 3:
             return call("export", directory, "--to", EXPORTS[number - 1])
-        case 6 | 7:
+        case 4 | 5:
             return compare(directory, other)
         case _:
             return call("report", directory)
