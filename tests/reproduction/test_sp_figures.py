@@ -40,6 +40,7 @@ def rows(name):
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", WITHOUT_DATA)
 def test_verdicts_do_not_depend_on_the_seed(name):
     first, other = (reproduce(name, seed) for seed in (11, 12))

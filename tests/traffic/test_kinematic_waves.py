@@ -193,7 +193,7 @@ def signalised_corridor(seed, *, most_lanes, downstream_first):
 
 
 @pytest.mark.parametrize("most_lanes", [1, 3])
-@pytest.mark.parametrize("engine", [Fleet, pytest.param(Agents, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("engine", [Fleet, pytest.param(Agents, marks=[pytest.mark.slow, pytest.mark.thorough])])
 def test_a_jam_before_signals_is_the_same_in_both_numberings(engine, most_lanes):
     """On 200 random corridors vehicles leave every link at the same times.
 
