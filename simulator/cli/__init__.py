@@ -7,7 +7,6 @@ import signal
 import sys
 from contextlib import suppress
 from io import TextIOWrapper
-from types import FrameType
 
 from typer import TyperException
 
@@ -49,13 +48,18 @@ def main() -> None:
 
 
 def _prepare() -> None:
-    """Let signals end the process after all clean-up, and let the streams escape what their encoding lacks."""
+    """Let signals end the process after all clean-up, and let the streams escape what their encoding lacks.
+
+    A stream that is closed is opened on the null device, so that no file takes its descriptor.
+    """
     for number in (ended - 128 for ended in _MESSAGES):
         if signal.getsignal(number) is signal.SIG_DFL:  # Python handles Ctrl-C; nohup ignores what would end it
-            signal.signal(number, _end)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
+            signal.signal(number, lambda number, _: sys.exit(128 + number))
+    for name in ("stdout", "stderr"):
+        if isinstance(stream := getattr(sys, name), TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+        elif stream is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))
 
 
 def _run() -> tuple[int, str]:
@@ -80,10 +84,6 @@ def _run() -> tuple[int, str]:
     except MemoryError as error:  # what an estimate let pass, or the user with --yes
         return 2, f"not enough memory: {error}".removesuffix(": ")
     return code, _MESSAGES.get(code, "")
-
-
-def _end(number: int, _: FrameType | None) -> None:
-    sys.exit(128 + number)
 
 
 def _code_and_message(error: OSError) -> tuple[int, str]:

@@ -178,11 +178,9 @@ def _mean(error: FloatArray, where: Mask) -> float | None:
 
 def refinement_warnings(refinings: Sequence[Refining], queries: Sequence[Query]) -> list[Note]:
     """Return warnings of campaigns that are left out, and of totals that include devices in no cell."""
-    warnings = []
-    if refinings:
-        speeds = dict.fromkeys(query.campaign for query in queries if query.statistic != "count")
-        left_out = (f"refinements: leave out campaign {name}, which asks for speeds" for name in speeds)
-        warnings += [warning("speeds_not_refined", text, "refinements") for text in left_out]
+    speeds = dict.fromkeys(query.campaign for query in queries if query.statistic != "count")
+    left_out = (f"refinements: leave out campaign {name}, which asks for speeds" for name in speeds if refinings)
+    warnings = [warning("speeds_not_refined", text, "refinements") for text in left_out]
     outside = max((int(query.truth[0]) for query in queries if query.statistic == "count"), default=0)
     asked = dict.fromkeys(one.refinement for one in refinings if one.parameters.get("total") == "asked")
     assumption = (

@@ -1,6 +1,6 @@
 """Tables of what vehicles did in a run: where single ones were, links by interval, trips, detectors, and the roads."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, cast
 
 import geopandas as gpd
@@ -35,11 +35,11 @@ class TrafficTables:
         The tables of these names; None where the scenario asks for none.
     """
 
-    motion: Motion = field(default_factory=Motion)
-    driven: Traversals | None = None
-    links: pd.DataFrame | None = None
-    trips: pd.DataFrame | None = None
-    detectors: pd.DataFrame | None = None
+    motion: Motion
+    driven: Traversals | None
+    links: pd.DataFrame | None
+    trips: pd.DataFrame | None
+    detectors: pd.DataFrame | None
 
 
 def tabulate_traffic(
@@ -71,11 +71,11 @@ def tabulate_traffic(
     if interval_s and (driven is not None or not isinstance(engine, QueueEngine)):
         links, trips = _link_tables(components, engine, driven, interval_s)
         trips["takes_part"] = takes_part[trips["vehicle"]]
-        # Trips of recorded vehicles are those of people; sums over links are not.
+        # A trip of a recorded vehicle is personal data; a sum over vehicles is not.
         trips = trips if scenario.shows_vehicles else None
     if driven is not None and components.detectors is not None:
-        length_m = components.city.roads.links.length_m
-        detectors = detector_table(driven, length_m, components.detectors, end_s=components.end_s)
+        lengths_m = components.city.roads.links.length_m
+        detectors = detector_table(driven, lengths_m, components.detectors, end_s=components.end_s)
     return TrafficTables(motion, driven, links, trips, detectors)
 
 

@@ -123,11 +123,14 @@ class RunResult:
     def __getattr__(self, name: str) -> Any:
         """Return a table, or what another package adds to a run."""
         if name in ACCESSORS:
-            self.__dict__[name] = ACCESSORS[name](self)
-            return self.__dict__[name]
+            return self.__dict__.setdefault(name, ACCESSORS[name](self))
         if name not in TABLES:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
         return self._tables[name]
+
+    def __dir__(self) -> list[str]:
+        """Return the names of all attributes, for tab completion."""
+        return [*super().__dir__(), *TABLES, *ACCESSORS]
 
     def __repr__(self) -> str:
         """Return the scenario, the seed, and the numbers of queries, cells and mechanisms."""

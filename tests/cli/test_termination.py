@@ -53,6 +53,12 @@ def test_a_full_standard_output(tmp_path):
         check_exit(process, 2, "standard output", tmp_path / "here")
 
 
+def test_a_closed_standard_output(tmp_path):
+    command = ["sh", "-c", 'exec "$@" >&-', "sh", *CROWDVEIL, "--version"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path) as process:
+        check_exit(process, 0, None, tmp_path)
+
+
 def test_a_closed_pipe(tmp_path):
     reading, writing = os.pipe()
     os.close(reading)

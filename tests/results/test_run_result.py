@@ -74,6 +74,7 @@ def test_a_run_of_version_0_1_0_has_every_table_and_a_summary(tmp_path):
 def test_a_run_has_no_other_attributes(result):
     with pytest.raises(AttributeError, match="no attribute 'estimate'"):
         _ = result.estimate
+    assert {"estimates", "plot", "summary"} <= set(dir(result))
 
 
 def test_errors_are_one_frame_for_every_page_and_plot(result):
