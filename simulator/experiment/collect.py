@@ -34,17 +34,9 @@ from simulator.files.extras import own_version
 from simulator.files.messages import Note, texts_of, warning, warnings_among
 from simulator.files.stopwatch import Stopwatch
 from simulator.results.provenance import data_checksums, files_outside, package_versions, without_paths
-from simulator.results.record import (
-    BESIDE,
-    RUN_FORMAT,
-    VEHICLE_STATES,
-    CityRecord,
-    NoteRecord,
-    QueryTraffic,
-    RunRecord,
-    TrafficRecord,
-)
+from simulator.results.record import VEHICLE_STATES, CityRecord, NoteRecord, QueryTraffic, TrafficRecord
 from simulator.results.run import RunResult
+from simulator.results.run_record import BESIDE, RUN_FORMAT, RunRecord
 from simulator.results.schema import TABLES
 from simulator.results.tables import with_times
 from simulator.roads.surroundings import with_streets

@@ -9,7 +9,8 @@ import simpy
 from scenarios.run_clock import RunClock
 from simulator.arrays import Cells
 from simulator.files.messages import Note, texts_of, warning
-from simulator.results.record import BESIDE, VEHICLE_STATES, TrafficRecord
+from simulator.results.record import VEHICLE_STATES, TrafficRecord
+from simulator.results.run_record import BESIDE
 from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import FEWEST_VEHICLES, Engine, State, Totals, VehicleStates, vehicles_of
 from simulator.traffic.queue_engine import QueueEngine

@@ -114,7 +114,7 @@ def attacks_section(run: RunResult) -> PageSection | None:
 def _legend(run: RunResult, rows: pd.DataFrame) -> list[tuple[str, str, str]]:
     """Return the sign, the colour and the label of each mechanism."""
     looks = {name: style(run, name) for name in rows["mechanism"].unique()}
-    return [(look.sign, look.colour, run.label(name)) for name, look in looks.items()]
+    return [(look.sign, look.colour, run.record.label(name)) for name, look in looks.items()]
 
 
 def _gains(run: RunResult, rows: pd.DataFrame) -> dict[str, object] | None:
@@ -258,7 +258,8 @@ def _curves(run: RunResult, rows: pd.DataFrame, up: str, *, line: str = "mechani
     """
     series: list[Series] = []
     for (mechanism, metric), own in rows.groupby(["mechanism", "metric"], sort=False):
-        look, label, crafted = style(run, str(mechanism)), run.label(str(mechanism)), metric == "crafted_inflation"
+        look, label = style(run, str(mechanism)), run.record.label(str(mechanism))
+        crafted = metric == "crafted_inflation"
         known = own.sort_values("colluding", kind="stable").dropna(subset="theory")
         for _, of_line in known.groupby(line, sort=False):
             mark: Mark = "line" if len(of_line) > 1 else "dashes"

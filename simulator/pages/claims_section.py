@@ -28,5 +28,5 @@ def claims_section(run: RunResult) -> PageSection:
             (row_words(alike), alike, [[dict(claim.points).get(at) for claim in alike] for at in epsilons])
             for alike in by_crowd(claims)
         ]
-        tables.append((run.label(name), epsilons, rows))
+        tables.append((run.record.label(name), epsilons, rows))
     return PageSection("claims", "Privacy claims", template="claims", values={"tables": tables})

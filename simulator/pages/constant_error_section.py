@@ -35,11 +35,11 @@ def growth_section(run: RunResult) -> PageSection | None:
     sampled = [mechanism for mechanism in run.record.mechanisms if mechanism.kind == "sampling_privacy"]
     if chart is None and not sampled:
         return None
-    scalings = [mechanism.scaling for mechanism in run.private.values() if mechanism.scaling is not None]
+    scalings = [mechanism.scaling for mechanism in run.record.private.values() if mechanism.scaling is not None]
     values = {
         "drawn": chart,
         "occupancies": sorted({parameter(scaling.occupancy) for scaling in scalings}),
-        "curves": [curve for mechanism in run.private.values() if (curve := _curve(run, mechanism))],
+        "curves": [curve for mechanism in run.record.private.values() if (curve := _curve(run, mechanism))],
         "costs": [_cost(run, each) for each in sampled],
     }
     return PageSection("growth", "Growth and cost", template="growth", values=values)
@@ -53,7 +53,7 @@ def _curve(run: RunResult, mechanism: MechanismRecord) -> dict[str, object] | No
         return None
     (n_low, low), (n_before, before), (n_high, high) = known[0], known[-2], known[-1]
     return {
-        "label": run.label(mechanism.name),
+        "label": run.record.label(mechanism.name),
         "lost": any(record.mechanism == mechanism.name for record in run.record.loss),
         "asked": (n_low, n_high),
         "ends": (low, high),
@@ -89,7 +89,7 @@ def _cost(run: RunResult, mechanism: MechanismRecord) -> dict[str, object]:
     differences = [row for row in differences if row[0].adjacency == "move"] or differences
     alone = next((claim for claim in claims if claim.view == "report_round_2" and claim.kind != "unknown"), None)
     return {
-        "label": run.label(mechanism.name),
+        "label": run.record.label(mechanism.name),
         "equation": printed.equation or "SP eq 29",
         "epsilon": epsilon,
         "note": (printed.note or "").strip().rstrip("."),
@@ -106,7 +106,7 @@ def _cost(run: RunResult, mechanism: MechanismRecord) -> dict[str, object]:
 
 
 def _is_suppressed(run: RunResult, claim: Claim) -> bool:
-    release = run.release_of(str(claim.campaign), claim.mechanism)
+    release = run.record.release_of(str(claim.campaign), claim.mechanism)
     return release is not None and release.release["kind"] == "suppress"
 
 
@@ -124,11 +124,11 @@ def loss_section(run: RunResult) -> PageSection | None:
     section
         None where no report was lost.
     """
-    records = [record for record in run.record.loss if record.mechanism in run.private]
+    records = [record for record in run.record.loss if record.mechanism in run.record.private]
     if not records:
         return None
     several = len({record.campaign for record in records}) > 1
-    labels = [run.label(each.mechanism) + (f", campaign {each.campaign}" if several else "") for each in records]
+    labels = [run.record.label(each.mechanism) + (f", campaign {each.campaign}" if several else "") for each in records]
     ends = [(_ends(record.unpaired), _ends(record.paired or [])) for record in records]
     independent = all(record.independent for record in records)
     drawn = [_draw_loss(run, record, label) for record, label in zip(records, labels, strict=True)]

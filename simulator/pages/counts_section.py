@@ -46,7 +46,7 @@ def count_lines(run: RunResult) -> list[str]:
 
 
 def _named(run: RunResult, source: str, campaign: str) -> str:
-    return source if source == SIMULATED else f"{run.label(source)} ({campaign})"
+    return source if source == SIMULATED else f"{run.record.label(source)} ({campaign})"
 
 
 def counts_section(run: RunResult) -> PageSection | None:

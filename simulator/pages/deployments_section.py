@@ -56,7 +56,7 @@ def campaign_words(run: RunResult, campaign: str) -> str:
     words
         For example ``shared: shares among 3 servers``; the name alone where the run recorded no more.
     """
-    record = run.deployments.get(campaign)
+    record = run.record.deployments_by_campaign.get(campaign)
     return campaign if record is None else f"{campaign}: {deployment_words(record)}"
 
 
@@ -104,7 +104,7 @@ def deployments_section(run: RunResult) -> PageSection | None:
         None where one trusted server receives everything and the run has no
         attacks.
     """
-    records = run.deployments.values()
+    records = run.record.deployments_by_campaign.values()
     if run.attacks.empty and all(deployment_words(record) == title("deployment", "trusted") for record in records):
         return None
     costs = [(record.campaign, one.mechanism, one.cost) for record in records for one in record.mechanisms]

@@ -38,7 +38,7 @@ def occupancy_section(run: RunResult) -> PageSection | None:
     about = "Each point is one cell in one query. The grey band is where theory puts 95 % of the points (±1.96 σ"
     about += f" with {listed(sorted(asked))} devices asked)." if asked else ")."
     about += " Suppressed or merged counts have no band." if run.record.releases else ""
-    about += " Refined estimates are biased, and have no band." if run.refined else ""
+    about += " Refined estimates are biased, and have no band." if run.record.refined else ""
     return PageSection(
         "occupancy",
         "Error by occupancy",
@@ -58,18 +58,19 @@ def _published_alike(run: RunResult) -> list[tuple[str, list[str], str, Occupanc
         unreleased = [
             campaign
             for campaign in campaigns
-            if run.release_of(campaign, mechanism) is None and campaign not in run.budgeted
+            if run.record.release_of(campaign, mechanism) is None and campaign not in run.budgeted
         ]
         if unreleased:
-            theory = run.mechanisms[mechanism].theory if mechanism in run.mechanisms else None
-            groups.append((mechanism, unreleased, run.label(mechanism), theory))
+            recorded = run.record.mechanisms_by_name.get(mechanism)
+            theory = None if recorded is None else recorded.theory
+            groups.append((mechanism, unreleased, run.record.label(mechanism), theory))
         for campaign in campaigns:
-            release = run.release_of(campaign, mechanism)
+            release = run.record.release_of(campaign, mechanism)
             if release is not None:
-                label = f"{run.published_label(campaign, mechanism)}, campaign {campaign}"
+                label = f"{run.record.published_label(campaign, mechanism)}, campaign {campaign}"
                 groups.append((mechanism, [campaign], label, release.theory.get(mechanism)))
             elif campaign in run.budgeted:
-                groups.append((mechanism, [campaign], f"{run.label(mechanism)}, campaign {campaign}", None))
+                groups.append((mechanism, [campaign], f"{run.record.label(mechanism)}, campaign {campaign}", None))
     return groups
 
 

@@ -43,11 +43,11 @@ def first_screen(run: RunResult) -> dict[str, object]:
         reveal in a few words; `sizes`, the numbers of colluding parties that it has columns for; `hidden`, the number
         of rows that are left out; `prior`, success of the baseline guess.
     """
-    found = guesses(run.attacks, run.private)
-    rows = [_with_findings(run, row, found) for row in records(run.errors) if row["mechanism"] not in run.refined]
+    found, refined = guesses(run.attacks, run.record.private), run.record.refined
+    rows = [_with_findings(run, row, found) for row in records(run.errors) if row["mechanism"] not in refined]
     shown = rows
     if len(rows) > _ROWS:
-        first = run.first_private or rows[0]["mechanism"]
+        first = run.record.first_private or rows[0]["mechanism"]
         of_first = [row for row in rows if row["mechanism"] == first]
         shown = (of_first if len(of_first) > 1 else rows)[:_ROWS]
     return {
@@ -95,7 +95,7 @@ def sentences(run: RunResult) -> list[str]:
         One for each group of `findings`.
     """
     by_measure = ([(measure, [*rows]) for measure, rows in groupby(group, _MEASURE)] for group in findings(run))
-    return [written("findings.txt.j2", groups=groups, many=run.owners.many) for groups in by_measure]
+    return [written("findings.txt.j2", groups=groups, many=run.record.owners.many) for groups in by_measure]
 
 
 def findings(run: RunResult) -> list[list[Finding]]:
@@ -120,16 +120,16 @@ def findings(run: RunResult) -> list[list[Finding]]:
 
 def _whole_run(run: RunResult) -> list[list[Finding]]:
     """Return what the first mechanism reveals in all campaigns together: of exact reports, what is published."""
-    name = run.first_private or next(iter(run.whole_run), None)
-    view = LINKED if name == run.first_private else PUBLISHED
+    name = run.record.first_private or next(iter(run.whole_run), None)
+    view = LINKED if name == run.record.first_private else PUBLISHED
     shown = [claim for claim in run.whole_run.get(name or "", []) if claim.view == view]
-    return [[Finding(run.label(claim.mechanism), "claim", sentence(claim))] for claim in shown]
+    return [[Finding(run.record.label(claim.mechanism), "claim", sentence(claim))] for claim in shown]
 
 
 def _coalitions(run: RunResult) -> list[Finding]:
     """Return the guesses of the coalitions of each size in some campaigns, then the guess of the prior."""
-    own = guesses(run.attacks, run.private)
-    own = own[own["mechanism"] == run.first_private]
+    own = guesses(run.attacks, run.record.private)
+    own = own[own["mechanism"] == run.record.first_private]
     if own["colluding"].nunique() < 2:
         return []
     groups: dict[tuple[int, int | None], list[tuple[str, float]]] = {}
@@ -145,7 +145,7 @@ def _coalitions(run: RunResult) -> list[Finding]:
     for limit, campaigns in sorted(groups.items(), key=lambda group: -group[0][0]):
         where = _named("campaign", [name for name, _ in campaigns]) if several else ""
         found.append(Finding(where, "guess", [success for _, success in campaigns], limit))
-    return [*found, Finding(run.label(str(run.first_private)), "guess", float(own["prior"].mean()))]
+    return [*found, Finding(run.record.label(str(run.record.first_private)), "guess", float(own["prior"].mean()))]
 
 
 def _named(noun: str, names: Sequence[str]) -> str:
@@ -157,13 +157,13 @@ def _lost(run: RunResult) -> list[Finding]:
     for record in run.record.loss:
         asked = run.mean_asked.get((record.campaign, record.mechanism), 0.0)
         rows = run.scores[(run.scores["campaign"] == record.campaign) & (run.scores["mechanism"] == record.mechanism)]
-        if record.rounds < 2 or record.mechanism not in run.private or not asked or record.ideal is None:
+        if record.rounds < 2 or record.mechanism not in run.record.private or not asked or record.ideal is None:
             continue
         ideal, paired = (_at(asked, record.asked, curve) for curve in (record.ideal, record.paired))
         if ideal is None or paired is None:
             continue
         limit = {"share": 1.0 - min(record.heard), "ideal": ideal, "paired": paired, "pairs": record.pairs}
-        return [Finding(run.label(record.mechanism), "loss", float(rows["rmse"].iloc[0]), limit)]
+        return [Finding(run.record.label(record.mechanism), "loss", float(rows["rmse"].iloc[0]), limit)]
     return []
 
 
@@ -176,10 +176,11 @@ def _at(asked: float, at: Sequence[int], errors: Sequence[float | None] | None) 
 
 def _errors(run: RunResult) -> list[Finding]:
     """Return the errors of the counts and of the speeds, and the counts that are no better than zero everywhere."""
-    rows = [row for row in records(run.errors) if row["mechanism"] not in run.refined and row["rmse"] is not None]
+    record = run.record
+    rows = [row for row in records(run.errors) if row["mechanism"] not in record.refined and row["rmse"] is not None]
     by_statistic: dict[str, list[dict[Any, Any]]] = {}
     for row in rows:
-        exact = row["mechanism"] not in run.private and run.release_of(row["campaign"], row["mechanism"]) is None
+        exact = row["mechanism"] not in record.private and record.release_of(row["campaign"], row["mechanism"]) is None
         if not exact or row["rmse"] > 0:
             by_statistic.setdefault(row["statistic"], []).append(row)
     if not by_statistic:
@@ -198,9 +199,9 @@ def _worse_than_zero(run: RunResult, rows: list[dict[Any, Any]]) -> list[Finding
     truths = run.estimates["truth"].pow(2).groupby([run.estimates["campaign"], run.estimates["mechanism"]]).mean()
     named: dict[str, list[bool]] = {}
     for row in rows:
-        if run.statistics[row["campaign"]] is COUNT and row["mechanism"] in run.private:
+        if run.statistics[row["campaign"]] is COUNT and row["mechanism"] in run.record.private:
             zero = float(truths.get((row["campaign"], row["mechanism"]), np.inf)) ** 0.5
-            named.setdefault(inner_case(run.label(row["mechanism"])), []).append(row["rmse"] >= zero)
+            named.setdefault(inner_case(run.record.label(row["mechanism"])), []).append(row["rmse"] >= zero)
     worse = [
         name if all(found) else f"{name} in {sum(found)} of {len(found)} campaigns"
         for name, found in named.items()
@@ -219,7 +220,7 @@ def _of_counts(run: RunResult, rows: list[dict[Any, Any]]) -> list[Finding]:
     counts = [name for name, statistic in run.statistics.items() if statistic is COUNT]
     truth = float(run.estimates.loc[run.estimates["campaign"].isin(counts), "truth"].mean())
     if len(ranked) > _NAMED:
-        chosen = {ranked[0][0], run.label(run.first_private) if run.first_private else None}
+        chosen = {ranked[0][0], run.record.label(run.record.first_private) if run.record.first_private else None}
         named = [item for item in ranked if item[0] in chosen]
         rest = [value for item in ranked if item not in named for value in item[1]]
         named.append((f"the {len(ranked) - len(named)} others", rest))
@@ -244,7 +245,7 @@ def participation_lines(run: RunResult) -> list[str]:
     """
     if not run.partial:
         return []
-    record, many = run.record, run.owners.many
+    record, many = run.record, run.record.owners.many
     said = f"{percent(record.participation)} of the {many} take part"
     if record.assumed_participation != record.participation:
         said += f", and {percent(record.assumed_participation)} are assumed to"
@@ -254,14 +255,14 @@ def participation_lines(run: RunResult) -> list[str]:
         said = f"{said[:-1]}: truth and estimates are of all {many}, asked or not."
     if not of_counts.all():
         said += f" Speeds are those of the {many} asked: who takes part does not change a mean speed on average."
-    own = counts[counts["mechanism"] == run.first_private]
+    own = counts[counts["mechanism"] == run.record.first_private]
     for row in records(own if len(own) else counts)[:1]:
         protocol, whole = (row["theory_rmse"] or 0.0) / record.assumed_participation, row["scaled_theory_rmse"]
         if whole is not None and np.isfinite(whole):
             taking_part = max(0.0, whole**2 - protocol**2) ** 0.5
             said += (
-                f" In theory {inner_case(run.label(row['mechanism']))} errs by {number(whole)}: {number(protocol)} of "
-                f"the protocol and {number(taking_part)} of who takes part (their squares add up)."
+                f" In theory {inner_case(record.label(row['mechanism']))} errs by {number(whole)}: {number(protocol)} "
+                f"of the protocol and {number(taking_part)} of who takes part (their squares add up)."
             )
     return [said]
 
@@ -273,10 +274,10 @@ def _cost(run: RunResult) -> list[list[Finding]]:
     them over one query only.
     """
     said, scores = [], records(run.scores)
-    asking = [str(row["campaign"]) for row in scores if row["mechanism"] == run.first_private]
-    if text := _of_first(run, sorted(asking, key=lambda name: (name in run.budgeted, -run.queries_of(name)))):
-        alone = len(run.mechanisms) == 1
-        said.append([Finding("" if alone else run.label(str(run.first_private)), "claim", text)])
+    asking = [str(row["campaign"]) for row in scores if row["mechanism"] == run.record.first_private]
+    if text := _of_first(run, sorted(asking, key=lambda name: (name in run.budgeted, -run.record.queries_of(name)))):
+        alone = len(run.record.mechanisms) == 1
+        said.append([Finding("" if alone else run.record.label(str(run.record.first_private)), "claim", text)])
     released = [
         (row["rmse"], row["campaign"], row["mechanism"])
         for row in scores
@@ -285,7 +286,7 @@ def _cost(run: RunResult) -> list[list[Finding]]:
     if released:
         _, campaign, mechanism = min(released, key=itemgetter(0))
         text = _over_campaign(run, [campaign], _stated(run, campaign, _of_release(run, campaign, mechanism)))
-        said.append([Finding(run.published_label(campaign, mechanism), "claim", text)])
+        said.append([Finding(run.record.published_label(campaign, mechanism), "claim", text)])
     return said
 
 
@@ -295,7 +296,8 @@ Stated = tuple[Claim | None, Claim | None]
 
 def _stated(run: RunResult, campaign: str, claims: Sequence[Claim]) -> Stated:
     whole, one = (
-        _strongest([claim for claim in claims if claim.queries == queries]) for queries in (run.queries_of(campaign), 1)
+        _strongest([claim for claim in claims if claim.queries == queries])
+        for queries in (run.record.queries_of(campaign), 1)
     )
     return whole, one
 
@@ -303,10 +305,10 @@ def _stated(run: RunResult, campaign: str, claims: Sequence[Claim]) -> Stated:
 def _of_first(run: RunResult, campaigns: Sequence[str]) -> str:
     """State what servers learn of the first mechanism: of the first campaign, and who learns the same in the others."""
     groups: dict[tuple[object, ...], dict[Subject, list[str]]] = {}
-    stated = {name: _stated(run, name, _in_campaign(run, name, str(run.first_private))) for name in campaigns}
+    stated = {name: _stated(run, name, _in_campaign(run, name, str(run.record.first_private))) for name in campaigns}
     for name, (whole, one) in stated.items():
         if shown := whole or one:
-            key = (run.queries_of(name), whole and wording_key(whole), one and wording_key(one))
+            key = (run.record.queries_of(name), whole and wording_key(whole), one and wording_key(one))
             who = subject_of(replace(shown, queries=1, campaign=None))
             groups.setdefault(key, {}).setdefault(who, []).append(name)
     if not groups:
@@ -329,11 +331,11 @@ def _over_campaign(
 
     Campaigns are not named if `alone`, and all of the run are alike.
     """
-    (whole, one), queries = stated, run.queries_of(campaigns[0])
+    (whole, one), queries = stated, run.record.queries_of(campaigns[0])
     shown = whole or one
     if shown is None:
         return ""
-    alike = alone and len({(run.queries_of(name), name in run.budgeted) for name in run.statistics}) == 1
+    alike = alone and len({(run.record.queries_of(name), name in run.budgeted) for name in run.statistics}) == 1
     whose = (
         f"the campaign’s {queries:,} queries"
         if alike
@@ -348,7 +350,7 @@ def _in_campaign(run: RunResult, campaign: str, mechanism: str) -> list[Claim]:
     """Return the claims about a mechanism that hold in a campaign, of what as few of its servers as possible read."""
     holds_for = campaign if campaign in run.budgeted else None
     own = [claim for claim in run.privacy if claim.mechanism == mechanism and claim.campaign == holds_for]
-    seen, record = run.views_seen(mechanism, campaign), run.deployments.get(campaign)
+    seen, record = run.record.views_seen(mechanism, campaign), run.record.deployments_by_campaign.get(campaign)
     if seen is None or record is None:
         return [claim for claim in own if claim.of_reports]
     of_one_server = {"released_counts", *(["linked_reports"] if seen.get("linked_reports") == 1 else [])}
@@ -366,7 +368,7 @@ def _in_campaign(run: RunResult, campaign: str, mechanism: str) -> list[Claim]:
 
 def _of_release(run: RunResult, campaign: str, mechanism: str) -> list[Claim]:
     """Return the claims about what a campaign's release publishes for any crowd, the one for a move first."""
-    if run.release_of(campaign, mechanism) is None:
+    if run.record.release_of(campaign, mechanism) is None:
         return []
     own = [
         claim for claim in run.privacy if claim.release and (claim.campaign, claim.mechanism) == (campaign, mechanism)
@@ -399,7 +401,7 @@ def reveals(run: RunResult, campaign: str, mechanism: str) -> list[str]:
     lines
         As of `campaign_lines`: over all queries of the campaign first.
     """
-    queries, published = run.queries_of(campaign), _of_release(run, campaign, mechanism)
+    queries, published = run.record.queries_of(campaign), _of_release(run, campaign, mechanism)
     if not published:
         windows = {claim.queries for claim in run.privacy if claim.campaign in run.budgeted} - {1, queries}
         return campaign_lines(_in_campaign(run, campaign, mechanism), queries=queries, windows=windows)

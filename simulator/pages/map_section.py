@@ -247,12 +247,12 @@ def query_numbers(run: RunResult, *, asked: bool = False) -> list[dict[str, Any]
         numbers: dict[str, Any] = {
             "name": str(campaign),
             "partition": of_campaign["partition"].iloc[0],
-            "unit": run.owners.unit(statistic.unit),
-            "words": run.owners.replace_in(
+            "unit": run.record.owners.unit(statistic.unit),
+            "words": run.record.owners.replace_in(
                 ALL_VEHICLES if run.partial and statistic is COUNT and not asked else statistic.of_truth
             ),
             "counts": statistic is COUNT,
-            "labels": {str(m): run.published_label(str(campaign), str(m)) for m in frame["mechanism"].unique()},
+            "labels": {str(m): run.record.published_label(str(campaign), str(m)) for m in frame["mechanism"].unique()},
             "queries": [int(query) for query in kept],
             "all_queries": len(queries),
             "times": [round(float(time), 3) for time in times],
@@ -327,9 +327,10 @@ def map_section(run: RunResult) -> PageSection:
         return _city({"empty": False, "one_cell": name, "charts": _series(run)})
     campaigns = query_numbers(run)
     extent = run.cells.geometry if run.cells["partition"].nunique() > 1 else None
+    districts = run.settings.districts
     outlines = {
-        str(name): city_outlines(own, run.roads, run.surroundings, districts=name in run.districts, extent=extent)
-        | ({} if run.on_earth else {"metres": None})
+        str(name): city_outlines(own, run.roads, run.surroundings, districts=name in districts, extent=extent)
+        | ({} if run.record.city.on_earth else {"metres": None})
         for name, own in run.cells.groupby("partition", sort=False)
     }
     city = outlines[campaigns[0]["partition"]]
@@ -364,7 +365,7 @@ def _series(run: RunResult) -> list[Chart]:
         own = run.estimates["campaign"] == campaign
         for mechanism in dict.fromkeys(map(str, run.estimates.loc[own, "mechanism"])):
             where = f", campaign {campaign}" if len(campaigns) > 1 else ""
-            label = run.published_label(campaign, mechanism) + where
+            label = run.record.published_label(campaign, mechanism) + where
             group.append(over_queries(run, campaign, mechanism, label))
         drawn += with_shared_ends(group, f"series {campaign}")
     return drawn

@@ -149,7 +149,7 @@ def build_report(run: RunResult | str | os.PathLike[str]) -> str:
         If the directory holds no finished run.
     """
     run = opened(run).leading
-    names = (*run.mechanisms, *run.refined)
+    names = (*run.record.mechanisms_by_name, *run.record.refined)
     document = Document(
         title=f"{run.record.scenario} · crowdveil report",
         kicker="report of a run",
@@ -159,8 +159,8 @@ def build_report(run: RunResult | str | os.PathLike[str]) -> str:
         made_of="from the run’s own files",
         values={"run": run, "finding": first_screen(run)},
         data={
-            "mechanisms": [{"name": name, "label": run.label(name)} for name in names],
-            "first": run.first_private,
+            "mechanisms": [{"name": name, "label": run.record.label(name)} for name in names],
+            "first": run.record.first_private,
             "clock": run.record.clock.of_page(max([0.0, *run.record.traffic.times_s])),
         },
     )

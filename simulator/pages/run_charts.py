@@ -30,11 +30,12 @@ def style(run: RunResult, mechanism: str) -> Style:
     style
         By `styles_of` the mechanisms other than no privacy; grey for the baseline.
     """
-    if mechanism in run.refined:
+    if mechanism in run.record.refined:
         mechanism = mechanism.partition("+")[0]
-    if mechanism in run.mechanisms and mechanism not in run.private:
+    if mechanism in run.record.mechanisms_by_name and mechanism not in run.record.private:
         return BASELINE
-    return styles_of([*map(run.label, run.private), run.label(mechanism)])[run.label(mechanism)]
+    label = run.record.label(mechanism)
+    return styles_of([*map(run.record.label, run.record.private), label])[label]
 
 
 def occupancy(
@@ -71,7 +72,7 @@ def occupancy(
     points = Series("one cell, one query", truth[::every], error[::every], "points", style(run, mechanism))
     band_at, band = _band(theory, truth)
     series = [Series("where theory puts 95 %", band_at, mark="band", low=-band, high=band)] if len(band_at) else []
-    many = run.owners.many
+    many = run.record.owners.many
     return Chart(
         [*series, points],
         Axis(f"{many} in the cell"),
@@ -110,8 +111,8 @@ def growth(run: RunResult) -> Chart | None:
         On logarithmic axes, a line and points a mechanism; None where no mechanism has an error above 0.
     """
     series: list[Series] = []
-    for name, mechanism in run.mechanisms.items():
-        look, label, scaling = style(run, name), run.label(name), mechanism.scaling
+    for name, mechanism in run.record.mechanisms_by_name.items():
+        look, label, scaling = style(run, name), run.record.label(name), mechanism.scaling
         theory = [] if scaling is None else [(n, s) for n, s in zip(scaling.asked, scaling.std_error, strict=True) if s]
         if theory:
             asked, error = zip(*theory, strict=True)
@@ -119,7 +120,7 @@ def growth(run: RunResult) -> Chart | None:
         if points := measured(run, name):
             asked, error = zip(*points, strict=True)
             series.append(Series(f"{label}, this run", asked, error, "points", look, legend=label))
-    x, y = Axis("devices asked", log=True), Axis(f"error per cell, {run.owners.many}", log=True)
+    x, y = Axis("devices asked", log=True), Axis(f"error per cell, {run.record.owners.many}", log=True)
     about = "Error per cell against the number of devices asked."
     return Chart(series, x, y, about=about, height=420) if series else None
 
@@ -146,7 +147,7 @@ def measured(run: RunResult, mechanism: str) -> list[tuple[float, float]]:
         (run.mean_asked.get((str(campaign), mechanism), 0.0), float(rmse))
         for campaign, rmse in zip(rows["campaign"], rows["rmse"], strict=True)
         if run.statistics[str(campaign)] is COUNT
-        and run.release_of(str(campaign), mechanism) is None
+        and run.record.release_of(str(campaign), mechanism) is None
         and campaign not in run.budgeted
     ]
     return [(asked, rmse) for asked, rmse in points if asked > 0 and rmse > 0]

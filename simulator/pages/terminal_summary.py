@@ -67,7 +67,7 @@ def print_run(run: RunResult, console: Console) -> None:
     for sentence in (*participation_lines(run), *count_lines(run)):
         console.print(Text(sentence))
     if run.whole_run:
-        rows = [(run.label(name), "\n".join(whole_run_lines(claims))) for name, claims in run.whole_run.items()]
+        rows = [(run.record.label(name), "\n".join(whole_run_lines(claims))) for name, claims in run.whole_run.items()]
         console.print(_privacy_table("What a device that stays through all campaigns reveals", rows))
     console.print(_privacy(run))
     if len(run.attacks):
@@ -91,7 +91,7 @@ def summary_text(run: RunResult) -> str:
 
 def _what_ran(run: RunResult) -> Text:
     record = run.record
-    owners = run.owners.one if record.vehicles == 1 else run.owners.many
+    owners = run.record.owners.one if record.vehicles == 1 else run.record.owners.many
     text = Text(record.scenario, style="bold")
     text = Text.assemble(text, f", seed {record.seed}: {whole(record.vehicles)} {owners}, ")
     text.append(f"{counted(record.city.cells, 'cell')}, {whole(record.queries)} queries, ")
@@ -111,7 +111,7 @@ def _scores(run: RunResult, scores: pd.DataFrame, unit: str) -> Table:
         table.add_column(name, justify="right", no_wrap=True)
     for row in records(scores):
         mechanism, campaign = row["mechanism"], row["campaign"]
-        release = run.release_of(campaign, mechanism)
+        release = run.record.release_of(campaign, mechanism)
         named = campaign if release is None else f"{campaign} ({release.release['kind']})"
         if several and named != last:
             table.add_section()
@@ -120,17 +120,17 @@ def _scores(run: RunResult, scores: pd.DataFrame, unit: str) -> Table:
         cells = [number(row.get(column)) for column in ("rmse", "theory_rmse", "bias", "max_error")]
         cells.append(percent(row.get("coverage")))
         # Indented below the campaign, in each line that a long label takes.
-        label = Padding(Text(run.label(mechanism)), (0, 0, 0, 2 if several else 0))
+        label = Padding(Text(run.record.label(mechanism)), (0, 0, 0, 2 if several else 0))
         table.add_row(label, *map(Text, cells))
     return table
 
 
 def _privacy(run: RunResult) -> Table:
     rows: dict[tuple[str, str], list[str]] = {}
-    for row in records(run.scores[~run.scores["mechanism"].isin(list(run.refined))]):
+    for row in records(run.scores[~run.scores["mechanism"].isin(list(run.record.refined))]):
         campaign, mechanism = row["campaign"], row["mechanism"]
         words = "\n".join(reveals(run, campaign, mechanism))
-        rows.setdefault((run.label(mechanism), words), []).append(campaign)
+        rows.setdefault((run.record.label(mechanism), words), []).append(campaign)
     every = run.scores["campaign"].nunique()
     shown = [(label, f"{listed(names)}\n" * (every > len(names)) + words) for (label, words), names in rows.items()]
     table = _privacy_table("What a device that stays through a campaign reveals", shown)

@@ -11,8 +11,9 @@ from simulator.pages.charts import Axis, Chart, Series
 from simulator.pages.charts.styles import BASELINE, numbered_style
 from simulator.pages.document import PageSection
 from simulator.results.formatting import sentence_case
-from simulator.results.record import BESIDE, TrafficRecord
+from simulator.results.record import TrafficRecord
 from simulator.results.run import RunResult
+from simulator.results.run_record import BESIDE
 from simulator.results.statements import say
 from simulator.results.tables import stays_on_links
 
@@ -129,7 +130,7 @@ def over_time(run: RunResult, *, arrived: bool = False) -> Chart:
             label = f"{engine_label(engine.engine)}, {words}" if first.beside else words
             series.append(Series(label, minutes, counts, style=look._replace(dash=dash)))
     x = Axis(run.record.clock.minutes_axis, from_zero=True)
-    y = Axis(run.owners.many, from_zero=True)
+    y = Axis(run.record.owners.many, from_zero=True)
     return Chart(series, x, y, height=360, legend=len(series) > 1)
 
 

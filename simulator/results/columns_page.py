@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from textwrap import dedent, fill
 
-from simulator.results.record import RunRecord
+from simulator.results.run_record import RunRecord
 from simulator.results.schema import FILES, TableSchema
 
 _RECORD = """## `run.json`

@@ -1,4 +1,4 @@
-"""Run record: the content of `run.json`, written by a run and read by its report.
+"""The parts of a run record (`simulator.results.run_record`).
 
 A record is dumped with the fields that were set, so that a file keeps exactly the keys that its writer gave it. Fields
 with a default are those that runs of version 0.1.0 lack, or that are left out where they do not apply.
@@ -7,18 +7,11 @@ with a default are those that runs of version 0.1.0 lack, or that are left out w
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
-
-from scenarios.run_clock import RunClock
-from simulator.files.messages import Note
+from pydantic import BaseModel, ConfigDict, model_validator
+from pyproj import CRS
 
 Number = int | float
-
-BESIDE = "traffic.beside"
-"""Place of notes on the comparison engine's traffic."""
-
-RUN_FORMAT = 2
-"""Format number of the run directories written now; those of version 0.1.0 state no number, and have format 1."""
+_ORIGIN = ("Latitude of natural origin", "Longitude of natural origin")
 
 
 class Record(BaseModel):
@@ -78,6 +71,14 @@ class CityRecord(Record):
     cells: int | None = None
     crs: str | None = None
     notes: list[str] = []
+
+    @property
+    def on_earth(self) -> bool:
+        """Whether its cells lie somewhere on Earth; places that the data only name are squares in a row about 0, 0."""
+        made = None if self.links or self.crs is None else CRS(self.crs).coordinate_operation
+        if made is None or made.method_name != "Transverse Mercator":
+            return True
+        return any(one.value for one in made.params if one.name in _ORIGIN)
 
 
 class OccupancyTheory(Record):
@@ -440,155 +441,3 @@ class QueryTraffic(Record):
     arrived: int
     absent: int = 0
     stuck_released: int
-
-
-class RunRecord(Record):
-    """Content of `run.json`; docs/columns.md is made from this description.
-
-    Attributes
-    ----------
-    format
-        number of the layout of the run directory.
-    version
-        version of crowdveil.
-    scenario
-        name of the scenario.
-    description
-        its description; null if it has none.
-    start
-        time of second 0 of the run, from `[scenario] start` or recorded data; null where not known.
-    time_zone
-        name of the time zone, if it has one.
-    scenario_sha256
-        sha256 of `scenario.toml`.
-    seed
-        seed of the run.
-    packages
-        versions of Python and of the packages used, by name.
-    data
-        sha256 of the data files read, by name.
-    files_outside
-        files read outside the scenario's folder and the data folder.
-    plug_ins
-        sha256 of the file that defines a plug-in's class, by `kind`; null where there is no such file.
-    vehicles
-        number of vehicles or other data owners.
-    called
-        the nouns for one data owner and for several.
-    participation
-        probability that a vehicle takes part.
-    assumed_participation
-        the participation by which estimates were divided.
-    link_crossings
-        links that vehicles crossed in the whole run.
-    queries
-        number of queries of all campaigns.
-    device_answers
-        reports sent by devices, over all queries, mechanisms and rounds.
-    memory_bytes
-        memory of `vehicles`, of `routes`, and at the run's `peak`, which is null where the system does not
-        report it.
-    city
-        size of the road network, number of cells, coordinate system, notes.
-    traffic
-        states of the vehicles at about a hundred moments, by engine.
-    motion_every
-        n, where `entries.parquet` and `places.parquet` hold every n-th vehicle.
-    traffic_at_queries
-        states of the vehicles at every query.
-    mechanisms
-        each mechanism's parameters, theory, and the leakage that its paper states.
-    releases
-        by campaign, what its release publishes and what is published without it.
-    deployments
-        by campaign, the parties, the bytes, and what small coalitions can compute.
-    loss
-        theoretical error under the run's losses, by number of devices asked.
-    refinements
-        properties and measured errors of each refinement.
-    warnings
-        what may mislead a reader of the result, in words.
-    statements
-        everything noticed, each once, warnings included, with code, level, place and text; earlier runs lack it.
-    wall_s
-        wall time by phase, seconds.
-    """
-
-    format: int = 1
-    version: str = "unknown"
-    scenario: str
-    description: str | None = None
-    start: str | None = None
-    time_zone: str | None = None
-    scenario_sha256: str = "–"
-    seed: int
-    packages: dict[str, str] = {}
-    data: dict[str, str] = {}
-    files_outside: list[str] = []
-    plug_ins: dict[str, str | None] = {}
-    vehicles: int
-    called: tuple[str, str] = ("vehicle", "vehicles")
-    participation: float = 1.0
-    assumed_participation: float = 1.0
-    link_crossings: int
-    queries: int
-    device_answers: int
-    memory_bytes: dict[str, int | None] = {}
-    city: CityRecord = CityRecord()
-    traffic: TrafficRecord = TrafficRecord()
-    motion_every: int = 1
-    traffic_at_queries: list[QueryTraffic] = []
-    mechanisms: list[MechanismRecord]
-    releases: list[ReleaseRecord] = []
-    deployments: list[DeploymentRecord] = []
-    loss: list[LossRecord] = []
-    refinements: list[RefinementRecord] = []
-    warnings: list[str] = []
-    statements: list[NoteRecord] = []
-    wall_s: dict[str, float] = {}
-
-    @property
-    def noticed(self) -> list[Note]:
-        """Everything noticed, each once; of earlier runs what the parts list, without a code."""
-        if "statements" in self.model_fields_set:
-            return [Note(one.code, one.text, one.level, one.where) for one in self.statements]
-        parts = {
-            "roads": self.city.notes,
-            "traffic": self.traffic.notes,
-            BESIDE: [text for other in self.traffic.beside for text in other.notes],
-            "release": [text for release in self.releases for text in release.notes],
-        }
-        listed = [(text, where) for where, texts in parts.items() for text in texts]
-        return [Note("", text, "warning" if text in self.warnings else "note", where) for text, where in listed]
-
-    @property
-    def clock(self) -> RunClock:
-        """The clock of the run."""
-        return RunClock.starting(self.start, self.time_zone)
-
-    @model_validator(mode="after")
-    def _check_clock(self) -> Self:
-        RunClock.starting(self.start, self.time_zone)
-        return self
-
-
-class CellsSettings(Record):
-    """What a page needs of a section of cells."""
-
-    kind: str = ""
-    partition: str = "cells"
-
-
-class TrafficSettings(Record):
-    """What a page needs of the section of traffic; `waiting` is absent where vehicles that waited were asked."""
-
-    step_s: float = Field(default=1.0, gt=0, allow_inf_nan=False)
-    parked: str = "silent"
-    waiting: str = "answer"
-
-
-class Settings(Record):
-    """What a run's page needs of its scenario, whose other keys depend on the version that wrote it."""
-
-    cells: CellsSettings | list[CellsSettings] = []
-    traffic: TrafficSettings = TrafficSettings()

@@ -11,27 +11,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import pandas as pd
-from pyproj import CRS
 
 import scenarios
 from mechanisms.privacy.claim import Claim
 from scenarios import Scenario
-from scenarios.kinds import title as title_of
 from scenarios.manifest import data_set
 from scenarios.references import DATA_PREFIX
 from simulator.files.available_memory import peak_memory_nbytes
-from simulator.files.messages import release_parameters
 from simulator.files.stopwatch import Stopwatch
 from simulator.results.claims import LINKED, claims_in, worth_reading
-from simulator.results.names import COUNT, NO_PRIVACY, OwnerNames, Statistic, statistic_of
-from simulator.results.record import (
-    DeploymentRecord,
-    MechanismRecord,
-    RefinementRecord,
-    ReleaseRecord,
-    RunRecord,
-    Settings,
-)
+from simulator.results.names import COUNT, Statistic, statistic_of
+from simulator.results.run_record import RunRecord, Settings
 from simulator.results.schema import TABLES
 from simulator.results.store import (
     COMPLETE,
@@ -51,7 +41,6 @@ if TYPE_CHECKING:
 ACCESSORS: dict[str, Callable[["RunResult"], Any]] = {}
 """What makes an attribute of a run that other packages add, by the attribute's name; `simulator.api` fills it."""
 OPENSTREETMAP = "© OpenStreetMap contributors, ODbL 1.0"
-_ORIGIN = ("Latitude of natural origin", "Longitude of natural origin")
 
 
 class RunResult:
@@ -343,145 +332,7 @@ class RunResult:
         scaled: dict[str, Any] = {"estimates": of_all_vehicles(self.estimates), "scores": of_all_vehicles(self.scores)}
         return self._with(tables=ChainMap(scaled, self._tables), asked=self)
 
-    # The parts of the record, by name
-
-    @property
-    def owners(self) -> OwnerNames:
-        """The nouns for its data owners."""
-        return OwnerNames(*self.record.called)
-
-    @cached_property
-    def mechanisms(self) -> dict[str, MechanismRecord]:
-        """The mechanisms by name."""
-        return {mechanism.name: mechanism for mechanism in self.record.mechanisms}
-
-    @cached_property
-    def refined(self) -> dict[str, RefinementRecord]:
-        """The refined estimates by name."""
-        return {refinement.name: refinement for refinement in self.record.refinements}
-
-    @cached_property
-    def deployments(self) -> dict[str, DeploymentRecord]:
-        """The deployments by campaign."""
-        return {deployment.campaign: deployment for deployment in self.record.deployments}
-
-    @property
-    def private(self) -> dict[str, MechanismRecord]:
-        """The mechanisms other than no privacy, by name."""
-        return {name: mechanism for name, mechanism in self.mechanisms.items() if mechanism.kind != NO_PRIVACY}
-
-    @property
-    def first_private(self) -> str | None:
-        """The mechanism of most interest: the first other than no privacy; None if there is none."""
-        return next(iter(self.private), None)
-
-    def rounds_of(self, mechanism: str) -> int:
-        """Return the number of answers a mechanism takes per query; 2 if the run has no such mechanism."""
-        return self.mechanisms[mechanism].rounds if mechanism in self.mechanisms else 2
-
-    def queries_of(self, campaign: str) -> int:
-        """Return the number of queries of a campaign, at least 1."""
-        return max(1, sum(query.campaign == campaign for query in self.record.traffic_at_queries))
-
-    def views_seen(self, mechanism: str, campaign: str | None = None) -> dict[str, int] | None:
-        """
-        Return the views that coalitions have of a mechanism's reports, by what the deployments store.
-
-        Parameters
-        ----------
-        mechanism
-            Its name.
-        campaign
-            The campaign in which servers alone collude; by default all campaigns and parties.
-
-        Returns
-        -------
-        views
-            By name of the view, the least number of parties that have it; None where the run recorded no deployment.
-        """
-        views: dict[str, int] = {}
-        recorded = [one for one in self.deployments.values() if campaign in {None, one.campaign}]
-        found = [
-            seen for one in recorded for own in one.mechanisms if own.mechanism == mechanism for seen in own.learns
-        ]
-        for seen in found:
-            servers = all(party.startswith("server:") for party in seen.coalition)
-            if seen.view is not None and (servers or campaign is None):
-                views[seen.view] = min(len(seen.coalition), views.get(seen.view, len(seen.coalition)))
-        if self.rounds_of(mechanism) == 1 and "linked_reports" in views:
-            views["report_round_1"] = views["linked_reports"]  # whoever knows the device has its only report
-        return views if found else None
-
-    def label(self, mechanism: str) -> str:
-        """
-        Return a mechanism's name for display.
-
-        Parameters
-        ----------
-        mechanism
-            Its name in the scenario.
-
-        Returns
-        -------
-        label
-            Its title, with its name where several mechanisms share the title; its name where there is no title; for a
-            refined estimate also the refinement's name, and that it is biased.
-        """
-        if mechanism in self.refined:
-            refined = self.refined[mechanism]
-            return f"{self.label(refined.mechanism)}, {refined.refinement}{' (biased)' if refined.biased else ''}"
-        kind = self.mechanisms[mechanism].kind if mechanism in self.mechanisms else ""
-        title = title_of("mechanism", kind, mechanism)
-        alone = title == mechanism or sum(other.kind == kind for other in self.record.mechanisms) == 1
-        return title if alone else f"{title} “{mechanism}”"
-
-    def release_of(self, campaign: str, mechanism: str) -> ReleaseRecord | None:
-        """Return the release through which a mechanism's estimates were published; None if they are its own."""
-        releases = (one for one in self.record.releases if one.campaign == campaign and one.release["kind"] != "none")
-        return next((release for release in releases if mechanism in release.mechanisms), None)
-
-    def published_label(self, campaign: str, mechanism: str) -> str:
-        """
-        Return a label for a published estimate: the mechanism's label and, if there is one, the release.
-
-        Parameters
-        ----------
-        campaign, mechanism
-            Their names.
-
-        Returns
-        -------
-        label
-            For example ``Exact reports, Laplace noise (epsilon = 1)``.
-        """
-        release = self.release_of(campaign, mechanism)
-        label = self.label(mechanism)
-        if release is None:
-            return label
-        parameters = release_parameters(release.release).replace("epsilon", "ε").replace("delta", "δ")
-        kind = str(release.release["kind"])
-        return f"{label}, {title_of('release', kind, kind)}" + (f" ({parameters})" if parameters else "")
-
-    @property
-    def release_notes(self) -> list[str]:
-        """What no release covers, and why; one sentence each."""
-        return [note for release in self.record.releases for note in release.notes]
-
-    @property
-    def on_earth(self) -> bool:
-        """Whether its cells lie somewhere on Earth; places that the data only name are squares in a row about 0, 0."""
-        city = self.record.city
-        made = None if city.links or city.crs is None else CRS(city.crs).coordinate_operation
-        if made is None or made.method_name != "Transverse Mercator":
-            return True
-        return any(one.value for one in made.params if one.name in _ORIGIN)
-
-    @property
-    def districts(self) -> set[str]:
-        """The partitions whose cells are zones of a file, with names of their own."""
-        cells = self.settings.cells
-        sections = cells if isinstance(cells, list) else [cells]
-        return {section.partition for section in sections if section.kind == "zones"}
+    # What its tables say
 
     @cached_property
     def statistics(self) -> dict[str, Statistic]:
@@ -497,15 +348,15 @@ class RunResult:
         """
         scores = self.scores.astype({"campaign": str, "mechanism": str})
         pairs = list(zip(scores["campaign"], scores["mechanism"], strict=True))
-        scores["label"] = [self.published_label(*pair) for pair in pairs]
-        scores["unit"] = [self.owners.unit(self.statistics[campaign].unit) for campaign, _ in pairs]
+        scores["label"] = [self.record.published_label(*pair) for pair in pairs]
+        scores["unit"] = [self.record.owners.unit(self.statistics[campaign].unit) for campaign, _ in pairs]
         ends = error_intervals(self.estimates).astype({"campaign": str, "mechanism": str})
         return scores.merge(ends, on=["campaign", "mechanism"], how="left")
 
     @cached_property
     def findings(self) -> pd.DataFrame:
         """The findings of attacks in the order of the campaigns; those of all campaigns together last."""
-        order = {campaign: place for place, campaign in enumerate(self.deployments)}
+        order = {campaign: place for place, campaign in enumerate(self.record.deployments_by_campaign)}
         return findings(self.attacks).sort_values(
             "campaign", key=lambda names: names.map(order).fillna(len(order)), kind="stable"
         )
@@ -513,7 +364,7 @@ class RunResult:
     @property
     def errors_by_unit(self) -> dict[str, pd.DataFrame]:
         """The errors by their unit, vehicles first."""
-        units = sorted(self.errors["unit"].unique(), key=lambda unit: unit != self.owners.unit(COUNT.unit))
+        units = sorted(self.errors["unit"].unique(), key=lambda unit: unit != self.record.owners.unit(COUNT.unit))
         return {unit: self.errors[self.errors["unit"] == unit] for unit in units}
 
     @cached_property
@@ -530,14 +381,14 @@ class RunResult:
 
     @cached_property
     def _all_claims(self) -> list[Claim]:
-        return claims_in(self.claims, {name: mechanism.rounds for name, mechanism in self.mechanisms.items()})
+        return claims_in(self.claims, {mechanism.name: mechanism.rounds for mechanism in self.record.mechanisms})
 
     @cached_property
     def claims_by_mechanism(self) -> dict[str, list[Claim]]:
         """By mechanism, its claims that are worth reading, each with whether any party of the run has the view."""
         claims: dict[str, list[Claim]] = {}
         for claim in worth_reading(self.privacy):
-            views = self.views_seen(claim.mechanism)
+            views = self.record.views_seen(claim.mechanism)
             seen = views is None or claim.view in views or not claim.of_reports
             claims.setdefault(claim.mechanism, []).append(replace(claim, seen=seen))
         return claims

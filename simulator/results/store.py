@@ -23,7 +23,7 @@ from simulator.files.atomic_write import publish, publish_numbered, remove_lefto
 from simulator.files.errors import UserError
 from simulator.results import schema
 from simulator.results.claims import with_rows_at_delta_zero
-from simulator.results.record import RUN_FORMAT, RunRecord, Settings
+from simulator.results.run_record import RUN_FORMAT, RunRecord, Settings
 from simulator.results.statements import say
 from simulator.results.tables import with_times
 

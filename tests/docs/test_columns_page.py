@@ -14,7 +14,7 @@ import pytest
 import crowdveil as cv
 from simulator.attacks.reconstruction import RoundAttack
 from simulator.results.columns_page import columns_page
-from simulator.results.record import RunRecord
+from simulator.results.run_record import RunRecord
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "columns.md").read_text(encoding="utf-8")

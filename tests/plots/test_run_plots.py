@@ -148,7 +148,7 @@ def test_growth_shows_the_reports_curves_and_points(tiny):
     ax = tiny.plot.growth()
     run = tiny.leading
     for name in ("sampling", "randomized"):
-        look, scaling = style(run, name), run.mechanisms[name].scaling
+        look, scaling = style(run, name), run.record.mechanisms_by_name[name].scaling
         own = [line for line in ax.lines if to_hex(line.get_color()) == look.colour.lower()]
         curve, points = own
         assert curve.get_xdata().tolist() == [
@@ -163,7 +163,7 @@ def test_privacy_marks_zero_finite_and_infinite(attacked):
     run = attacked.leading
     ticks = dict(zip([t.get_text() for t in ax.get_xticklabels()], ax.get_xticks(), strict=True))
     at = {}
-    colours = {style(run, name).colour.lower(): name for name in run.mechanisms}
+    colours = {style(run, name).colour.lower(): name for name in run.record.mechanisms_by_name}
     rows = dict(zip(labels_of(ax), ax.get_yticks(), strict=True))
     for line in lines_of(ax, ""):
         row = min(rows, key=lambda label: abs(rows[label] - line.get_ydata()[0]))

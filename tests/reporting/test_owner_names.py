@@ -10,8 +10,8 @@ import scenarios
 from scenarios import ScenarioError
 from simulator import run
 from simulator.pages.report import write_report
-from simulator.results.record import RunRecord
-from simulator.results.run import OwnerNames
+from simulator.results.names import OwnerNames
+from simulator.results.run_record import RunRecord
 
 PATIENTS = """
 [scenario]

@@ -9,7 +9,7 @@ from synthetic_run import SyntheticRun
 
 from simulator.experiment.run import run_scenario
 from simulator.pages.report import build_report, write_report
-from simulator.results.record import BESIDE
+from simulator.results.run_record import BESIDE
 
 
 def record(engine, *, on_road, waiting, arrived, mean_trip_s, stuck=0, notes=(), absent=0):

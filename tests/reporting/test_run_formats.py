@@ -10,8 +10,8 @@ import pytest
 
 from simulator import run
 from simulator.cli import main
-from simulator.results.record import RUN_FORMAT
 from simulator.results.run import RunResult
+from simulator.results.run_record import RUN_FORMAT
 
 OLD = Path(__file__).parent / "run_of_version_0_1_0"
 """Made by the first version that had reports, of the scenario `tiny` that it shipped; its report.html is left out."""

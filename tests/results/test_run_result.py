@@ -82,7 +82,7 @@ def test_errors_are_one_frame_for_every_page_and_plot(result):
     assert [*zip(errors["campaign"], errors["mechanism"], strict=True)] == [
         *zip(scores["campaign"].astype(str), scores["mechanism"].astype(str), strict=True)
     ]
-    assert (errors["label"] == [*map(result.published_label, errors["campaign"], errors["mechanism"])]).all()
+    assert (errors["label"] == [*map(result.record.published_label, errors["campaign"], errors["mechanism"])]).all()
     assert {*errors["unit"]} == {*result.errors_by_unit} == {"vehicles"}
     bounded = errors[errors["low"].notna()]
     assert len(bounded)

@@ -51,7 +51,7 @@ def chosen(wanted: object, known: Iterable[object], what: str) -> Any:
 
 def chosen_mechanism(run: RunResult, estimates: "pd.DataFrame", wanted: str | None) -> str:
     """Return the mechanism wanted, of those in `estimates`; by default, as in the report, the first that is private."""
-    names = sorted(dict.fromkeys(estimates["mechanism"]), key=lambda name: name not in run.private)
+    names = sorted(dict.fromkeys(estimates["mechanism"]), key=lambda name: name not in run.record.private)
     mechanism: str = chosen(wanted, names, "mechanism")
     return mechanism
 
@@ -72,14 +72,14 @@ def values_of(
     query = chosen(query, np.unique(rows["query"]).tolist(), "query")
     at = rows[rows["query"] == query].set_index("cell")
     statistic, error = run.statistics[campaign], rows["error"].abs()
-    unit = run.owners.unit(statistic.unit)
+    unit = run.record.owners.unit(statistic.unit)
     if quantity == "error":
         high = max(1e-9, float(np.nan_to_num(error.quantile(WIDEST_ERROR))))
         low, unit = -high, f"estimate − truth, {unit}"
     else:
         high = float(np.fmax(1.0, frame["truth"].max()))
         low = 0.0 if statistic is COUNT else float(np.fmin(high, frame["truth"].min()))
-    label = "truth" if quantity == "truth" else run.published_label(campaign, mechanism)
+    label = "truth" if quantity == "truth" else run.record.published_label(campaign, mechanism)
     of_campaign = run.cells_of(campaign)
     cells = of_campaign.assign(value=of_campaign["cell"].map(at[quantity].astype("float64")))
     return Values(cells, f"{label}\nquery {query}, {run.record.clock.text(at['time_s'].iloc[0])}", unit, low, high)

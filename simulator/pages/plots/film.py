@@ -120,7 +120,7 @@ class _Stage:
         ax = new_axes(shown=False, height=0.7 * shape_of(self._shapes) + 0.16)
         self.figure = figure_of(ax)
         every_cell = first._replace(cells=self._shapes.assign(value=first.low if first.low >= 0 else 0.0))
-        draw_map(ax, every_cell, lead.roads, "; ".join(lead.attributions), scale=lead.on_earth)
+        draw_map(ax, every_cell, lead.roads, "; ".join(lead.attributions), scale=lead.record.city.on_earth)
         self._ax, self._cells = ax, ax.collections[-1]
         self._dots = ax.scatter([], [], s=_DOT, color=PLAIN.colour, linewidths=0, zorder=3)
         self._vehicles = _vehicles_of(run, self._shapes.crs)

@@ -108,7 +108,8 @@ class RunPlots:
         cells = projected(values.cells, self._run.record.city.crs)
         ax = self._axes(ax, 0.7 * shape_of(cells) + 0.12)
         credit = "; ".join(self._run.attributions)
-        draw_map(ax, values._replace(cells=cells), self._run.roads if roads else None, credit, scale=self._run.on_earth)
+        shown, on_earth = self._run.roads if roads else None, self._run.record.city.on_earth
+        draw_map(ax, values._replace(cells=cells), shown, credit, scale=on_earth)
         return ax
 
     def errors(self, *, unit: str | None = None, ax: "Axes | None" = None) -> "Axes":
@@ -164,7 +165,7 @@ class RunPlots:
         chart = growth(self._run)
         if chart is None:
             raise NothingToDrawError("no mechanism of this run has an error above 0")
-        return self._drawn(ax, chart, 0.68 + 0.04 * len(self._run.mechanisms))
+        return self._drawn(ax, chart, 0.68 + 0.04 * len(self._run.record.mechanisms))
 
     def privacy(
         self, quantity: Literal["epsilon", "delta"] = "epsilon", *, queries: int = 1, ax: "Axes | None" = None
@@ -200,7 +201,7 @@ class RunPlots:
                 row[name] = weakest if math.isnan(weakest[0]) or new[0] < weakest[0] else new
         columns = ["group", "label", "mechanism", "name", "value", "bound"]
         records = [
-            ("", words, name, self._run.label(name), *claimed)
+            ("", words, name, self._run.record.label(name), *claimed)
             for words, row in values.items()
             for name, claimed in row.items()
         ]
@@ -222,7 +223,7 @@ class RunPlots:
         rows = found.assign(
             group=found["campaign"].replace("", "all campaigns together"),
             label=found["name"] + ": " + found["coalition"].replace("", "any reader") + after,
-            name=found["mechanism"].map(self._run.label),
+            name=found["mechanism"].map(self._run.record.label),
             value=found["success"],
             low=found["prior"] + found["gain_low"],
             high=found["prior"] + found["gain_high"],
@@ -261,7 +262,7 @@ class RunPlots:
         words = {"volume": ("Volumes of links", "vehicles/h"), "speed": ("Mean speeds on links", "m/s")}[quantity]
         shown = Values(lines, *words, 0.0, float(lines["value"].max()))
         ax = self._axes(ax, 0.7 * shape_of(lines) + 0.12)
-        draw_map(ax, shown, roads, "; ".join(self._run.attributions), scale=self._run.on_earth)
+        draw_map(ax, shown, roads, "; ".join(self._run.attributions), scale=self._run.record.city.on_earth)
         return ax
 
     def fundamental_diagram(self, ax: "Axes | None" = None) -> "Axes":
