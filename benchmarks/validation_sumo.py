@@ -27,7 +27,7 @@ import scenarios
 from simulator.experiment.assembly.city import build_city
 from simulator.experiment.assembly.engine import build_engine
 from simulator.experiment.study_area import City
-from simulator.files.stopwatch import Stopwatch
+from simulator.files.resources import Stopwatch
 from simulator.roads import RoadNetwork
 from simulator.roads.sumo_frame import NetFrame
 from simulator.streams import Streams

@@ -8,8 +8,8 @@ from scenarios import Overrides, Scenario
 from scenarios.in_memory import new_folder
 from simulator.experiment.run import ProgressReceiver, run_scenario
 from simulator.experiment.run_handle import RunHandle, UserProcess
-from simulator.files.available_memory import permitting
 from simulator.files.errors import InputError
+from simulator.files.resources import permitting
 from simulator.formats.geo.geopackage import write_geopackage
 from simulator.pages.report import write_report
 from simulator.results.compare import DifferentTruthError, compare

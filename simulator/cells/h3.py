@@ -13,9 +13,9 @@ import shapely
 
 from simulator.cells.coarsening import check_level
 from simulator.cells.partition import boundary_points, frame_of, lonlat_of, points_of, window_faults
-from simulator.files.available_memory import shortage
 from simulator.files.errors import InputError
 from simulator.files.extras import import_extra
+from simulator.files.resources import shortage
 
 if TYPE_CHECKING:
     import geopandas as gpd

@@ -14,9 +14,9 @@ import shapely
 from simulator.cells.coarsening import DrawnCells
 from simulator.cells.partition import first_match
 from simulator.cells.road_segments import numbered
-from simulator.files.available_memory import shortage
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
+from simulator.files.resources import shortage
 from simulator.files.tables import identifier_list
 
 if TYPE_CHECKING:

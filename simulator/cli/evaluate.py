@@ -45,7 +45,7 @@ def evaluate(
         Directory of the evaluation; one begun there goes on.
     """
     from simulator.studies.evaluate import DATA, MECHANISMS, Evaluation  # noqa: PLC0415 - imported only when needed
-    from simulator.studies.evaluation_tables import Goal  # noqa: PLC0415 - imported only when needed
+    from simulator.studies.tables import Goal  # noqa: PLC0415 - imported only when needed
 
     common = StudyOptions(**{name: given.pop(name) for name in StudyOptions._fields})
     work = Evaluation(
@@ -66,7 +66,7 @@ def evaluate(
 
 def print_evaluation(work: "Evaluation", tables: dict[str, pd.DataFrame]) -> None:
     """Print the table of an evaluation, and who wins where."""
-    from simulator.studies.evaluation_tables import sentences  # noqa: PLC0415 - imported only when needed
+    from simulator.studies.tables import sentences  # noqa: PLC0415 - imported only when needed
 
     console = wide_console()
     wide = console.width >= WIDE

@@ -34,7 +34,7 @@ def run(
     # Imported only here: a scenario with a fault is refused before, and the user sees that something happens.
     with nullcontext() if quiet else notice("loading the simulator"):
         from simulator.experiment.run import run_scenario  # noqa: PLC0415 - imported only when needed
-        from simulator.files.available_memory import permitting  # noqa: PLC0415 - imported only when needed
+        from simulator.files.resources import permitting  # noqa: PLC0415 - imported only when needed
         from simulator.pages.report import write_report  # noqa: PLC0415 - imported only when needed
         from simulator.pages.terminal_summary import Progress, print_summary  # noqa: PLC0415 - imported only when needed
         from simulator.results.provenance import files_outside  # noqa: PLC0415 - imported only when needed

@@ -55,8 +55,8 @@ def check_scenario(
     from simulator.experiment.assembly.constructors import faults_of_own_kinds  # noqa: PLC0415 - slow, as the next
     from simulator.experiment.assembly.demand import check_demand  # noqa: PLC0415 - slow, and needed by this command alone
     from simulator.experiment.components import RunComponents  # noqa: PLC0415 - slow, and needed by this command alone
-    from simulator.files.available_memory import permitting  # noqa: PLC0415 - slow, and needed by this command alone
     from simulator.files.messages import notes_of, texts_of  # noqa: PLC0415 - needed by this command alone
+    from simulator.files.resources import permitting  # noqa: PLC0415 - slow, and needed by this command alone
     from simulator.results.provenance import without_paths  # noqa: PLC0415 - slow, and needed by this command alone
     from simulator.streams import Streams  # noqa: PLC0415 - slow, and needed by this command alone
 

@@ -17,7 +17,6 @@ from simulator.attacks.games import AttackResults
 from simulator.experiment.assembly.constructors import source_sha256
 from simulator.experiment.claims import tabulate_claims, weakened_claims
 from simulator.experiment.components import RunComponents
-from simulator.experiment.count_comparison import compare_counts
 from simulator.experiment.deployment_record import describe_deployments, describe_releases
 from simulator.experiment.error_theory import describe_loss, describe_mechanisms
 from simulator.experiment.refine import refine_queries, refinement_warnings
@@ -28,11 +27,10 @@ from simulator.experiment.tables import (
     tabulate_rounds,
     tabulate_servers,
 )
-from simulator.experiment.traffic_tables import tabulate_roads, tabulate_traffic
-from simulator.files.available_memory import peak_memory_nbytes
+from simulator.experiment.traffic_tables import compare_counts, tabulate_roads, tabulate_traffic
 from simulator.files.extras import own_version
 from simulator.files.messages import Note, texts_of, warning, warnings_among
-from simulator.files.stopwatch import Stopwatch
+from simulator.files.resources import Stopwatch, peak_memory_nbytes
 from simulator.results.provenance import data_checksums, files_outside, package_versions, without_paths
 from simulator.results.record import VEHICLE_STATES, CityRecord, NoteRecord, QueryTraffic, TrafficRecord
 from simulator.results.run import RunResult

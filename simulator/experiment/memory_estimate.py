@@ -15,7 +15,7 @@ from mechanisms.local import LocalMechanism
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.kinds import is_capable
 from simulator.experiment.study_area import City
-from simulator.files.available_memory import in_words, shortage
+from simulator.files.resources import in_words, shortage
 from simulator.traffic.clock import DAY_S
 from simulator.traffic.trips import typical_links, vehicles_nbytes
 

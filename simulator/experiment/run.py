@@ -32,7 +32,7 @@ from simulator.experiment.run_handle import RunHandle, UserProcess
 from simulator.experiment.traffic_log import TrafficLog, drive_alone
 from simulator.files.errors import InputError
 from simulator.files.extras import recorded_extras
-from simulator.files.stopwatch import Stopwatch
+from simulator.files.resources import Stopwatch
 from simulator.results.provenance import data_checksums, source_sha256, without_paths
 from simulator.results.run import RunResult
 from simulator.sensing.campaign import CampaignProcess, SensingContext, fleet_order

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from simulator.files.available_memory import NEGLIGIBLE, available_nbytes, in_words, shortage
 from simulator.files.errors import InputError
+from simulator.files.resources import NEGLIGIBLE, available_nbytes, in_words, shortage
 
 TABLE_TIMES, XML_TIMES, JSON_TIMES = 8.0, 3.0, 13.0
 """Measured bytes of memory per byte of text: for tables read whole, for the elements kept of XML, for parsed JSON."""

@@ -22,10 +22,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from simulator.files.available_memory import shortage
 from simulator.files.compressed_io import BUFFER_BYTES, TABLE_TIMES, opened
 from simulator.files.errors import InputError
 from simulator.files.messages import SHOWN_ROWS, numbers_in_words
+from simulator.files.resources import shortage
 
 if TYPE_CHECKING:
     from io import BufferedReader

@@ -1,14 +1,31 @@
-"""Usual names of the columns of files: of nodes and links, trips, recorded positions, data owners, and counts.
+"""Usual names of the columns of files, and units.
 
-Each table maps our name of a column to its usual names, the most likely first; case, blanks and signs of a name do not
-matter. Those of nodes and links are in ``column_names.toml``.
+The columns are those of nodes and links, trips, recorded positions, data owners at places, and measured counts.
 """
 
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from simulator.formats.units import METRES_PER_UNIT, MPS_PER_UNIT
+from scenarios.units import METRES, METRES_PER_SECOND
+
+LENGTH_UNITS = {unit: METRES[unit] for unit in ("m", "km", "ft", "mi")}
+SPEED_UNITS = {unit: METRES_PER_SECOND[unit] for unit in ("kph", "mph", "mps")}
+"""Metres, and metres per second, of the units that are tried where nothing states one; the most likely first."""
+METRES_PER_UNIT: Mapping[str, float] = {f"length_{unit}": metres for unit, metres in LENGTH_UNITS.items()}
+MPS_PER_UNIT: Mapping[str, float] = {f"speed_{unit}": SPEED_UNITS[unit] for unit in ("mps", "mph", "kph")}
+"""Metres, and metres per second, of one unit of a column, by our name of the column."""
+WORDS_OF_LENGTHS = METRES
+WORDS_OF_SPEEDS: Mapping[str, float] = {
+    word: METRES_PER_SECOND[unit]
+    for unit, words in {
+        "mps": ("mps", "m/s"),
+        "kph": ("kph", "kmh", "kmph", "km/h", "km/hr"),
+        "mph": ("mph", "mi/h", "mi/hr"),
+    }.items()
+    for word in words
+}
+"""Metres, and metres per second, of the words by which files name a unit."""
 
 _ROADS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 NODE_NAMES: Mapping[str, Sequence[str]] = _ROADS["nodes"]

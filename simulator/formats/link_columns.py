@@ -10,10 +10,9 @@ import pandas as pd
 
 from simulator.files.messages import counted, warning
 from simulator.files.tables import Table, comparable_name, find_columns, listed
-from simulator.formats.column_names import LINK_NAMES
+from simulator.formats.column_names import LINK_NAMES, METRES_PER_UNIT, MPS_PER_UNIT, WORDS_OF_LENGTHS
 from simulator.formats.osm_tags import lanes as lanes_of_tags
 from simulator.formats.osm_tags import speed_limit
-from simulator.formats.units import METRES_PER_UNIT, MPS_PER_UNIT, WORDS_OF_LENGTHS
 from simulator.roads.plausibility import capacity_warnings
 from simulator.roads.raw_network import column_of
 from simulator.roads.schema import MOST_LANES

@@ -30,13 +30,12 @@ from simulator.files.errors import InputError
 from simulator.files.messages import Note, counted, notes_of, warnings_among
 from simulator.files.tables import column_names, comparable_name, find_columns, listed
 from simulator.files.times import NAIVE
-from simulator.formats.column_names import NODE_NAMES, OWNER_NAMES
+from simulator.formats.column_names import LENGTH_UNITS, MPS_PER_UNIT, NODE_NAMES, OWNER_NAMES, SPEED_UNITS
 from simulator.formats.gmns.roads import NO_PLACES, PROVED, open_links
 from simulator.formats.link_columns import find_link_columns
 from simulator.formats.tables.omx import read_omx
 from simulator.formats.tables.trip_points import find_points
 from simulator.formats.trip_files import read_trip_table
-from simulator.formats.units import LENGTH_UNITS, MPS_PER_UNIT, SPEED_UNITS
 from simulator.inspection.recognition import ROLES, find_files
 from simulator.roads import RoadNetwork
 from simulator.roads.projection import LOCAL, WGS84, transform

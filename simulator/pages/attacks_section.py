@@ -6,8 +6,8 @@ from scenarios.kinds import names_of
 from simulator.pages.charts import Axis, Chart, Series
 from simulator.pages.charts.spec import Mark, with_shared_ends
 from simulator.pages.charts.styles import PLAIN
-from simulator.pages.deployments_section import campaign_words
 from simulator.pages.document import PageSection
+from simulator.pages.privacy_sections import campaign_words
 from simulator.pages.run_charts import style
 from simulator.results.formatting import number, percent
 from simulator.results.run import RunResult

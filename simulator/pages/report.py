@@ -11,14 +11,12 @@ import numpy as np
 
 from simulator.files.errors import UserError
 from simulator.pages.attacks_section import attacks_section
-from simulator.pages.claims_section import claims_section
-from simulator.pages.constant_error_section import growth_section, loss_section
 from simulator.pages.counts_section import counts_section
-from simulator.pages.deployments_section import deployments_section
 from simulator.pages.document import Document, PageSection, render, write_document
-from simulator.pages.errors_section import occupancy_section, scores_section
+from simulator.pages.errors_sections import growth_section, loss_section, occupancy_section, scores_section
 from simulator.pages.findings_section import first_screen
 from simulator.pages.map_section import map_section
+from simulator.pages.privacy_sections import claims_section, deployments_section
 from simulator.pages.traffic_section import traffic_section
 from simulator.results import formatting
 from simulator.results.run import RunResult, opened

@@ -17,8 +17,7 @@ from mechanisms.privacy.claim import Claim
 from scenarios import Scenario
 from scenarios.manifest import data_set
 from scenarios.references import DATA_PREFIX
-from simulator.files.available_memory import peak_memory_nbytes
-from simulator.files.stopwatch import Stopwatch
+from simulator.files.resources import Stopwatch, peak_memory_nbytes
 from simulator.results.claims import LINKED, claims_in, worth_reading
 from simulator.results.names import COUNT, Statistic, statistic_of
 from simulator.results.run_record import RunRecord, Settings

@@ -15,7 +15,7 @@ from simulator.aggregation.publication import Publication
 from simulator.aggregation.rounds import report_nbytes
 from simulator.arrays import Cells, IntArray, Mask
 from simulator.files.messages import Note, release_parameters
-from simulator.files.stopwatch import Stopwatch
+from simulator.files.resources import Stopwatch
 from simulator.sensing.adaptive_survey import AdaptiveSurvey, BudgetHistory, BudgetSchedule
 from simulator.sensing.channel import Channel, Transmission
 from simulator.sensing.query import (

@@ -12,11 +12,11 @@ from scenarios.plug_ins import is_given
 from simulator.files.errors import InputError
 from simulator.studies.design import design_of
 from simulator.studies.evaluate import DATA, MECHANISMS, Evaluation
-from simulator.studies.evaluation_tables import Goal
 from simulator.studies.point import PointResult
 from simulator.studies.report import write_report
 from simulator.studies.store import Study, StudyDirectory
 from simulator.studies.sweep import Sweep
+from simulator.studies.tables import Goal
 from simulator.studies.workers import is_remote, start_of
 
 

@@ -22,7 +22,10 @@ from simulator.files.errors import InputError
 from simulator.results.claims import claims_in
 from simulator.results.tables import is_partial, of_all_vehicles
 from simulator.studies.design import Design, Setting
-from simulator.studies.evaluation_tables import (
+from simulator.studies.report import write_evaluation
+from simulator.studies.store import StudyDirectory
+from simulator.studies.sweep import Sweep
+from simulator.studies.tables import (
     Goal,
     Size,
     decile_table,
@@ -32,9 +35,6 @@ from simulator.studies.evaluation_tables import (
     leaks_by_view,
     sentences,
 )
-from simulator.studies.report import write_evaluation
-from simulator.studies.store import StudyDirectory
-from simulator.studies.sweep import Sweep
 
 DATA = (
     "gowalla-nyc",

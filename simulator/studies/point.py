@@ -15,8 +15,8 @@ import pandas as pd
 import scenarios
 from scenarios import Scenario
 from simulator.experiment.run import run_scenario, setting_sha256
-from simulator.files.available_memory import peak_memory_nbytes, permitting
 from simulator.files.errors import InputError
+from simulator.files.resources import peak_memory_nbytes, permitting
 from simulator.results.run import RunResult
 from simulator.results.tables import relative_errors
 

@@ -21,7 +21,6 @@ from simulator.studies.charts import (
     setting_words,
     value_text,
 )
-from simulator.studies.evaluation_tables import best_of
 from simulator.studies.store import Study
 from simulator.studies.summary import (
     SHOWN,
@@ -31,7 +30,7 @@ from simulator.studies.summary import (
     settings_table,
     stated_privacy,
 )
-from simulator.studies.tables import TABLES, interval_text, sections_of, view_table, write_tables
+from simulator.studies.tables import TABLES, best_of, interval_text, sections_of, view_table, write_tables
 
 FILE_NAME = "report.html"
 _MOST_NAMED = 6

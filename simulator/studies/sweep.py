@@ -17,9 +17,9 @@ from scenarios import ScenarioError
 from scenarios.overrides import plain
 from simulator.experiment.components import check_extras
 from simulator.experiment.run import build_only, cache_fault
-from simulator.files.available_memory import permitting
 from simulator.files.errors import InputError
 from simulator.files.extras import own_version
+from simulator.files.resources import permitting
 from simulator.results.provenance import package_versions, source_sha256
 from simulator.studies.design import Design
 from simulator.studies.point import KEPT, DifferentVersionError, Point, PointResult, PointTimeoutError, run_point

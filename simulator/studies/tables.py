@@ -1,17 +1,22 @@
-"""Tables of studies: as shown on a page, as CSV and as LaTeX."""
+"""Tables of studies and evaluations: as shown on a page, as CSV and as LaTeX; targets, winners, views and errors."""
 
 import base64
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from mechanisms.planning.target import RELEASED, Target
+from mechanisms.privacy.claim import Claim
+from scenarios.field_types import number as exact
 from simulator.pages.document import FORMATS, PageGroup, PageSection, ShownTable, marked, write_document
-from simulator.results.formatting import whole
-from simulator.studies.summary import HALF, HIGH, LOW, SHOWN, is_numeric
+from simulator.results.claims import claims_in
+from simulator.results.formatting import number, percent, related, whole
+from simulator.studies.summary import HALF, HIGH, LOW, SHOWN, is_numeric, means
 
 TABLES = "tables"
 """Folder of the files."""
@@ -123,3 +128,188 @@ def interval_text(row: Mapping[str, Any] | pd.Series, column: str, format_name: 
     if math.isfinite(high):
         return f"{text} [{written(low)}, {written(high)}]"
     return f"{text.removesuffix(' %')} ± {written(half)}" if math.isfinite(half) else text
+
+
+class Size(NamedTuple):
+    """Size of a data set.
+
+    Attributes
+    ----------
+    cells
+        V.
+    population, batch
+        Median and least number of devices whose reports are counted in a query.
+    occupancy
+        Mean number of devices in a cell.
+    """
+
+    cells: int
+    population: int
+    batch: int
+    occupancy: int
+
+
+@dataclass(frozen=True)
+class Goal:
+    """The target of an evaluation, for every data set.
+
+    Attributes
+    ----------
+    view
+        A view of `mechanisms.planning.target.VIEWS`.
+    epsilon, delta, error
+        The privacy required of the view, or, with `error`, the root mean square error allowed for a cell.
+    adjacency, queries, k
+        As in `mechanisms.planning.Target`.
+    """
+
+    view: str = "linked_reports"
+    epsilon: float | None = None
+    delta: float = 0.0
+    error: float | None = None
+    adjacency: Any = "move"
+    queries: int = 1
+    k: int | None = None
+
+    @property
+    def over(self) -> str:
+        """The queries that the target is over, in words."""
+        return "in one query" if self.queries == 1 else f"over {self.queries} queries"
+
+    def words(self) -> str:
+        """Return the target in one sentence."""
+        change = self.adjacency.replace("_", " or ")
+        privacy = f"ε = {exact(self.epsilon or 0.0)} and δ = {exact(self.delta)} for a device's {change}"
+        wanted = privacy if self.error is None else f"an error of at most {self.error:g} vehicles in a cell"
+        return f"Target: {self.view} {self.over} with {wanted}."
+
+    def target(self, size: Size) -> Target:
+        """Return the target for a data set of this size."""
+        return Target(**size._asdict(), **vars(self))
+
+
+def sentences(tables: Mapping[str, pd.DataFrame], view: str) -> list[str]:
+    """Return who wins where: a sentence per data set, and the data sets that were left out.
+
+    Where the target's view is of one round alone, it says what the rounds of the best mechanism reveal together.
+    """
+    said = []
+    table, differences = tables["evaluation"], tables["differences"]
+    for data, rows in table.groupby("data", sort=False):
+        best = best_of(rows, differences[differences["data"] == data])
+        if not best:
+            why = next(iter(rows["reason"].dropna()), "no mechanism meets the target")
+            said.append(f"{data}: {why}")
+            continue
+        winner = rows[rows["mechanism"] == best[0]].iloc[0]
+        share = winner["participation"]
+        whose = "" if share == 1.0 else f" (of all vehicles, of which {percent(share)} take part)"
+        least = f"{number(winner['rmse'])} vehicles{whose}, {number(winner['relative_rmse'])} times the mean occupancy"
+        also = f"; not distinguishable from it: {', '.join(best[1:])}" if len(best) > 1 else ""
+        none = "" if winner["beats_zero"] else "no mechanism errs less than an estimate of 0 everywhere; "
+        linked = _linked(tables["leaks"], data, best[0]) if view.startswith(("report", "shuffled")) else ""
+        said.append(f"{data}: {none}{best[0]} has the least error, {least}{linked}{also}")
+    return said
+
+
+def _linked(leaks: pd.DataFrame, data: Any, mechanism: str) -> str:
+    """Return what a mechanism's rounds reveal together over the campaign; empty for a mechanism of one round."""
+    of_mechanism = leaks[(leaks["data"] == data) & (leaks["mechanism"] == mechanism)]
+    if "report_round_2" not in set(of_mechanism["view"]):
+        return ""
+    linked = of_mechanism[of_mechanism["view"] == "linked_reports"].sort_values("queries").iloc[-1]
+    pure = related("ε", "=", linked["epsilon"]) if math.isfinite(linked["epsilon"]) else "no finite ε"
+    over = "" if linked["queries"] == 1 else f", over {linked['queries']} queries,"
+    delta = related("δ", "=", linked["delta"])
+    return f"; each round alone: whoever links its rounds{over} has {pure} and {delta} at the target's ε"
+
+
+def interval(values: np.ndarray) -> tuple[float, float, float]:
+    """Return the ends of the 95 % interval of a mean error, and the mean between them; NaN ends for a single value."""
+    row = means(pd.DataFrame({"of": 0, "rmse": values}), ["of"], ["rmse"]).iloc[0]
+    return float(row[f"rmse{LOW}"]), float(row["rmse"]), float(row[f"rmse{HIGH}"])
+
+
+def best_of(rows: pd.DataFrame, differences: pd.DataFrame) -> list[str]:
+    """Return the mechanism of least error among those of a data set that meet the target, then those as good.
+
+    As good are those whose difference from it has a 95 % interval that includes 0.
+    """
+    meeting = rows[rows["meets"].isin([True])].sort_values("rmse", kind="stable")
+    if not len(meeting):
+        return []
+    first = str(meeting["mechanism"].iloc[0])
+    against = differences[differences["against"] == first].set_index("mechanism")["lower"]
+    return [first, *(name for name in meeting["mechanism"].iloc[1:] if name in against and not against[name] > 0)]
+
+
+def leak_of(claims: Sequence[Claim], goal: Goal, crowd: int | None) -> tuple[float, float]:
+    """Return ε at δ = 0, and δ at the goal's ε, of the goal's view: the weakest claim of all runs, NaN if not known.
+
+    `crowd` is the number of devices in the cell that a released view relies on; None for any.
+    """
+    asked = (None, goal.queries, goal.adjacency)
+    wanted = [claim for claim in claims if (claim.campaigns, claim.queries, claim.adjacency) == asked]
+    names = _view_names(goal.view, {claim.view for claim in wanted})
+    wanted = [claim for claim in wanted if claim.view in names]
+    if goal.view.startswith("released"):
+        wanted = [claim for claim in wanted if claim.crowd == crowd] or wanted
+    weakest = Claim.weakest(wanted or [Claim.unknown("No run claims it.")])
+    if weakest.kind == "unknown":
+        return math.nan, math.nan
+    return weakest.epsilon, weakest.delta(goal.epsilon or 1.0)
+
+
+def _view_names(view: str, claimed: set[str]) -> set[str]:
+    """Return those of the views claimed that a target's view stands for, as `Target.views` has them."""
+    if view in RELEASED:
+        differences = "released_differences" in claimed and view != "released_counts"
+        return {"released_differences" if differences else "released_counts"}
+    kind, _, round_ = view.partition("_round_")
+    rounds = {name for name in claimed if name.startswith(f"{kind}_round_")}
+    if view in claimed or (round_ and len(rounds) > 1):
+        return {view}
+    return rounds  # a mechanism of one round has only that one
+
+
+def leaks_by_view(claims: pd.DataFrame, goal: Goal, crowds: Mapping[Any, int | None]) -> pd.DataFrame:
+    """Return, per data set, mechanism and view, ε at δ = 0 and δ at the goal's ε, the worst of all runs."""
+    columns = ["data", "mechanism", "view", "adjacency", "queries"]
+    if not len(claims):
+        return pd.DataFrame(columns=[*columns, "epsilon", "delta"])
+    rows = []
+    for key, group in claims.groupby(columns, sort=False, observed=True):
+        of_group: dict[str, Any] = dict(zip(columns[2:], key[2:], strict=True))
+        leak = leak_of(claims_in(group), replace(goal, **of_group), crowds.get(key[:2]))
+        rows.append({**dict(zip(columns, key, strict=True)), "epsilon": leak[0], "delta": leak[1]})
+    return pd.DataFrame(rows)
+
+
+def decile_table(deciles: pd.DataFrame) -> pd.DataFrame:
+    """Return the mean relative error of each decile over the runs."""
+    if not len(deciles):
+        return pd.DataFrame(columns=["data", "mechanism", "decile", "cells", "occupancy", "rmse", "relative_error"])
+    grouped = deciles.groupby(["data", "mechanism", "decile"], sort=False, observed=True)
+    return grouped[["cells", "occupancy", "rmse", "relative_error"]].mean().reset_index()
+
+
+def error_differences(scores: pd.DataFrame) -> pd.DataFrame:
+    """Return each mechanism's error relative to each other one's on the same data set, paired by seed.
+
+    `difference` of the root mean square errors in vehicles, `lower` and `upper` of its 95 % t-interval; `ratio`, the
+    geometric mean of their ratios, `ratio_lower` and `ratio_upper` from the t-interval of its logarithm.
+    """
+    columns = ["data", "mechanism", "against", "difference", "lower", "upper", "ratio_lower", "ratio", "ratio_upper"]
+    if not len(scores):
+        return pd.DataFrame(columns=[*columns, "runs"])
+    pairs = scores.merge(scores, on=["data", "replicate"], suffixes=("", "_other"))
+    pairs = pairs[pairs["mechanism"] != pairs["mechanism_other"]].rename(columns={"mechanism_other": "against"})
+    with np.errstate(divide="ignore", invalid="ignore"):  # exact counts have no error
+        log = np.log(pairs["rmse"]) - np.log(pairs["rmse_other"])
+    pairs = pairs.assign(difference=pairs["rmse"] - pairs["rmse_other"], log=log)
+    made = means(pairs, ["data", "mechanism", "against"], ["difference", "log"])
+    half, log_half = made[f"difference{HALF}"], made[f"log{HALF}"]
+    made["lower"], made["upper"] = made["difference"] - half, made["difference"] + half
+    made["ratio"] = np.exp(made["log"])
+    made["ratio_lower"], made["ratio_upper"] = np.exp(made["log"] - log_half), np.exp(made["log"] + log_half)
+    return made.rename(columns={"n": "runs"})[[*columns, "runs"]]

@@ -11,9 +11,9 @@ from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from simulator.files.available_memory import available_nbytes
 from simulator.files.errors import InputError
 from simulator.files.extras import import_extra
+from simulator.files.resources import available_nbytes
 from simulator.results.provenance import source_sha256
 
 _WORKER_NBYTES = 6e8

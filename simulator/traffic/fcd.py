@@ -12,7 +12,7 @@ import pyproj
 import simpy
 
 from simulator.arrays import FloatArray
-from simulator.files.stopwatch import Stopwatch
+from simulator.files.resources import Stopwatch
 from simulator.roads import RoadNetwork
 from simulator.roads.projection import WGS84, transform
 from simulator.traffic.clock import Clock, after_traffic

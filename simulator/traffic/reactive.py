@@ -6,7 +6,7 @@ import numpy as np
 
 from simulator.arrays import FloatArray, Int32Array, IntArray, Mask, StateArray
 from simulator.files.messages import Note, counted
-from simulator.files.stopwatch import Stopwatch
+from simulator.files.resources import Stopwatch
 from simulator.roads.network import Links
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State

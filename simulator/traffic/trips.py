@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from simulator.arrays import FloatArray, Int32Array, Mask
-from simulator.files.available_memory import shortage
+from simulator.files.resources import shortage
 
 MOST_VEHICLES = 2**31 - 1
 """Maximum number of vehicles: their numbers have 32 bits."""

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from partition_cases import BOUNDS, CRS, places
 
 from simulator.cells import HexagonGrid
-from simulator.files import available_memory
+from simulator.files import resources
 from simulator.files.errors import InputError
 
 TO_DEGREES = pyproj.Transformer.from_crs(CRS, "EPSG:4326", always_xy=True)
@@ -84,7 +84,7 @@ WRONG = {
 
 @pytest.mark.parametrize("words", WRONG)
 def test_invalid_hexagon_arguments_are_refused(words, monkeypatch):
-    monkeypatch.setattr(available_memory, "available_nbytes", lambda: 2e8)
+    monkeypatch.setattr(resources, "available_nbytes", lambda: 2e8)
     given_ = {"bounds": BOUNDS, "resolution": 9, **WRONG[words]}
     with pytest.raises(InputError) as caught:
         HexagonGrid.build_over(given_.pop("bounds"), crs=CRS, **given_)

@@ -22,7 +22,7 @@ from simulator.cli import main
 from simulator.cli.commands import load_command
 from simulator.experiment import build_cache
 from simulator.experiment.assembly.mechanisms import build_mechanisms
-from simulator.studies.evaluation_tables import Goal
+from simulator.studies.tables import Goal
 
 CITY = ("--cells", "4", "--population", "400")
 

@@ -13,8 +13,8 @@ import pytest
 
 import crowdveil as cv
 from simulator.attacks.reconstruction import RoundAttack
-from simulator.results.columns_page import columns_page
 from simulator.results.run_record import RunRecord
+from simulator.results.schema import columns_page
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "columns.md").read_text(encoding="utf-8")
@@ -116,7 +116,7 @@ def runs(tmp_path_factory):
 
 
 def test_page_is_that_of_the_schema():
-    assert columns_page(PAGE) == PAGE, "run python -m simulator.results.columns_page docs/columns.md"
+    assert columns_page(PAGE) == PAGE, "run python -m simulator.results.schema docs/columns.md"
 
 
 def test_page_has_the_files_that_runs_write(runs):

@@ -19,7 +19,7 @@ from simulator import run
 from simulator.cli import app, main
 from simulator.experiment.components import RunComponents
 from simulator.experiment.memory_estimate import estimate
-from simulator.files import available_memory
+from simulator.files import resources
 from simulator.files.errors import InputError
 from simulator.files.tables import check_parquet
 
@@ -31,8 +31,8 @@ def available(monkeypatch):
     """Pretend that this many bytes are available."""
 
     def pretend(nbytes):
-        monkeypatch.setattr(available_memory, "available_nbytes", lambda: nbytes)
-        monkeypatch.setattr(available_memory, "NEGLIGIBLE", 0)
+        monkeypatch.setattr(resources, "available_nbytes", lambda: nbytes)
+        monkeypatch.setattr(resources, "NEGLIGIBLE", 0)
 
     return pretend
 
@@ -99,7 +99,7 @@ def test_large_parquet_is_refused_from_its_metadata(available, tmp_path):
 
 
 def test_available_memory_is_the_smallest_limit(tmp_path, monkeypatch):
-    assert 0 < available_memory.available_nbytes() < 2**50
+    assert 0 < resources.available_nbytes() < 2**50
     own, root = tmp_path / "self", tmp_path / "groups"
     own.write_text("0::/a/b\n")
     (root / "a" / "b").mkdir(parents=True)
@@ -107,19 +107,19 @@ def test_available_memory_is_the_smallest_limit(tmp_path, monkeypatch):
         (group / "memory.max").write_text(f"{most}\n")
         (group / "memory.current").write_text(f"{held}\n")
         (group / "memory.stat").write_text(f"anon 7\ninactive_file {droppable}\n")
-    assert list(available_memory._of_groups(root, own)) == [2500.0]
+    assert list(resources._of_groups(root, own)) == [2500.0]
     for name in ("_of_groups", "_of_address_space"):
-        monkeypatch.setattr(available_memory, name, lambda: iter(()))
-    assert available_memory.available_nbytes() == pytest.approx(psutil.virtual_memory().available, rel=0.2)
-    monkeypatch.setattr(available_memory, "_of_groups", lambda: iter([5.0]))
-    assert available_memory.available_nbytes() == 5.0
+        monkeypatch.setattr(resources, name, lambda: iter(()))
+    assert resources.available_nbytes() == pytest.approx(psutil.virtual_memory().available, rel=0.2)
+    monkeypatch.setattr(resources, "_of_groups", lambda: iter([5.0]))
+    assert resources.available_nbytes() == 5.0
 
 
 MEASURE = """
 import json, sys
 from pathlib import Path
 from simulator import run
-from simulator.files.available_memory import peak_memory_nbytes
+from simulator.files.resources import peak_memory_nbytes
 run("tiny", out=sys.argv[1] + "-first")
 before = peak_memory_nbytes()
 run(sys.argv[2], overrides=sys.argv[3:], out=sys.argv[1])

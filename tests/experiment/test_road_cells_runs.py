@@ -9,7 +9,7 @@ from scenarios import ScenarioError
 from simulator import run
 from simulator.experiment.assembly.city import build_city
 from simulator.experiment.assembly.engine import build_engine
-from simulator.files.stopwatch import Stopwatch
+from simulator.files.resources import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.engine import State, VehicleStates
 

@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "traffic"))
 
 from sumo_by_hand import ROUTES, make_net, plain_run
 
-from simulator.files.stopwatch import Stopwatch
+from simulator.files.resources import Stopwatch
 
 SCENARIO = """
 [scenario]

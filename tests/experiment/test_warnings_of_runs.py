@@ -14,7 +14,7 @@ from rich.console import Console
 from scenarios import ScenarioError
 from simulator import run
 from simulator.cli import main
-from simulator.files import available_memory
+from simulator.files import resources
 from simulator.pages.report import build_report, write_report
 from simulator.pages.terminal_summary import print_summary
 
@@ -142,7 +142,7 @@ def test_gridlock_gives_a_warning(engine):
 
 def test_wrong_crs_is_reported_before_the_number_of_cells(mistaken, tmp_path, monkeypatch):
     """Coordinates in miles are refused without a stated system, or if called degrees, where cells are too many."""
-    monkeypatch.setattr(available_memory, "available_nbytes", lambda: 2e9)
+    monkeypatch.setattr(resources, "available_nbytes", lambda: 2e9)
     path, places = mistaken(), [(i, 0.9 + 0.25 * (i % 3), 1.3 + 0.25 * (i // 3)) for i in range(6)]
     rows = "".join(f"\t{a}\t{b}\t1800\t402\t29\t0\t4\t0\t0\t1\t;\n" for a in range(1, 7) for b in range(1, 7) if a != b)
     head = "<NUMBER OF ZONES> 6\n<NUMBER OF NODES> 6\n<FIRST THRU NODE> 1\n<NUMBER OF LINKS> 30\n<END OF METADATA>\n"
@@ -170,7 +170,7 @@ def test_wrong_crs_is_reported_before_the_number_of_cells(mistaken, tmp_path, mo
 
 
 def test_too_many_cells_over_a_correct_city_is_a_cells_fault(mistaken, monkeypatch):
-    monkeypatch.setattr(available_memory, "available_nbytes", lambda: 2e9)
+    monkeypatch.setattr(resources, "available_nbytes", lambda: 2e9)
     with pytest.raises(ScenarioError) as caught:
         run(mistaken(size_m=0.2))
     assert [fault.path for fault in caught.value.faults] == ["cells"]

@@ -10,7 +10,7 @@ from mechanisms.privacy import Claim
 from simulator.experiment.claims import KEY
 from simulator.pages.findings_section import first_screen
 from simulator.results.claims import claims_in, with_rows_at_delta_zero
-from simulator.studies.evaluation_tables import Goal, leak_of
+from simulator.studies.tables import Goal, leak_of
 
 KEPT = {"name": "kept", "kind": "longitudinal_unary", "epsilon_permanent": 2.0, "epsilon_first": 1.999}
 EXACT = {"name": "exact", "kind": "no_privacy"}

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from simulator.files.available_memory import permitting
 from simulator.files.compressed_io import begin_of, chunks_of, opened, raw_lines, unpacked_name
 from simulator.files.errors import InputError
+from simulator.files.resources import permitting
 from simulator.files.tables import Table
 
 PACKED = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
@@ -83,9 +83,9 @@ def test_decompression_bomb_is_refused_by_the_memory_it_needs(tmp_path, monkeypa
     path.write_bytes(PACKED[suffix](bytes(1 << 22)))
     with opened(path, times=8.0) as stream:
         assert len(stream.read()) == 1 << 22
-    monkeypatch.setattr("simulator.files.available_memory.available_nbytes", lambda: 1e6)
+    monkeypatch.setattr("simulator.files.resources.available_nbytes", lambda: 1e6)
     monkeypatch.setattr("simulator.files.compressed_io.available_nbytes", lambda: 1e6)
-    for module in ("available_memory", "compressed_io"):
+    for module in ("resources", "compressed_io"):
         monkeypatch.setattr(f"simulator.files.{module}.NEGLIGIBLE", 1)
     fault = fault_of(path, lambda path: read_whole(path, times=8.0))
     assert fault.startswith("memory needed to hold the ")

@@ -13,7 +13,7 @@ from test_report_page import HOSTILE, Page, embedded
 
 from mechanisms.privacy.claim import Claim, ListedDelta
 from simulator.pages.attacks_section import attack_lines
-from simulator.pages.deployments_section import coalition_words, deployment_words
+from simulator.pages.privacy_sections import coalition_words, deployment_words
 from simulator.pages.report import build_report, write_report
 from simulator.pages.terminal_summary import print_summary
 from simulator.results.record import DeploymentRecord

@@ -9,7 +9,7 @@ import simpy
 
 from mechanisms.local import AnonymizedDeniable, LongitudinalUnary, NoPrivacy, RandomizedResponse, SamplingPrivacy
 from simulator.aggregation.servers import Trusted
-from simulator.files.stopwatch import Stopwatch
+from simulator.files.resources import Stopwatch
 from simulator.sensing.campaign import Campaign, CampaignProcess, SensingContext
 from simulator.sensing.channel import Channel
 from simulator.sensing.query import Memories, QueriedPopulation, Schedule

@@ -16,7 +16,7 @@ from mechanisms.central.simple_random_sample import ExactStatistic, SimpleRandom
 from mechanisms.local import NoPrivacy
 from simulator.aggregation.servers import Trusted
 from simulator.experiment.run import Silent, run_scenario
-from simulator.files.stopwatch import Stopwatch
+from simulator.files.resources import Stopwatch
 from simulator.pages.report import write_report
 from simulator.pages.terminal_summary import print_summary
 from simulator.roads import build_grid

@@ -24,9 +24,9 @@ from simulator.files.errors import InputError
 from simulator.studies import store, sweep
 from simulator.studies.design import design_of
 from simulator.studies.evaluate import Evaluation
-from simulator.studies.evaluation_tables import Goal
 from simulator.studies.store import Study, StudyDirectory
 from simulator.studies.sweep import Sweep, merge
+from simulator.studies.tables import Goal
 from simulator.studies.workers import Workers
 
 BEGIN, END = "<!-- from the fault harness: begin -->", "<!-- from the fault harness: end -->"

@@ -14,7 +14,7 @@ from simulator.files.errors import InputError
 from simulator.results.formatting import related
 from simulator.results.tables import relative_errors
 from simulator.studies.evaluate import DATA, MECHANISMS, Evaluation
-from simulator.studies.evaluation_tables import Goal, interval, sentences
+from simulator.studies.tables import Goal, interval, sentences
 from simulator.studies.workers import processes
 
 needs_data = pytest.mark.skipif("CROWDVEIL_DATA" not in os.environ, reason="needs the folder of data sets")

@@ -333,7 +333,7 @@ def test_workers_without_the_package_are_named(tmp_path, cluster):
 def test_a_study_goes_on_without_a_worker_of_another_version_which_is_named(tmp_path, cluster):
     for name in ("simulator", "scenarios", "mechanisms"):
         shutil.copytree(SOURCE / name, tmp_path / "other" / name, ignore=shutil.ignore_patterns("__pycache__"))
-    with (tmp_path / "other" / "simulator" / "stopwatch.py").open("a") as file:
+    with (tmp_path / "other" / "simulator" / "streams.py").open("a") as file:
         file.write("# another version")
     cluster.add_worker(env={**os.environ, "PYTHONPATH": str(tmp_path / "other")})
     named = r"the workers tcp://127\.0\.0\.1:\d+ have another version of crowdveil; install the same version there"

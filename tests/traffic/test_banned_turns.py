@@ -17,7 +17,7 @@ from zoned_roads import roads_of
 import scenarios
 from simulator.experiment.assembly.city import build_city
 from simulator.experiment.assembly.engine import build_engine, route_trips
-from simulator.files.stopwatch import Stopwatch
+from simulator.files.resources import Stopwatch
 from simulator.formats.recordings import Matching, Trace, recording_of
 from simulator.formats.recordings.hidden_markov import _metres_between
 from simulator.roads.movements import movement_table

@@ -7,8 +7,7 @@ from test_engines_agree import drive_both
 
 from simulator.roads import build_grid
 from simulator.traffic.clock import Clock
-from simulator.traffic.detectors import detector_table, passages
-from simulator.traffic.link_intervals import Traversals, links_by_interval
+from simulator.traffic.link_intervals import Traversals, detector_table, links_by_interval, passages
 
 STEP_S, END_S = 0.5, 700.0
 

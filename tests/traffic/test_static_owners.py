@@ -266,7 +266,7 @@ def test_truncated_row_is_dropped_as_without_coordinates(write):
 
 def test_more_owners_than_memory_are_refused(write, monkeypatch):
     path = write(STATIONS.replace("OR,7,9", "OR,7,90000009").replace("ML,8,4", "ML,8,90000004"))
-    monkeypatch.setattr("simulator.files.available_memory.available_nbytes", lambda: 1e9)
+    monkeypatch.setattr("simulator.files.resources.available_nbytes", lambda: 1e9)
     assert "a vehicle is a data owner: memory needed to hold 180,000,021 vehicles is about 11.5 GB" in faults(path)
 
 
@@ -277,7 +277,7 @@ def test_truncated_archives_and_decompression_bombs_are_refused(write, monkeypat
     )
     assert "cannot be read: its name ends in .gz, but it is not gzip" in faults(write(STATIONS, "plain.csv.gz"))
     bomb = write(gzip.compress(STATIONS.encode() + b"1,ML,9,1,37,-122\n" * 200_000), "bomb.csv.gz")
-    for module in ("available_memory", "compressed_io"):
+    for module in ("resources", "compressed_io"):
         monkeypatch.setattr(f"simulator.files.{module}.NEGLIGIBLE", 1)
         monkeypatch.setattr(f"simulator.files.{module}.available_nbytes", lambda: 1 << 20)
     assert "memory needed to hold the" in faults(bomb)

@@ -96,7 +96,7 @@ def test_missing_file_is_refused(tmp_path):
 
 
 def test_gzip_bomb_is_refused(tmp_path, monkeypatch):
-    for module in ("available_memory", "compressed_io"):
+    for module in ("resources", "compressed_io"):
         monkeypatch.setattr(f"simulator.files.{module}.NEGLIGIBLE", 1)
         monkeypatch.setattr(f"simulator.files.{module}.available_nbytes", lambda: 1 << 20)
     assert "memory needed to hold the" in faults_of(tmp_path, gzip.compress(b"<routes>" + b" " * (1 << 25)))

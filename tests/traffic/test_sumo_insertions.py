@@ -9,8 +9,8 @@ from sumo_by_hand import ROUTES, Driven, engine, inputs, make_net
 
 from simulator.files.errors import InputError
 from simulator.formats.sumo.route_file import SumoFile, most_of_flow
-from simulator.sumo.drawing import draw_vehicles
 from simulator.sumo.inputs import Insertions
+from simulator.sumo.routes import draw_vehicles
 
 
 def most_of(path, text, *, begin_s=0.0, end_s=1000.0, step_s=1.0, scale=1.0):

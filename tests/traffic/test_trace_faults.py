@@ -18,7 +18,7 @@ FINE = "a,0,11.3,44.5\n"
 
 
 def test_decompression_bomb_is_refused(tmp_path, monkeypatch):
-    for module in ("available_memory", "compressed_io"):
+    for module in ("resources", "compressed_io"):
         monkeypatch.setattr(f"simulator.files.{module}.NEGLIGIBLE", 1)
         monkeypatch.setattr(f"simulator.files.{module}.available_nbytes", lambda: 1 << 20)
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress((HEADER + "a,0,11.3,44.5\n" * 400_000).encode()))

@@ -8,10 +8,9 @@ from roads_by_hand import ENGINES, chain, drive, network
 
 from simulator.traffic.agents import Agents
 from simulator.traffic.clock import Clock
-from simulator.traffic.detectors import passages
 from simulator.traffic.engine import State
 from simulator.traffic.fleet import Fleet
-from simulator.traffic.link_intervals import Traversals, links_by_interval
+from simulator.traffic.link_intervals import Traversals, links_by_interval, passages
 from simulator.traffic.physics import ONE_TICK
 from simulator.traffic.places import passing_times, places_at, queued_from
 from simulator.traffic.trips import VehicleClasses

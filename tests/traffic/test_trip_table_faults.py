@@ -147,7 +147,7 @@ def test_unknown_or_missing_files_are_refused(tmp_path):
 
 
 def test_gzip_bomb_is_refused(tmp_path, monkeypatch):
-    for module in ("available_memory", "compressed_io"):
+    for module in ("resources", "compressed_io"):
         monkeypatch.setattr(f"simulator.files.{module}.NEGLIGIBLE", 1)
         monkeypatch.setattr(f"simulator.files.{module}.available_nbytes", lambda: 1 << 20)
     bomb = tmp_path / "bomb.csv.gz"

@@ -13,7 +13,7 @@ from sumo_by_hand import sumo, tool
 import scenarios
 from simulator.experiment.assembly.city import build_city
 from simulator.experiment.assembly.engine import build_engine
-from simulator.files.stopwatch import Stopwatch
+from simulator.files.resources import Stopwatch
 from simulator.files.xml_elements import elements_of
 from simulator.formats.sumo.attributes import classes_in
 from simulator.roads.movements import movement_table

@@ -24,9 +24,9 @@ from simulator.experiment.assembly.engine import read_recorded, traffic_faults
 from simulator.experiment.assembly.sumo_traffic import sumo_classes
 from simulator.experiment.memory_estimate import check_memory
 from simulator.experiment.study_area import City, Ground, refuse_elsewhere
-from simulator.files.available_memory import shortage
 from simulator.files.errors import InputError
 from simulator.files.messages import Note, notes_of, warnings_among
+from simulator.files.resources import shortage
 from simulator.roads import RoadNetwork, build_grid
 from simulator.roads.driving_side import side_of
 from simulator.roads.plausibility import speed_warnings

@@ -22,7 +22,7 @@ from simulator.experiment.assembly.sumo_traffic import net_frame, sumo_faults
 from simulator.experiment.build_cache import cached_trips
 from simulator.experiment.study_area import City
 from simulator.files.errors import InputError
-from simulator.files.stopwatch import Stopwatch
+from simulator.files.resources import Stopwatch
 from simulator.roads import RoadNetwork
 from simulator.streams import Streams
 from simulator.traffic.agents import Agents

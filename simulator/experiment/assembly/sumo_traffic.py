@@ -14,7 +14,7 @@ from simulator.experiment.assembly.physics import build_physics
 from simulator.experiment.study_area import City
 from simulator.files.errors import InputError, ProgramError, RejectionError
 from simulator.files.messages import Note, notes_of
-from simulator.files.stopwatch import Stopwatch
+from simulator.files.resources import Stopwatch
 from simulator.files.xml_elements import elements_of
 from simulator.formats.sumo.attributes import classes_in
 from simulator.formats.sumo.courses import NotDrivableError

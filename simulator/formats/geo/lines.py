@@ -18,9 +18,9 @@ from simulator.cells.zones import no_degrees, read_features
 from simulator.files.errors import InputError
 from simulator.files.messages import counted, values_in_words
 from simulator.files.tables import Table, find_columns, listed
+from simulator.formats.column_names import METRES_PER_UNIT
 from simulator.formats.link_columns import find_link_columns, link_values, link_warnings
 from simulator.formats.osm_tags import CLASSES
-from simulator.formats.units import METRES_PER_UNIT
 from simulator.roads.projection import WGS84, transform, true_plane, utm_about
 from simulator.roads.raw_network import Defaults, RawNetwork, column_of
 from simulator.roads.read_report import usable_rows

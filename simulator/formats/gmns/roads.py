@@ -13,7 +13,14 @@ import shapely
 from simulator.files.errors import InputError, both
 from simulator.files.messages import counted, warning
 from simulator.files.tables import comparable_name, listed
-from simulator.formats.column_names import FREE_FLOW_TIMES, NAMES_WITH_UNITS
+from simulator.formats.column_names import (
+    FREE_FLOW_TIMES,
+    LENGTH_UNITS,
+    METRES_PER_UNIT,
+    MPS_PER_UNIT,
+    NAMES_WITH_UNITS,
+    SPEED_UNITS,
+)
 from simulator.formats.gmns.movements import read_movements
 from simulator.formats.gmns.tables import (
     MODES,
@@ -25,7 +32,6 @@ from simulator.formats.gmns.tables import (
     read_nodes,
 )
 from simulator.formats.planes import are_no_degrees, plane_about, remarks_on_plane
-from simulator.formats.units import LENGTH_UNITS, METRES_PER_UNIT, MPS_PER_UNIT, SPEED_UNITS
 from simulator.roads.projection import crs_about, known_crs
 from simulator.roads.raw_network import Defaults, RawNetwork, in_a_square, no_places
 from simulator.roads.schema import crs_faults

@@ -12,7 +12,7 @@ import pandas as pd
 
 from simulator.files.errors import InputError
 from simulator.files.tables import Table, column_names, find_columns
-from simulator.formats.units import SPEED_UNITS, WORDS_OF_LENGTHS, WORDS_OF_SPEEDS
+from simulator.formats.column_names import SPEED_UNITS, WORDS_OF_LENGTHS, WORDS_OF_SPEEDS
 from simulator.roads.projection import WGS84
 from simulator.roads.raw_network import column_of
 from simulator.roads.read_report import DroppedRows, usable_rows

@@ -13,8 +13,7 @@ from simulator.files.compressed_io import unpacked_name
 from simulator.files.errors import InputError
 from simulator.files.tables import RECOGNIZED, Table, TextFormat, comparable_name, find_columns, listed
 from simulator.files.times import timed
-from simulator.formats.column_names import FIX_NAMES
-from simulator.formats.units import MPS_PER_UNIT
+from simulator.formats.column_names import FIX_NAMES, MPS_PER_UNIT
 from simulator.roads.projection import WGS84, coordinates, transform
 
 if TYPE_CHECKING:

@@ -15,9 +15,8 @@ from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.files.tables import FileFormat, Table, column_names, find_columns, listed
 from simulator.files.times import timed
-from simulator.formats.column_names import COUNT_NAMES
-from simulator.formats.recordings.owner_rows import read_rows
-from simulator.formats.units import MPS_PER_UNIT
+from simulator.formats.column_names import COUNT_NAMES, MPS_PER_UNIT
+from simulator.formats.recordings.places import read_rows
 from simulator.roads import RoadNetwork
 from simulator.roads.projection import WGS84, coordinates, transform
 from simulator.traffic.clock import DAY_S

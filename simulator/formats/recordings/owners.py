@@ -14,12 +14,12 @@ from simulator.files.errors import InputError
 from simulator.files.messages import counted, notes_of
 from simulator.files.tables import FileFormat, Table
 from simulator.files.times import CALENDAR_FROM_S, NAIVE, Times, moment_of, timed
-from simulator.formats.recordings.owner_rows import (
+from simulator.formats.recordings.places import (
     owners_of,
+    place_rows,
     read_rows,
     without_duplicates,
 )
-from simulator.formats.recordings.places import place_rows
 from simulator.roads import RoadNetwork
 from simulator.traffic.recording import Recording
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from simulator.files.available_memory import shortage
 from simulator.files.errors import InputError
 from simulator.files.extras import import_extra
+from simulator.files.resources import shortage
 from simulator.files.tables import identifier_list, listed
 from simulator.traffic.demand.trip_table import TripTable
 

@@ -7,9 +7,9 @@ from typing import Literal
 import numpy as np
 
 from simulator.arrays import FloatArray
-from simulator.files.available_memory import shortage
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
+from simulator.files.resources import shortage
 from simulator.files.tables import RECOGNIZED, Table, TextFormat, column_names, find_columns
 from simulator.roads.network import RoadNetwork
 from simulator.traffic.demand.trip_table import TripTable, TripZones, capped

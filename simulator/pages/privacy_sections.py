@@ -1,13 +1,14 @@
-"""Report section: which parties add up the reports of each campaign, and what each learns about a device."""
+"""Report sections: what observers can learn about a driver, and which parties add up the reports."""
 
 from collections.abc import Sequence
 
 from scenarios.kinds import is_capable, title
 from simulator.pages.document import PageSection
+from simulator.results.claims import by_crowd
 from simulator.results.formatting import listed, sentence_case
 from simulator.results.record import DeploymentRecord, ViewRecord
 from simulator.results.run import RunResult
-from simulator.results.statements import share_holders
+from simulator.results.statements import row_words, share_holders
 
 _PARTIES = {"mixer": "The mixer", "network": "An observer of the network"}
 
@@ -132,3 +133,29 @@ def _matrix(record: DeploymentRecord, names: Sequence[str]) -> list[tuple[str, s
         (coalition_words(coalition, record), next(iter(views.values())).words, [views.get(name) for name in names])
         for (coalition, _), views in sorted(rows.items(), key=lambda row: order.index(row[0][0]))
     ]
+
+
+def claims_section(run: RunResult) -> PageSection:
+    """
+    State in words what each observer can learn, for each mechanism.
+
+    Parameters
+    ----------
+    run
+        The finished run.
+
+    Returns
+    -------
+    section
+        The section.
+    """
+    tables = []
+    for name, of_campaign in run.claims_by_mechanism.items():
+        claims = [*run.whole_run.get(name, []), *of_campaign]
+        epsilons = sorted({epsilon for claim in claims for epsilon, _ in claim.points})
+        rows = [
+            (row_words(alike), alike, [[dict(claim.points).get(at) for claim in alike] for at in epsilons])
+            for alike in by_crowd(claims)
+        ]
+        tables.append((run.record.label(name), epsilons, rows))
+    return PageSection("claims", "Privacy claims", template="claims", values={"tables": tables})

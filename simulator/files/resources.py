@@ -1,6 +1,7 @@
-"""Comparison of the estimated memory of a computation with the memory available."""
+"""Time and memory of a computation: wall time by phase, and the estimated memory beside the memory available."""
 
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -105,3 +106,35 @@ def peak_memory_nbytes() -> int | None:
         return None
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return int(peak if sys.platform == "darwin" else peak * 1024)
+
+
+class Stopwatch:
+    """Counts wall seconds by phase; while a nested phase runs, the outer phase is not counted."""
+
+    def __init__(self) -> None:
+        self._seconds: dict[str, float] = {}
+        self._stack: list[str] = []
+        self._since = self._born = time.perf_counter()
+
+    def _turn_over(self) -> None:
+        now = time.perf_counter()
+        if self._stack:
+            phase = self._stack[-1]
+            self._seconds[phase] = self._seconds.get(phase, 0.0) + now - self._since
+        self._since = now
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Count the time spent in the `with` block as phase `name`."""
+        self._turn_over()
+        self._stack.append(name)
+        try:
+            yield
+        finally:
+            self._turn_over()
+            self._stack.pop()
+
+    def wall_s(self) -> dict[str, float]:
+        """Return seconds by phase, and `total` since the stopwatch was created."""
+        self._turn_over()
+        return {**self._seconds, "total": time.perf_counter() - self._born}
