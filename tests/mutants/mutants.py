@@ -1,6 +1,6 @@
 """Mutants: plant one fault at a time in a copy of the source, run the tests that execute its line, record what fails.
 
-    .venv/bin/pip install --group mutants
+    .venv/bin/python tests/mutants/mutants.py recheck --count 20     killed mutants by their recorded tests alone
     .venv/bin/python tests/mutants/mutants.py cover                  the fast tests, with the lines that each executes
     .venv/bin/python tests/mutants/mutants.py run                    all listed mutants that have no outcome yet
     .venv/bin/python tests/mutants/mutants.py run --again --only mechanisms/privacy
@@ -10,12 +10,15 @@
 The lists are `planted.py`, faults in privacy claims, and `sampled.json`, which `sample` has drawn. `killed.json` holds
 for each mutant whether a test fails (killed) or none (survived), and the test. A test is removed only if the set of
 killed mutants stays the same: after `run --again`, `git diff` of `killed.json` shows no new survivor. That run tries
-the recorded test first, so most mutants take seconds. It can be interrupted; it writes after each mutant.
+the recorded test first, so most mutants take seconds. It can be interrupted; it writes after each mutant. `recheck`
+draws from the killed mutants by `--seed`, for which continuous integration gives the name of the commit, and fails if
+one of them passes its test.
 """
 
 import argparse
 import json
 import os
+import queue
 import re
 import shutil
 import subprocess
@@ -36,6 +39,7 @@ SAMPLED, OUTCOMES = HERE / "sampled.json", HERE / "killed.json"
 COUNT, SEED = 300, 30
 BUDGET_S, MOST_TESTS = 15.0, 250
 """Recorded time and number of the tests that are run against a mutant."""
+RECHECK_CPU_S = 300
 FOLDERS = sorted({path.parent.relative_to(ROOT).as_posix() for path in (ROOT / "tests").rglob("test_*.py")} - {"tests"})
 IGNORED = {".git", ".venv", "build"}
 
@@ -318,10 +322,32 @@ def tried(mutants: dict[str, Mutant | str], options: argparse.Namespace, *, keep
     return results
 
 
+def recheck(options: argparse.Namespace) -> int:
+    """Try some of the killed mutants with the recorded test of each; return 1 if one passes it."""
+    outcomes = json.loads(OUTCOMES.read_text(encoding="utf-8"))
+    named = [name for name in listed() if outcomes.get(name, {}).get("by", "").startswith("tests/")]
+    chosen = sorted(named, key=lambda name: crc32(f"{options.seed} {name}".encode()))[: options.count]
+    outlived: list[str] = []
+    with tempfile.TemporaryDirectory() as temporary, ThreadPoolExecutor(options.jobs) as pool:
+        workers = queue.SimpleQueue()
+        for number in range(options.jobs):
+            workers.put(Worker(Path(temporary) / str(number), options.python))
+
+        def attempt(name: str) -> None:
+            there, by, worker = prepared(listed()[name]), outcomes[name]["by"], workers.get()
+            killed = there is not None and worker.fails(*there, [by], RECHECK_CPU_S)
+            workers.put(worker)
+            print(f"{'killed' if killed else 'NOT KILLED'}: {name} {by}", flush=True)
+            outlived.extend([] if killed else [name])
+
+        list(pool.map(attempt, chosen))
+    return int(bool(outlived))
+
+
 def main() -> int:
     """Do what the first argument says."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["sample", "cover", "run", "try", "show"])
+    parser.add_argument("what", choices=["sample", "recheck", "cover", "run", "try", "show"])
     parser.add_argument("file", nargs="?", help="file whose mutants are tried")
     parser.add_argument("--work", default=str(ROOT / "build" / "mutants"), help="folder of what `cover` writes")
     parser.add_argument("--python", default=sys.executable, help="Python that runs the tests")
@@ -331,12 +357,15 @@ def main() -> int:
     parser.add_argument("--again", action="store_true", help="also mutants that have an outcome")
     parser.add_argument("--survived", action="store_true", help="also survivors, after more is covered")
     parser.add_argument("--count", type=int, default=COUNT)
+    parser.add_argument("--seed", default="", help="text by which `recheck` draws")
     options = parser.parse_args()
     if options.what == "sample":
         fields = ("file", "function", "operator", "number", "line")
         drawn = [{field: getattr(mutant, field) for field in fields} for mutant in sample(ROOT, options.count, SEED)]
         lines = ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in drawn)
         SAMPLED.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+    elif options.what == "recheck":
+        return recheck(options)
     elif options.what == "cover":
         cover(options)
     elif options.what == "try":

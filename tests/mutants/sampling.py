@@ -54,7 +54,7 @@ class Mutant(NamedTuple):
 
 @cache
 def _operator(name: str) -> object:
-    from cosmic_ray.plugins import get_operator  # noqa: PLC0415 - only those who make mutants need the package
+    from cosmic_ray.plugins import get_operator  # noqa: PLC0415 - slow to import
 
     return get_operator(f"core/{name}")()
 
