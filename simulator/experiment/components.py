@@ -158,10 +158,10 @@ class RunComponents:
                 for name, mechanism in self.mechanisms.items()
                 for text in mechanism.warnings()
             ),
-            *self._forgotten(),
+            *self._randomness_not_kept(),
         ]
 
-    def _forgotten(self) -> Iterator[Note]:
+    def _randomness_not_kept(self) -> Iterator[Note]:
         """Yield a warning for each mechanism with kept randomness if answers are drawn as counts, without it."""
         population = self.scenario.population
         how = (

@@ -343,7 +343,7 @@ def _in_words(reading: Reading) -> str:
     return f"{keys} (mean trip {length_m / 1000:,.3g} km, {time_s / 60:,.3g} min)"
 
 
-def _first(
+def _read_until_usable(
     section: str, found: Mapping[Path, Sequence[str]], files: Mapping[str, list[Path]], roads: Reading | None
 ) -> list[Reading]:
     """Return readings of the files of one section, up to the first that can be used, which is then the last."""
@@ -393,9 +393,9 @@ def inspect(paths: Iterable[Path], *, folder: Path, name: str = "") -> Inspectio
             files.setdefault(role, []).append(path)
     rows = [(path.name, _described(path, roles[0])) for path, roles in found.items()]
     rows += [(file.name, "not recognised, and left out") for file in unknown]
-    networks = _first("roads", found, files, None)
+    networks = _read_until_usable("roads", found, files, None)
     roads = next((reading for reading in networks if not reading.faults), None)
-    readings = [*networks, *_first("traffic", found, files, roads)]
+    readings = [*networks, *_read_until_usable("traffic", found, files, roads)]
     traffic = next((reading for reading in readings if reading.role not in _NETWORKS and not reading.faults), None)
     if roads is None and traffic is None:
         return _incomplete(rows, readings, files, folder.resolve())
