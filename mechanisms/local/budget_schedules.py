@@ -244,8 +244,8 @@ class AdaptiveBudget(ViewClaims):
         epsilon = self.epsilon * (queries + most_units(queries, w)) / (2 * w)
         basis = (
             f"The budgets of {queries} consecutive queries sum to at most ε(T + max(T, w))/(2w) = "
-            f"{rounded_up(epsilon, 6)}, whichever of them publish; δ is that of any mechanism with this ε (Kairouz, Oh "
-            "and Viswanath 2015)."
+            f"{rounded_up(epsilon, 6)}, whichever of them publish; no mechanism with this ε has a larger δ (Kairouz, "
+            "Oh and Viswanath 2015)."
         )
         return Claim.bound(epsilon, MirrorDelta(float(expit(epsilon)), epsilon), basis)
 

@@ -254,7 +254,7 @@ def noise_claim(noise: PartialNoise, *, cells: int, queries: int, source: str) -
             distinguishing=(1.0 / (1.0 + math.exp(-noise.decay))) ** changed,
             epsilon=changed * noise.decay,
             queries=queries,
-            source=f"{source}: discrete Laplace noise on each count, of which a move changes {changed} by 1",
+            source=f"{source}: discrete Laplace noise on each count; a move changes {changed} of the counts by 1",
         )
         if noise.share == 1.0:
             return claim

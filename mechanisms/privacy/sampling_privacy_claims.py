@@ -221,7 +221,7 @@ def refreshed_release_claim(
         "infinite" if math.isinf(curve.epsilon) else "bound",
         queries * curve.epsilon,
         "bound",
-        f"One device's {hidden} among those of its crowd, in no order, between the rarest cell and outside, all "
+        f"One device's {hidden} among the {hidden} of its crowd, in no order, between the rarest cell and outside, all "
         f"others known (from SP eqs 12-16 with refresh ρ = {refresh:g}){certain}{more}.",
         composed(curve, queries, limit=curve.epsilon),
     )

@@ -132,7 +132,7 @@ class Transmission:
     def agreed(self, received: Sequence[float]) -> "Transmission":
         """Return the transmission whose route begins with the messages that the servers agree to count.
 
-        These are the `needed` messages of which the most were received; of equal ones, the first.
+        These are the `needed` messages that were received most often; of equal ones, the first.
 
         Parameters
         ----------
@@ -275,8 +275,8 @@ class Channel:
     latency
         The latency of each message, independent of all others.
     loss_one, loss_two
-        Probability that a message sent at the moment of round one, or at that of round two or a later one, is lost;
-        the two are equal if losses come in bursts.
+        Probability that a message sent at the moment of round one, or of round two or a later round, is lost; the two
+        are equal if losses come in bursts.
     burst_s
         Mean duration in seconds for which a link is down; 0 if losses are independent.
     churn
