@@ -309,7 +309,7 @@ class SamplingPrivacy(CategoricalReports):
     def claim_report(self, view: Report) -> Claim:
         """Return the claim of one round's report: nothing in round one.
 
-        That of round two is exact, over the truths 0…V, whereas SP eq 29 covers 1…V. Refresh does not change the
+        The claim of round two is exact, over the truths 0…V, whereas SP eq 29 covers 1…V. Refresh does not change the
         distribution of a single round: the blanks of each come with π_v.
         """
         if view.round == 1:

@@ -451,7 +451,7 @@ class SummedLoss:
 
         Every output of a transform of log₂ N stages is a sum of N inputs times factors of modulus 1, so its error is at
         most a multiple of log₂ N units in the last place of Σ|inputs|. Hence each error of the first transforms is at
-        most γ. That of the product of n of them is at most n·γ·∏(|F| + γ), with one factor left out, plus its own
+        most γ. The error of the product of n of them is at most n·γ·∏(|F| + γ), with one factor left out, plus its own
         rounding. The sum of N outputs of the second, each the mean of N terms, has at most the sum of these errors.
         """
         width, times = self.width, self.queries

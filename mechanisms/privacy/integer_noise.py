@@ -28,7 +28,9 @@ SETTLED = 40.0
 
 @dataclass(frozen=True)
 class IntegerNoise:
-    """Noise of one server on one count: P(k) in proportion to e^(−k²/(2σ²)), to e^(−|k|/b), or a share of the latter.
+    """Noise of one server on one count.
+
+    P(k) is in proportion to e^(−k²/(2σ²)) or to e^(−|k|/b), or the noise is a share of discrete Laplace noise.
 
     Parameters
     ----------

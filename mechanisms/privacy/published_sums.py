@@ -267,7 +267,7 @@ def sums_claim(
     source : str
         Source of p and q, for the basis.
     noise : IntegerNoise, optional
-        Noise that each server adds to each cell's sum. That of the view's colluding servers is known to them.
+        Noise that each server adds to each cell's sum. The view's colluding servers know their own noise.
 
     Returns
     -------

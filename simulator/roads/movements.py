@@ -33,10 +33,10 @@ MOVEMENT_COLUMNS = {
 
 Lanes are counted from the edge of the road, from 0: from the right, or from the left where traffic drives on the left;
 -1 if the source does not state them, for any lane. `allowed` is False if no vehicle may make the turn. `turn` is one of
-`TURNS` and `right_of_way` one of `RIGHTS_OF_WAY`, or None if unknown; at a signal, the latter holds while the signal is
-off. `signal` is the key of the signal, or None; `group` is the number of a group of it that has green at the same
-times, or -1 if unknown. At a node that has rows, every turn that vehicles can make by its links has one; at other nodes
-all turns are open.
+`TURNS` and `right_of_way` one of `RIGHTS_OF_WAY`, or None if unknown; at a signal, the right of way holds while the
+signal is off. `signal` is the key of the signal, or None; `group` is the number of a group of it that has green at the
+same times, or -1 if unknown. At a node that has rows, every turn that vehicles can make by its links has one; at other
+nodes all turns are open.
 
 `length_m` is the length of the path over the junction and `speed_mps` the speed allowed on it, NaN if unknown. `place`
 is the number of the movement among those at its node, or -1 if unknown. `yields_to` is a tuple of the places at the

@@ -94,7 +94,7 @@ class Downtime:
     server
         "server:1", "mixer" and so on, as named by the deployment.
     from_s, to_s
-        The server is down from `from_s` until `to_s`, the latter excluded.
+        The server is down from `from_s` until just before `to_s`.
     """
 
     server: str

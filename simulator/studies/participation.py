@@ -56,9 +56,9 @@ def participation_design(
     Parameters
     ----------
     scenario
-        Its first campaign of counts is run. That of speeds has the release, bounds and `min_vehicles` of the scenario's
-        first campaign of mean speeds; without one, exact means of two vehicles or more are published. Data owners that
-        do not move have no speeds.
+        Its first campaign of counts is run. The campaign of speeds has the release, bounds and `min_vehicles` of the
+        scenario's first campaign of mean speeds; without one, exact means of two vehicles or more are published. Data
+        owners that do not move have no speeds.
     levels
         Values of `population.participation`. 1 is added: true speeds come from the run of the same seed in which all
         vehicles take part.
