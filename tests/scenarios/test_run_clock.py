@@ -223,7 +223,7 @@ def test_recorded_data_bring_their_own_start(times, heading, starts, tmp_path):
         (
             {"start": "2008-02-03T07:00"},
             {"start": "2008-02-03T07:01"},
-            "of which second 0 is 2008-02-03 07:01:00+00:00",
+            "which is 2008-02-03 07:01:00+00:00",
         ),
     ],
 )
