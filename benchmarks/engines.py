@@ -33,7 +33,7 @@ def crossings_per_second(engine: Fleet | Agents, *, ticks: int) -> tuple[float, 
 
 
 def compare(other: Path, *, vehicles: int, side: int, signals: bool, turns: int = 5) -> None:
-    """Run this benchmark and that of another version in turn, and print the ratio."""
+    """Run this benchmark and the benchmark of another version in turn, and print the ratio."""
     rates: list[list[float]] = [[], []]
     given = ["--vehicles", str(vehicles), "--side", str(side), "--repetitions", "3", "--agents", "0"]
     for _ in range(turns):

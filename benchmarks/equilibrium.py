@@ -202,7 +202,7 @@ def relative_gap(
 
 
 def _excess(volume: FloatArray, loaded: FloatArray, time_s: FloatArray) -> float:
-    """Return the relative excess of the total travel time of `volume` over that of `loaded`."""
+    """Return the relative excess of the total travel time of `volume` over the time of `loaded`."""
     shortest_s = float(loaded @ time_s)
     return (float(volume @ time_s) - shortest_s) / shortest_s
 

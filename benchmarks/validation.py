@@ -1,8 +1,8 @@
 """Makes docs/validation.md: the traffic engines beside kinematic wave theory, UXsim and SUMO.
 
-SUMO is that of pip install 'crowdveil[sumo]'; its scenarios are looked for in the folder sumo under CROWDVEIL_DATA.
-UXsim is that of pip install uxsim; the files of its example of Sioux Falls are looked for in the folder uxsim.
-A part whose files are missing is left as it is.
+SUMO is installed by pip install 'crowdveil[sumo]'; its scenarios are looked for in the folder sumo under
+CROWDVEIL_DATA. UXsim is installed by pip install uxsim; the files of its example of Sioux Falls are looked for in the
+folder uxsim. A part whose files are missing is left as it is.
 """
 
 import argparse

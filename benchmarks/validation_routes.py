@@ -1,8 +1,7 @@
 """Drivers who choose their routes: published equilibria, and Sioux Falls as UXsim has it.
 
-The links, the demand and the result of the latter (34,690 trips, 1,744 s a trip, 373 s of delay) are those of UXsim's
-examples: the files ``siouxfalls_nodes.csv``, ``siouxfalls_links.csv`` and ``siouxfalls_demand.csv`` of its folder
-``dat``.
+UXsim's links, demand and result for Sioux Falls (34,690 trips, 1,744 s a trip, 373 s of delay) come from its examples:
+the files ``siouxfalls_nodes.csv``, ``siouxfalls_links.csv`` and ``siouxfalls_demand.csv`` of its folder ``dat``.
 """
 
 import importlib

@@ -219,7 +219,7 @@ def jittered(engine: Fleet, seed: int, *, logs: bool = False) -> Fleet:
 
 
 def volumes_of(engine: Fleet, roads: RoadNetwork) -> "pd.Series[int]":
-    """Run an engine that logs all entries; return its volumes as those of SUMO's edges."""
+    """Run an engine that logs all entries; return its volumes by SUMO's edges."""
     engine.advance_to(END_S)
     driven = Traversals.of(engine, Clock(), engine.log_by_vehicle())
     table = links_by_interval(driven, engine.length_m, every_s=VOLUME_S, end_s=END_S)

@@ -99,7 +99,7 @@ def cases() -> list[Case]:
     ]
     for lanes, onto, demands, expected in (
         ((1, 1), 1, (1200, 600), "1,200, 600"),
-        # From here on each approach is fed 1.25 times its capacity, so that the shares are those of the merge.
+        # From here on each approach is fed 1.25 times its capacity, so that the merge decides the shares.
         ((1, 1), 1, (2250, 2250), "900, 900"),
         ((2, 1), 1, (4500, 2250), "1,200, 600"),
         ((2, 1), 2, (4500, 2250), "2,400, 1,200"),

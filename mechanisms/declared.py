@@ -229,8 +229,9 @@ MECHANISMS: Final = (
             probability("blank_zero", 'Probability of the blank 0, "in no cell".', default=None),
             Parameter(
                 name="blank",
-                about="Probability of each cell's blank: one number for all cells, or a list; in ``binary``, that of "
-                "the blank 1.\n\nIf `blank_zero` and `blank` are both omitted, all blanks are equally likely.",
+                about="Probability of each cell's blank: one number for all cells, or a list; in ``binary``, the "
+                "probability of the blank 1.\n\nIf `blank_zero` and `blank` are both omitted, all blanks are equally "
+                "likely.",
                 type="blanks",
                 default=None,
             ),

@@ -142,8 +142,8 @@ def run(
     seed
         Used instead of the scenario's seed.
     overrides
-        Values that replace those of the scenario: a mapping ``{"a.b": v}`` or strings ``"a.b=v"``, where ``a.b`` is
-        the key's path in the file; an item of a list is given by its name or index.
+        Values that replace the scenario's: a mapping ``{"a.b": v}`` or strings ``"a.b=v"``, where ``a.b`` is the key's
+        path in the file; an item of a list is given by its name or index.
     out
         Run directory to write.
     overwrite

@@ -123,7 +123,8 @@ class Generalised:
         """Publish a sample, (cells,) int64, at a level: each group's devices spread evenly over its cells.
 
         A cell alone in its group has the group's interval. A cell in a group of several has an interval from 0 to the
-        group's upper end. The standard error adds that of even spreading, with each device in any cell of its group.
+        group's upper end. The standard error adds the error of even spreading, with each device in any cell of its
+        group.
         """
         group, size = self.levels[level], self._sizes(level)[self.levels[level]]
         totals = suppress(self._totals(sampled, level), self.k)
@@ -161,7 +162,7 @@ class Generalised:
     def claim(self, *, crowd: int | None, queries: int = 1, adjacency: Adjacency = "enter_leave") -> Claim:
         """Return the claim of `publish`: ε₁ and the exact worst of all crowds of at least `crowd`.
 
-        It is a bound, because at a coarser level the crowd is that of the group, which is at least as large and not
+        It is a bound, because at a coarser level the crowd is the group's crowd, which is at least as large and not
         known. `theorem_6` gives the paper's bound. A move is bounded by its two steps, leaving and entering.
         """
         return self._for(self._claim("worst crowd", queries, 1 if crowd is None else crowd), adjacency)

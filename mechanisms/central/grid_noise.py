@@ -31,7 +31,7 @@ WORDS = 2**63
 # Distance of a uniform number from a probability below which more of its bits are drawn: far above the error of
 # doubles, about 2^-48.
 DOUBTFUL = 2.0**-40
-# Geometric variables drawn at once, of which Pólya variables are accepted.
+# Geometric variables drawn at once; Pólya variables are accepted among them.
 MOST_OFFERED = 10**6
 
 

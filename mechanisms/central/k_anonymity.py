@@ -140,8 +140,8 @@ class LocalRecoding:
     def publish(self, counts: NDArray[np.int64], *, rng: np.random.Generator) -> Estimate:  # noqa: ARG002 - this release is deterministic
         """Publish the clusters, with the devices of a cluster spread evenly over the cells of its box.
 
-        The standard error is that of even spreading. Upper ends always hold: all devices of every box over the cell, or
-        k − 1 where nothing is published because there are fewer than k devices.
+        The standard error is the error of even spreading. Upper ends always hold: all devices of every box over the
+        cell, or k − 1 where nothing is published because there are fewer than k devices.
         """
         cells = len(self.places)
         count, variance = np.zeros(cells), np.zeros(cells)

@@ -84,7 +84,7 @@ class LaplaceCounts:
         return self.publish_sampled(held if self.sampling == 1.0 else rng.binomial(held, self.sampling), rng=rng)
 
     def publish_sampled(self, sampled: NDArray[np.int64], *, rng: np.random.Generator) -> Estimate:
-        """Publish, with noise, devices that are already sampled, (cells,) int64, as those of Sampling Privacy are."""
+        """Publish, with noise, devices that are already sampled, (cells,) int64, as in Sampling Privacy."""
         drawn = check_held(sampled, field="sampled")
         # A discrete Laplace variable is the difference of two geometric ones.
         up, down = draw_geometric(WIDENING / self.sample_epsilon, 2 * len(drawn), rng=rng).reshape(2, -1)
@@ -236,7 +236,7 @@ class ThresholdCounts:
         return np.sqrt(kept + held * held * np.where(above, 1.0 - far, far))
 
     def claim(self, *, crowd: int | None, queries: int = 1, adjacency: Adjacency = "enter_leave") -> Claim:
-        """Return the claim about one device, all others known: that of the noise.
+        """Return the claim about one device, all others known: the claim of the noise.
 
         It is a bound for every crowd by post-processing. It is attained where at least k devices are in the cell: the
         likelihood ratio is e^ε for each noisy count from the crowd on and e^−ε below, and all that is suppressed is
@@ -308,8 +308,8 @@ class LaplaceMean(NoisyStatistic):
             A multiple of the grid's step. The interval covers the mean of all clamped values with probability at least
             `level`. If all values are used, the coverage is exact, apart from the grid and from ends that are kept
             within the bounds. For a sample, half of the rest is for the noise and half for Serfling's inequality. The
-            error is that of the noise, and for a sample also the most that sampling values within the bounds can add.
-            Neither depends on the values.
+            error is the error of the noise, and for a sample also the most that sampling values within the bounds can
+            add. Neither depends on the values.
         """
         clamped = clamp(values, self.lower, self.upper)
         sample = SimpleRandomSample(len(clamped), self.sample)

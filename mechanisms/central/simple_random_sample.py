@@ -233,7 +233,7 @@ class ExactStatistic(SampledStatistic):
         return lower_median(values)
 
     def std_error(self, values: NDArray[np.float64]) -> float:
-        """Return the exact root mean square error of `publish` given these values, which is that of sampling."""
+        """Return the exact root mean square error of `publish` given these values: the error of sampling."""
         values = check_values(values)
         sample = SimpleRandomSample(len(values), self.sample)
         if self.statistic == "mean":

@@ -192,9 +192,9 @@ class SmoothMedian(NoisyStatistic):
     the scale of its noise.
 
     Clamped values are rounded to the multiples of a power of two, about 2^−40·(upper − lower)/ε_n, which depends on
-    public numbers alone. Median and S* are those of the rounded values, and the noise is Laplace noise rounded to the
-    same multiples, sampled exactly. So what is published is the sum of the median and continuous noise, rounded to the
-    grid, for any S*; no rounding of doubles enters it (`grid_noise`).
+    public numbers alone. Median and S* are computed from the rounded values, and the noise is Laplace noise rounded to
+    the same multiples, sampled exactly. So what is published is the sum of the median and continuous noise, rounded to
+    the grid, for any S*; no rounding of doubles enters it (`grid_noise`).
 
     Parameters
     ----------
@@ -276,9 +276,9 @@ class SmoothMedian(NoisyStatistic):
     def std_error(self, values: NDArray[np.float64]) -> float:
         """Return the root mean square error of `publish` given these values.
 
-        The square is that of (sample median − truth), exact by the distribution of the sample median's rank, plus
-        E[8·S*²/ε_n²] of the noise (the decomposition of HDK sec 4.3), which is exact where all values are used, plus
-        the square of the grid's step, which is more than rounding adds to an unbiased median.
+        The square is the mean square of (sample median − truth), exact by the distribution of the sample median's rank,
+        plus E[8·S*²/ε_n²] of the noise (the decomposition of HDK sec 4.3), which is exact where all values are used,
+        plus the square of the grid's step, which is more than rounding adds to an unbiased median.
         """
         clamped = clamp(values, self.lower, self.upper)
         sampling = SimpleRandomSample(len(clamped), self.sample).median_error(clamped, self.truth(values))

@@ -20,13 +20,13 @@ def dropped_others_success(mechanism: Any, prior: ArrayLike, *, first_round: int
     but the target drop out. It observes only what is released: the counts of both rounds.
 
     - ``first_round=1``: the others are in neither tally, because pairing removes devices that answered in one round
-      only, or because they were never asked. The counts are then the target's two reports, and the success is that of
-      `guess_success` with linked rounds.
-    - ``first_round=N``: the tally of round one has all N devices, that of round two the target alone (no pairing). So
-      round two reveals its report v, and round one hides its first report among N: C₁ has the same multinomial
-      distribution for every truth, and P(its first report was w | C₁) is C₁,w/N. The others' cells do not matter,
-      known or not, because the answers of round one do not depend on them. The success falls from that of linked
-      reports at N = 1 towards that of round two alone.
+      only, or because they were never asked. The counts are then the target's two reports, and the success is the
+      success of `guess_success` with linked rounds.
+    - ``first_round=N``: the tally of round one has all N devices, the tally of round two has the target alone (no
+      pairing). So round two reveals its report v, and round one hides its first report among N: C₁ has the same
+      multinomial distribution for every truth, and P(its first report was w | C₁) is C₁,w/N. The others' cells do not
+      matter, known or not, because the answers of round one do not depend on them. The success falls from the success
+      with linked reports at N = 1 towards the success with round two alone.
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
 """What a published sum of a cell reveals about one device if the cells of all other devices are known.
 
-The sum is that of the other devices' parts, whose law is known, plus the device's own part, 0 or 1. Of bits the part is
-the device's bit about the cell. Of the differences of two-round Sampling Privacy without refresh it is 1 if the device
-is in the cell and sampled: the others' parts sum to Bin(n − 1, π_s). The part and the device's own reports depend on
-each other, and not on the others' parts.
+The sum adds up the other devices' parts, whose law is known, and the device's own part, 0 or 1. Of bits the part is the
+device's bit about the cell. Of the differences of two-round Sampling Privacy without refresh it is 1 if the device is
+in the cell and sampled: the others' parts sum to Bin(n − 1, π_s). The part and the device's own reports depend on each
+other, and not on the others' parts.
 """
 
 from collections.abc import Iterator, Sequence
@@ -82,7 +82,7 @@ def parts_of_reports(mechanism: SamplingPrivacy, cell: Whole, rounds: Sequence[i
 
 @dataclass(frozen=True, eq=False)
 class LastDevice:
-    """Cells in which the location of every device is known except that of one, the last device.
+    """Cells in which the location of every device but one, the last device, is known.
 
     Parameters
     ----------

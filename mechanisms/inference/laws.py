@@ -588,7 +588,7 @@ def subset_law(mechanism: SubsetSelection) -> SupportLaw:
 
 
 def _subset_success(prior: NDArray[np.float64], k: int, d: int, holds: float, epsilon: float) -> float:
-    """Return Σ over subsets of the larger joint mass: that of the first member or of the most probable symbol."""
+    """Return Σ over subsets of the larger joint mass: the first member's or the most probable symbol's."""
     first = np.arange(1, k - d + 2)
     log_subsets = log_choose(k - first, d - 1) - log_choose(np.array(k - 1), d - 1)
     best = np.maximum(prior[: k - d + 1], math.exp(-epsilon) * prior[0])
@@ -599,7 +599,7 @@ def hashing_law(mechanism: LocalHashing) -> SupportLaw:
     """Return the law of local hashing: a hash function and a bucket support the symbols hashed into the bucket."""
 
     def success(prior: NDArray[np.float64]) -> float | None:
-        # The buckets of two symbols are independent, those of three are not: exact only for one cell and outside.
+        # The buckets of two symbols are independent, the buckets of three are not: exact only for one cell and outside.
         if mechanism.cells > 1:
             return None
         p, most = mechanism.true_yes, float(prior.max())

@@ -57,7 +57,7 @@ class PluginLaw(ReportLaw):
 
 
 def _class_name(mechanism: Any) -> str:
-    """Return the name of a mechanism's class; that of a user's if it is wrapped."""
+    """Return the name of a mechanism's class; if a user's class is wrapped, the name of the user's class."""
     return str(getattr(mechanism, "class_name", type(mechanism).__name__))
 
 
@@ -322,7 +322,7 @@ def guess_success(mechanism: Any, rounds: Sequence[int] | None, prior: ArrayLike
     times = check_integer("queries", queries, at_least=1)
     q = check_prior(prior, mechanism.cells)
     success = report_law(mechanism, rounds).guess_success(q, times)
-    # The exact value is at least that of the guess without reports; rounding may put it below.
+    # The exact value is at least the success of the guess without reports; rounding may put it below.
     return None if success is None else min(max(success, float(q.max())), 1.0)
 
 

@@ -102,7 +102,7 @@ def read_values(reports: Any, *, outputs: int) -> NDArray[np.int64]:
     Parameters
     ----------
     reports : (n,) int32, or (n, outputs) int64 or uint64
-        Values, or encodings; those of honest devices are one-hot.
+        Values, or encodings; encodings of honest devices are one-hot.
     outputs : int
 
     Raises
@@ -197,7 +197,7 @@ def expected_best(
     if cells * levels > LARGEST_LEVELS:
         return None
     order = np.argsort(log_ratio, kind="stable")
-    # ln P_0(R_v = R | R_v ≤ R): the mass of a level over that of it and all lower ones.
+    # ln P_0(R_v = R | R_v ≤ R): the mass of a level over the mass of it and all lower levels.
     shares = np.minimum(log_mass[order] - np.logaddexp.accumulate(log_mass[order]), 0.0)
     with np.errstate(divide="ignore"):
         log_prior = np.log(prior)

@@ -118,8 +118,8 @@ class TiltedPairs:
     ) -> "TiltedPairs":
         """Return the law without refresh, given the shares of devices sampled in each cell, (V,), where they are shown.
 
-        A pair of reports (w, v) adds 1 to the difference of v and takes 1 from that of w, so the two factors of a value
-        are reciprocal, and a blank, which is sent twice, has factor 1.
+        A pair of reports (w, v) adds 1 to the difference of v and takes 1 from the difference of w. So the two factors
+        of a value are reciprocal, and a blank, which is sent twice, has factor 1.
         """
         expected = mechanism.sampling * np.where(shown, prior[1:], 0.0)
         seen = np.where(shown, np.maximum(differences, LEAST_SHARE), 0.0)

@@ -158,7 +158,7 @@ class BinarySamplingPrivacy(BinaryReports):
     def claim_report(self, view: Report) -> Claim:
         """Return the claim of one round's report: nothing in round one.
 
-        That of round two is exact for the two answers that a move changes, whereas SP eqs 18-25 count one.
+        The claim of round two is exact for the two answers that a move changes, whereas SP eqs 18-25 count one.
         """
         if view.round == 1:
             return Claim.exact(0.0, ConstantDelta(0.0), "Round one is answered without the truth (SP eqs 7-8).")

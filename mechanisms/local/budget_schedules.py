@@ -44,10 +44,10 @@ def uniform_budget(epsilon: float, window: int) -> float:
 def most_units(queries: int, window: int) -> int:
     """Return the most units that the publications of any T consecutive queries use: max(T, w).
 
-    Let the publications in the T queries use u₁, …, u_m units. The units of one publication are those of the u queries
-    that end with it. As the u − 1 queries after it are nullified, they may as well be counted as those of the u queries
-    that begin with it. Count the first publication forwards and all others backwards: for m > 1 these ranges are
-    disjoint and within the T queries. One publication alone uses at most w.
+    Let the publications in the T queries use u₁, …, u_m units. The units of one publication are the units of the u
+    queries that end with it. As the u − 1 queries after it are nullified, they may as well be counted as the units of
+    the u queries that begin with it. Count the first publication forwards and all others backwards: for m > 1 these
+    ranges are disjoint and within the T queries. One publication alone uses at most w.
     """
     return max(queries, window)
 
@@ -79,7 +79,7 @@ class PublicationUnits:
         Parameters
         ----------
         query : int
-            From 1, above that of any earlier call.
+            From 1, above the query of any earlier call.
 
         Returns
         -------
@@ -134,7 +134,7 @@ def estimate_dissimilarity(
 
 @dataclass(frozen=True, eq=False)
 class AdaptiveBudget(ViewClaims):
-    """LBA or LPA for one mechanism: what each question asks of whom, and what a device's reports reveal.
+    """LBA or LPA for one mechanism: what each question asks, which devices it asks, and what their reports reveal.
 
     The first query always publishes; the paper compares it with a release of zeros.
 
@@ -210,7 +210,7 @@ class AdaptiveBudget(ViewClaims):
         query : int
             From 1.
         units : iterable of int, optional
-            The units of a publication question; by default the question is that of dissimilarity.
+            The units of a publication question; by default the question is about dissimilarity.
         """
         return ((query - 1) % self.window,) if units is None else tuple(self.window + unit for unit in units)
 
@@ -244,8 +244,8 @@ class AdaptiveBudget(ViewClaims):
         epsilon = self.epsilon * (queries + most_units(queries, w)) / (2 * w)
         basis = (
             f"The budgets of {queries} consecutive queries sum to at most ε(T + max(T, w))/(2w) = "
-            f"{rounded_up(epsilon, 6)}, whichever of them publish; δ is that of any mechanism with this ε (Kairouz, Oh "
-            "and Viswanath 2015)."
+            f"{rounded_up(epsilon, 6)}, whichever of them publish; no mechanism with this ε has a larger δ (Kairouz, "
+            "Oh and Viswanath 2015)."
         )
         return Claim.bound(epsilon, MirrorDelta(float(expit(epsilon)), epsilon), basis)
 
@@ -288,7 +288,7 @@ class UniformPopulation(ViewClaims):
         return ((query - 1) % self.window,)
 
     def claim_report(self, view: Report) -> Claim:
-        """Return the claim of the reports of a device to T consecutive queries, of which it answers at most ⌈T/w⌉.
+        """Return the claim of the reports of a device to T consecutive queries; it answers at most ⌈T/w⌉ of them.
 
         Who sees the reports sees the device's group. If w divides T, all groups answer T/w queries, and the claim is as
         exact as the mechanism's; else it is a bound, as some groups answer one query less.

@@ -65,7 +65,7 @@ class SparseVectors:
 
     @classmethod
     def joined(cls, parts: "Sequence[SparseVectors]") -> "SparseVectors":
-        """Return the vectors of several groups of devices as those of one."""
+        """Return the vectors of several groups of devices as the vectors of one group."""
         return cls(csr_array(vstack([part.rows for part in parts])))
 
     def __repr__(self) -> str:
@@ -220,7 +220,7 @@ class DistributedLaplace(DeclaredMechanism):
         return Estimate(count, np.full(self.cells, math.sqrt(self.noise_variance)), lower, upper, "exact")
 
     def variance(self, received: ResponseCounts) -> QuadraticVariance:
-        """Return the variance of the noise of the devices counted, plus that of sampling them.
+        """Return the variance of the noise of the devices counted, plus the variance of sampling them.
 
         The noise of n devices has the variance 2α/(1 − α)²·n/N. If not all were counted, it is scaled and the variance
         of a simple random sample is added.

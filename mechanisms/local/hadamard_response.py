@@ -51,7 +51,7 @@ def choose_side(
     """Move uniform points to one side of row truth + 1: the side of entries +1, or −1 where `wrong` is set.
 
     Flipping the bit of a point that is the lowest bit set in the row changes its side. This maps the points of one side
-    one to one to those of the other, so uniform points stay uniform within their side.
+    one to one to the points of the other, so uniform points stay uniform within their side.
     """
     for i in range(points.size):
         row = truth[i] + 1
@@ -180,7 +180,7 @@ class HadamardResponse(CategoricalReports, FrequencyOracle):
 
     @property
     def distinguishing(self) -> float:
-        """Probability of an output in the true symbol's set and not in that of a given other one: half of all."""
+        """Probability of an output in the true symbol's set and not in a given other symbol's set: half of all."""
         return self.true_yes / 2
 
     @property

@@ -25,7 +25,7 @@ class KRandomizedResponse(CategoricalReports, FrequencyOracle):
     """Report one of k = V + 1 symbols, the true one e^ε times as likely as any other (Kairouz, Oh and Viswanath 2014).
 
     Warner's randomized response for two symbols; "GRR" and "direct encoding" in Wang et al. 2017 sec 4.1.
-    Outside every cell is symbol 0. The categorical draw is that of Sampling Privacy with k equal blanks: with
+    Outside every cell is symbol 0. The categorical draw is the draw of Sampling Privacy with k equal blanks: with
     probability (e^ε − 1)/(e^ε + k − 1) the device reports the truth, else a uniform symbol.
 
     Parameters

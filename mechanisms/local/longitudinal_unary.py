@@ -75,7 +75,7 @@ class LongitudinalUnary(UnaryEncoding):
     epsilon_first : float
         ε₁ of one report; below ε∞. Both are for a move between cells.
     permanent : {"optimised", "symmetric"}
-        p₁, q₁ of the permanent step: those of OUE (L-OSUE, the more accurate) or of SUE (L-SUE, basic RAPPOR).
+        p₁, q₁ of the permanent step: as in OUE (L-OSUE, the more accurate) or as in SUE (L-SUE, basic RAPPOR).
 
     Raises
     ------
@@ -109,7 +109,8 @@ class LongitudinalUnary(UnaryEncoding):
     def without_memory(self) -> SymmetricUnary | OptimisedUnary:
         """The encoding with the p and q of both steps together, with ε₁, whose bits are drawn anew in every query.
 
-        `sample_counts` draws its counts: those of one query have the same law, those of several are independent.
+        `sample_counts` draws its counts: counts of one query have the same law, counts of several queries are
+        independent.
         """
         return ENCODINGS[self.permanent](cells=self.cells, epsilon=self.epsilon_first)
 
@@ -166,13 +167,14 @@ class LongitudinalUnary(UnaryEncoding):
     def claim_shuffled(self, view: Shuffled) -> Claim:
         """Return the claim of the reports in random order, derived from all reports of a device together.
 
-        Because of the kept bits, the reports of several queries are dependent, including those of the other devices.
+        Because of the kept bits, the reports of several queries are dependent, and so are the reports of the other
+        devices.
         """
         # For a move: the others' reports come from any cells, so they differ from the device's as much.
         return shuffled_claim(view, local=self.claim_report(Report(1, view.queries)))
 
     def claim_counts(self, view: ReleasedCounts) -> Claim:
-        """Return the claim of published sums: of several queries, that of the device's reports."""
+        """Return the claim of published sums; over several queries it is the claim of the device's reports."""
         if view.queries > 1:
             return released_reports_claim(self.own_reports(view))
         return super().claim_counts(view)

@@ -31,9 +31,10 @@ class Estimate:
         How the interval was computed; "score" inverts both tails of the distribution of the reports, which is
         computed or approximated by its first moments; "normal" is the estimate ± 1.96 standard errors.
     invert_sampled : callable, optional
-        Returns the ends of the 95 % interval, two (cells,) float64, for the devices of which the devices asked are a
-        random sample, from the probability in (0, 1] that a device is asked. It is given where the distribution of the
-        counts is known for every such probability; the ends cover each number of devices with at least 95 %.
+        Returns the ends of the 95 % interval, two (cells,) float64, from the probability in (0, 1] that a device is
+        asked. The interval is for all devices; the devices asked are a random sample of them. It is given where the
+        distribution of the counts is known for every such probability; the ends cover each number of devices with at
+        least 95 %.
 
     Raises
     ------
@@ -129,7 +130,7 @@ class DeviceRows:
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
-        """Return the rows of several groups of devices as those of one."""
+        """Return the rows of several groups of devices as the rows of one group."""
         columns = [[getattr(part, column.name) for part in parts] for column in fields(cls)]
         return cls(*(np.concatenate(rows) if isinstance(rows[0], np.ndarray) else rows[0] for rows in columns))
 

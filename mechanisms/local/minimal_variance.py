@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mechanisms.local.yes_no import COUNT_OF, AnonymizedLocal, EstimatorChoice, check_share
 from mechanisms.parameter import check_choice, check_epsilon, check_integer, check_probability
 
-# The quantity minimised: eq 5 as published ("printed"), the variance of the count of Yes; or that of the estimate.
+# The quantity minimised: eq 5 as published ("printed"), the variance of the count of Yes; or the estimate's variance.
 Objective = Literal["estimate", "printed"]
 Laws: TypeAlias = NDArray[np.float64]
 # A larger finite target is replaced by this one: the probabilities of its rarest answers would be rounding errors.
@@ -60,7 +60,7 @@ def minimal_variance_parameters(
 
     Equation 5, min Var("Yes"|Yes) + Var("Yes"|No), is degenerate: it is 0 if no device ever answers Yes, which
     also costs no privacy, so no target ε prevents this solution (objective "printed" demonstrates it). The relevant
-    quantity is the variance of the estimate: the variance of the count divided by (p − q)², or that of the best
+    quantity is the variance of the estimate: the variance of the count divided by (p − q)², or the variance of the best
     combination of the counts. With an infinite ε this too is 0, since all devices answer truthfully. Only a finite
     target ε makes the problem meaningful.
 
@@ -147,8 +147,8 @@ def _share_between_answers(at: Callable[[float, float], tuple[float, Laws]], eps
 def _corners(up: float, down: float, most_sampled: float) -> Laws:
     """Return the vertices of {p ≤ e^up·q, q ≤ e^down·p}, (vertices, 2, 3): p and q of No, Yes, ⊥.
 
-    Four probabilities are free: those of No and of Yes for each kind of holder. At a vertex four of the bounds hold
-    with equality.
+    Four probabilities are free: the probabilities of No and of Yes for each kind of holder. At a vertex four of the
+    bounds hold with equality.
     """
     # The unknowns are p and q of No, then of Yes: their sums, their signs, and the bounds of each ratio, of ⊥'s last.
     p, q = np.eye(4)[:2], np.eye(4)[2:]

@@ -75,7 +75,7 @@ class NoPrivacy(CategoricalReports, DeclaredMechanism):
         return estimate_proportion(seen, true_yes=1.0, false_yes=0.0, received=received)
 
     def variance(self, received: ResponseCounts) -> QuadraticVariance:
-        """Return the variance: 0 on an ideal channel, else that of a simple random sample."""
+        """Return the variance: 0 on an ideal channel, else the variance of a simple random sample."""
         return proportion_variance(true_yes=1.0, false_yes=0.0, received=received)
 
     def sample_counts(self, true_counts: Counts, *, rng: np.random.Generator) -> Counts:  # noqa: ARG002 - other mechanisms draw from it

@@ -119,7 +119,7 @@ def sampling_warnings(*, sampling: float, blank_zero: float, blanks: ArrayLike) 
 
 
 def warn(sentences: list[str], *, stacklevel: int) -> None:
-    """Issue each sentence as a warning, attributed to the frame `stacklevel` levels above that of this function."""
+    """Issue each sentence as a warning, attributed to the frame `stacklevel` levels above this function's."""
     for sentence in sentences:
         warnings.warn(sentence, ParameterWarning, stacklevel=stacklevel + 1)
 
@@ -158,7 +158,7 @@ class SamplingPrivacy(CategoricalReports):
     sampling : float
         π_s, in (0, 1].
     blank_zero : float, optional
-        π_0. By default the probability that `blank` leaves, or that of each cell: (1 − π_s)/(V + 1).
+        π_0. By default the probability that `blank` leaves, or the same probability as each cell: (1 − π_s)/(V + 1).
     blank : float or (cells,) float, optional
         π_v, one value for all cells or one per cell. By default the cells share equally what π_s and π_0 leave.
     refresh : float
@@ -309,7 +309,7 @@ class SamplingPrivacy(CategoricalReports):
     def claim_report(self, view: Report) -> Claim:
         """Return the claim of one round's report: nothing in round one.
 
-        That of round two is exact, over the truths 0…V, whereas SP eq 29 covers 1…V. Refresh does not change the
+        The claim of round two is exact, over the truths 0…V, whereas SP eq 29 covers 1…V. Refresh does not change the
         distribution of a single round: the blanks of each come with π_v.
         """
         if view.round == 1:

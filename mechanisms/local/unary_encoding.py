@@ -60,8 +60,8 @@ class BitProbabilities(NamedTuple):
 class UnaryEncoding(BinaryReports, PureProtocol):
     """Independent noisy bits: a cell's bit is 1 with probability p if the device is in the cell, else with q.
 
-    A move between two cells changes the distribution of two bits, and a move to outside that of one. The first
-    is the worst case, whatever p and q, and claims are about it.
+    A move between two cells changes the distribution of two bits; a move to outside changes the distribution of one
+    bit. The first is the worst case, whatever p and q, and claims are about it.
     """
 
     @property
@@ -123,7 +123,7 @@ class UnaryEncoding(BinaryReports, PureProtocol):
         return binary_answer_claim(**self.bit._asdict(), cells=changed, queries=view.queries, source=self.source)
 
     def claim_counts(self, view: ReleasedCounts) -> Claim:
-        """Return the claim of published sums of bits, far below that of a report."""
+        """Return the claim of published sums of bits, far below the claim of a report."""
         report = self.own_reports(view)
         return sums_claim(view, true_yes=self.true_yes, false_yes=self.false_yes, report=report, source=self.source)
 
@@ -240,13 +240,13 @@ class ThresholdHistogram(UnaryEncoding, BudgetedProtocol):
 class RandomizedResponse(UnaryEncoding):
     """Two coins per cell: answer truthfully if the first is heads, else as the second shows (SP sec 3.3, π_s = 1).
 
-    p₁ = π_1 + (1 − π_1)π_2 is the probability of a Yes about the device's own cell, and p₀ = (1 − π_1)π_2 that of a Yes
-    about any other cell. So it is a unary encoding with p = p₁ and q = p₀: the estimate is (C − p₀N)/(p₁ − p₀) for the
-    Yes count C (SP eqs 2-5), with standard error √(Y·p₁(1 − p₁) + (N − Y)·p₀(1 − p₀))/(p₁ − p₀).
+    p₁ = π_1 + (1 − π_1)π_2 is the probability of a Yes about the device's own cell, and p₀ = (1 − π_1)π_2 the
+    probability of a Yes about any other cell. So it is a unary encoding with p = p₁ and q = p₀: the estimate is (C −
+    p₀N)/(p₁ − p₀) for the Yes count C (SP eqs 2-5), with standard error √(Y·p₁(1 − p₁) + (N − Y)·p₀(1 − p₀))/(p₁ − p₀).
 
     The claim about a report is exact: the hockey-stick divergence of the two answers that a move changes. At δ = 0 its
-    ε is ln(p₁/p₀) + ln((1 − p₀)/(1 − p₁)), of which SP eq 30 states the first term only. Claims about other views
-    follow from it, as for any mechanism of one round.
+    ε is ln(p₁/p₀) + ln((1 − p₀)/(1 − p₁)); SP eq 30 states the first term only. Claims about other views follow from
+    it, as for any mechanism of one round.
 
     Parameters
     ----------

@@ -147,7 +147,7 @@ class SampledMechanism(OneCountMechanism):
     sampling : float
         π_s of Yes-holders, in (0, 1].
     sampling_no : float, optional
-        π_s of No-holders, in [0, 1]; by default that of Yes-holders.
+        π_s of No-holders, in [0, 1]; by default the π_s of Yes-holders.
     """
 
     sampling: float
@@ -179,9 +179,9 @@ class SampledResponse(SampledMechanism, ThreeAnswerMechanism):
     second_coin : float
         π_2, probability of a Yes otherwise, in [0, 1].
     sampling_no : float, optional
-        π_s of No-holders, in [0, 1]; by default that of Yes-holders.
+        π_s of No-holders, in [0, 1]; by default the π_s of Yes-holders.
     estimator : {"yes", "no", "silent", "best"}
-        The count to estimate from; by default that of Yes, as in the papers.
+        The count to estimate from; by default the count of Yes, as in the papers.
     yes_share : float, optional
         The share of Yes-holders at which "best" has the least variance; 1/(V + 1) by default.
 
@@ -223,7 +223,7 @@ class SamplingAndNoise(SampledMechanism):
     sampling : float
         π_s of Yes-holders, in (0, 1].
     sampling_no : float, optional
-        π_s of No-holders, in [0, 1]; by default that of Yes-holders.
+        π_s of No-holders, in [0, 1]; by default the π_s of Yes-holders.
     says : {"noise", "value"}
         The reading of the equations.
 

@@ -131,14 +131,14 @@ class AnonymizedCancelling(ProtocolMechanism):
         first, second = counts[:, :, 0]
         if not received.silent:
             self.linear_estimator.variance(received)  # rejects devices asked in round two only
-        # The count of round one exceeds that of round two, which is independent of the truth, by Bin(YES, π_Y): this is
-        # Sampling Privacy with the rounds exchanged.
+        # The count of round one exceeds the count of round two, which is independent of the truth, by Bin(YES, π_Y):
+        # this is Sampling Privacy with the rounds exchanged.
         backwards = ResponseCounts(received.asked[::-1], received.counted[::-1], truth_round=2)
         blank = staying(self)[0]
         return TwoRounds(self.shift, blank).estimate(second, first, backwards)
 
     def claim_differences(self, view: ReleasedDifferences) -> Claim:
-        """Return the claim of the published differences of ⊥1: those of Sampling Privacy with π_s = π_Y."""
+        """Return the claim of the published differences of ⊥1: the differences of Sampling Privacy with π_s = π_Y."""
         return released_differences_claim(view, self.shift)
 
 
@@ -157,9 +157,9 @@ class AnonymizedDeniable(ProtocolMechanism):
     Var = YES(1/(s·y₁) − 1) + NO·n₁(1 + n₁/(n₂c))/(s·y₁²).
 
     The estimate is unbiased, but its error grows as √NO: this is the cost of deniability. The deniability is one-sided.
-    Every answer of a Yes-holder could be that of a No-holder, but only No-holders answer (⊥1, ⊥3, ⊥2), which reveals
-    the truth with certainty. So the linked reports have no finite ε. If a fraction c_Y > 0 of the Yes-holders at ⊥3
-    moves on as well (`onward_yes`, not in the paper), ε is finite; YES and NO then solve both equations together.
+    Every answer of a Yes-holder could be a No-holder's, but only No-holders answer (⊥1, ⊥3, ⊥2), which reveals the
+    truth with certainty. So the linked reports have no finite ε. If a fraction c_Y > 0 of the Yes-holders at ⊥3 moves
+    on as well (`onward_yes`, not in the paper), ε is finite; YES and NO then solve both equations together.
 
     Parameters
     ----------

@@ -189,7 +189,7 @@ def _remembered(curve: BlanketDelta | VariationRatioDelta, epsilon: float) -> fl
 def split_pair(
     p: Floats, q: Floats, others: Floats, devices: int, pairs: int = LARGEST_PAIR_SUM
 ) -> VariationRatioDelta:
-    """Return the bound for shuffled reports of which one has the distribution p or q.
+    """Return the bound for shuffled reports where one report has the distribution p or q.
 
     Outputs that only one of the two gives are revealed. At any other output y the first part has
     (p(y) − q(y))/(1 − 1/r), if that is positive, where r is the greatest ratio of the two.

@@ -391,7 +391,7 @@ class Claim:
         delta : float
             At least 0.
         precision : float
-            Width of the last interval of the bisection, of which the upper end is returned.
+            Width of the last interval of the bisection; the interval's upper end is returned.
         """
         if delta <= 0.0:
             return self.epsilon
@@ -449,7 +449,7 @@ class LeastDelta:
 
 @dataclass(frozen=True, slots=True)
 class GreatestDelta:
-    """The greatest δ of several claims, each of which may be the one that holds.
+    """The greatest δ of several claims, where each may be the one that holds.
 
     Parameters
     ----------

@@ -63,8 +63,8 @@ class HasEach(Protocol):
 class ComposedDelta:
     """δ(ε) of T queries with the same two distributions of the output, the larger of both directions, rounded up.
 
-    Each loss is divided between the two nearest multiples of an interval w, so that both the mass of P and that of Q
-    are kept. The δ-curve of this pair is the chords between the values of the pair's curve at the multiples, hence
+    Each loss is divided between the two nearest multiples of an interval w, so that both the mass of P and the mass of
+    Q are kept. The δ-curve of this pair is the chords between the values of the pair's curve at the multiples, hence
     nowhere below it (Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022, *Connect the Dots*), and the summed loss
     exceeds the exact one by an amount of the order of T·w²/8.
 
@@ -206,7 +206,7 @@ class ComposedCurve:
     fineness: int = FINENESS
 
     def __call__(self, epsilon: float) -> float:
-        """Return the bound of δ at this ε, at most that of basic composition T·δ(ε/T) where it is very small."""
+        """Return the bound of δ at this ε; where it is very small, at most T·δ(ε/T) of basic composition."""
         if math.isfinite(self.limit) and check_epsilon(epsilon) >= self.queries * self.limit:
             return 0.0
         delta = min(1.0, self._sums.delta(epsilon))
@@ -221,7 +221,7 @@ class ComposedCurve:
 
 @lru_cache(maxsize=2048)
 def _parts(curve: Curve, limit: float, fineness: int) -> tuple["GridPair", ...]:
-    """Return independent pairs whose product dominates one query: those of its laws, or one from its curve."""
+    """Return independent pairs whose product dominates one query: pairs of its laws, or one from its curve."""
     laws = curve.laws() if isinstance(curve, HasLaws) else ()
     return _on_grid(laws, OF_LAWS * fineness, least=LEAST_DELTA) if laws else (grid_pair(curve, limit, fineness),)
 
@@ -294,8 +294,8 @@ def grid_pair(curve: Curve, limit: float = math.inf, fineness: int = FINENESS) -
 class TogetherDelta:
     """A bound of δ(ε) of several views of one device that are independent given its cells, each with its own curve.
 
-    Each curve is read off as that of `ComposedCurve` is, and the losses of the pairs are divided between the multiples
-    of one interval, which bounds each pair from above. Their sum is computed as that of several queries.
+    Each curve is read off as the curve of `ComposedCurve` is, and the losses of the pairs are divided between the
+    multiples of one interval, which bounds each pair from above. Their sum is computed as the sum of several queries.
 
     Parameters
     ----------
@@ -382,8 +382,8 @@ def _connect(width: float, points: list[int], heights: list[float]) -> GridPair:
         hull.append(i)
     steps, height = np.array(points)[hull], np.minimum.accumulate(np.array(heights)[hull])
     drops, gaps = -np.diff(height), np.diff(steps) * width
-    # The kinks of the curve at losses from w on, with the masses of P; those of Q are e^−ℓ times as great, and are the
-    # masses of P at the losses −ℓ.
+    # The kinks of the curve at losses from w on, with the masses of P; the masses of Q are e^−ℓ times as great, and are
+    # the masses of P at the losses −ℓ.
     up = np.maximum(drops / -np.expm1(-gaps) - np.append(drops[1:] / np.expm1(gaps[1:]), 0.0), 0.0)
     down = up * np.exp(-steps[1:] * width)
     certain = float(height[-1])
@@ -451,7 +451,7 @@ class SummedLoss:
 
         Every output of a transform of log₂ N stages is a sum of N inputs times factors of modulus 1, so its error is at
         most a multiple of log₂ N units in the last place of Σ|inputs|. Hence each error of the first transforms is at
-        most γ. That of the product of n of them is at most n·γ·∏(|F| + γ), with one factor left out, plus its own
+        most γ. The error of the product of n of them is at most n·γ·∏(|F| + γ), with one factor left out, plus its own
         rounding. The sum of N outputs of the second, each the mean of N terms, has at most the sum of these errors.
         """
         width, times = self.width, self.queries

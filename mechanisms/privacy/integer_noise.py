@@ -1,10 +1,10 @@
 """Integer noise that each server adds to its published sums: discrete Gaussian, discrete Laplace or Pólya, and sums.
 
 Canonne, Kamath and Steinke 2020, *The Discrete Gaussian for Differential Privacy*. The noise of several servers adds
-up; a coalition knows the noise of its members, and only that of the others protects against it. Pólya noise divides one
-discrete Laplace variable into the shares of h servers (Goryczka and Xiong 2017, *A Comprehensive Comparison of
-Multiparty Secure Additions with Differential Privacy*): a geometric variable is the sum of h negative binomial ones of
-shape 1/h, also called Pólya variables.
+up; a coalition knows the noise of its members, and only the noise of the others protects against it. Pólya noise
+divides one discrete Laplace variable into the shares of h servers (Goryczka and Xiong 2017, *A Comprehensive Comparison
+of Multiparty Secure Additions with Differential Privacy*): a geometric variable is the sum of h negative binomial ones
+of shape 1/h, also called Pólya variables.
 """
 
 import math
@@ -28,7 +28,9 @@ SETTLED = 40.0
 
 @dataclass(frozen=True)
 class IntegerNoise:
-    """Noise of one server on one count: P(k) in proportion to e^(−k²/(2σ²)), to e^(−|k|/b), or a share of the latter.
+    """Noise of one server on one count.
+
+    P(k) is in proportion to e^(−k²/(2σ²)) or to e^(−|k|/b), or the noise is a share of discrete Laplace noise.
 
     Parameters
     ----------

@@ -254,7 +254,7 @@ def noise_claim(noise: PartialNoise, *, cells: int, queries: int, source: str) -
             distinguishing=(1.0 / (1.0 + math.exp(-noise.decay))) ** changed,
             epsilon=changed * noise.decay,
             queries=queries,
-            source=f"{source}: discrete Laplace noise on each count, of which a move changes {changed} by 1",
+            source=f"{source}: discrete Laplace noise on each count; a move changes {changed} of the counts by 1",
         )
         if noise.share == 1.0:
             return claim
@@ -266,7 +266,7 @@ def noise_claim(noise: PartialNoise, *, cells: int, queries: int, source: str) -
     return Claim("exact", queries * changed * noise.epsilon, "bound", basis, PartialDelta(noise, changed, queries))
 
 
-# A larger crowd reveals less; its claim is that of a crowd of this size.
+# A larger crowd reveals less; its claim is the claim of a crowd of this size.
 LARGEST_CROWD = 1000
 
 
@@ -355,7 +355,7 @@ def noisy_sample_claim(
     Returns
     -------
     Claim
-        ε is attained at every crowd: T times that of one query. δ is exact over one query, or without sampling up to
+        ε is attained at every crowd: T times the ε of one query. δ is exact over one query, or without sampling up to
         4,096 changed counts; otherwise it is a bound.
     """
     decay, _ = sample_privacy(epsilon=epsilon, share=sampling)

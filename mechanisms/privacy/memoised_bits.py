@@ -123,7 +123,7 @@ def staying_claim(bits: MemoisedBits, *, queries: int, source: str) -> Claim:
     if bits.cells > 1:
         yes, no = np.multiply.outer(yes, no).ravel(), np.multiply.outer(no, yes).ravel()
     curve = WorstPairDelta.of((yes, no))
-    return Claim("exact", epsilon, "bound", f"{basis}; δ is bounded by that of the kept bits.", curve)
+    return Claim("exact", epsilon, "bound", f"{basis}; δ is bounded by the δ of the kept bits.", curve)
 
 
 def moving_claim(bits: MemoisedBits, *, queries: int, source: str, adjacency: Adjacency = "move") -> Claim:

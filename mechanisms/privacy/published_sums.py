@@ -42,7 +42,7 @@ class SumsDelta:
 
     The maximum is certified by branch and bound. If at least l and at most u of the others are in the cell, then l of
     them are in it and N − 1 − u are not, for any truths in the box. Leaving out the other bits is a post-processing, so
-    δ of the sum of these alone is at least that of any truths in the box. Boxes are divided until the greatest such
+    δ of the sum of these alone is at least the δ of any truths in the box. Boxes are divided until the greatest such
     bound is within 0.1 % of the greatest δ found. Where ε is so small that all truths have nearly the same δ, this
     would take too many boxes, and 1 % is enough; after 2,000 divisions the bound is returned as it is. Bits beyond a
     variance of 2.5e7 are left out in the same way, which matters only at an ε below 0.002.
@@ -187,10 +187,10 @@ class AnyTruthsDelta:
     Over several queries the curve is needed at a hundred ε, far into its tail, and the worst truths may differ from ε
     to ε and from query to query. The numbers of others that may be in the cell are divided into up to 256 boxes. The
     bits that all truths in a box have in common are all but a 256th of the others', so their standard deviation is at
-    most about a 500th too small, and their curve bounds those of the box (`SumsDelta`). The maximum of these curves in
-    each direction is a convex curve, and its chords give a pair that dominates every truth of the others (as in
-    `worst_move_delta`). For a move, one cell is entered and the other left, and their sums are independent: the product
-    of the pair and its reverse dominates every move.
+    most about a 500th too small, and their curve bounds the curves of the box (`SumsDelta`). The maximum of these
+    curves in each direction is a convex curve, and its chords give a pair that dominates every truth of the others (as
+    in `worst_move_delta`). For a move, one cell is entered and the other left, and their sums are independent: the
+    product of the pair and its reverse dominates every move.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ class AnyTruthsDelta:
 
 @lru_cache(maxsize=64)
 def _dominating_law(sums: SumsDelta, moves: bool) -> SummedCellLaw:  # noqa: FBT001 - for `lru_cache`
-    """Return a law of one cell that dominates that of every number of others within the limits.
+    """Return a law of one cell that dominates the law of every number of others within the limits.
 
     Of the least and of the greatest number alone, where it need not be certified; their own law if they are equal.
     For one cell it dominates both directions at once.
@@ -267,7 +267,7 @@ def sums_claim(
     source : str
         Source of p and q, for the basis.
     noise : IntegerNoise, optional
-        Noise that each server adds to each cell's sum. That of the view's colluding servers is known to them.
+        Noise that each server adds to each cell's sum. The view's colluding servers know their own noise.
 
     Returns
     -------
@@ -351,7 +351,7 @@ def known_counts_claim(view: ReleasedCounts, noise: IntegerNoise, *, two: bool) 
 
 
 def answer_sums_claim(view: ReleasedCounts, *, yes: Masses, no: Masses, linked: Claim, source: str) -> Claim:
-    """Return the claim of published counts of the answers about each cell: of two answers that of their sums.
+    """Return the claim of published counts of the answers about each cell: for two answers, the claim of their sums.
 
     Of three answers or more, or of several rounds, it is a bound. The answers about different cells are independent
     given the truth, so only the cells that the device may be in matter. Their counts are a function of the devices'
@@ -363,7 +363,7 @@ def answer_sums_claim(view: ReleasedCounts, *, yes: Masses, no: Masses, linked: 
     ----------
     view : ReleasedCounts
     yes, no : (answers,) float64
-        Distribution of the answers about a cell, those of all rounds together, for a device in it and for any other.
+        Distribution of the answers about a cell, all rounds together, for a device in it and for any other.
     linked : Claim
         Of the device's own answers over the same queries, for the same adjacency.
     source : str

@@ -153,12 +153,12 @@ def released_differences_delta(*, crowd: int, sampling: float, epsilon: float, k
 def worst_crowd_delta(*, k: int, sampling: float, epsilon: float, at_least: int = 1) -> float:
     """Return the greatest δ(ε) of a cell's suppressed difference over every crowd, for an unknown crowd.
 
-    With suppression below k, differences of small crowds are never published and those of large crowds reveal little,
-    so the worst crowd lies between. While t stays at k − 1, the δ of the first direction grows with one more device as
-    long as n < (k − 1)/γ, γ = 1 − (1−β)e^−ε. From t ≥ k − 1 on it is the δ without suppression, which never grows. The
-    same holds for the second direction, with 1 − (1−β)e^ε for γ where that is positive. So each direction has one
-    maximum, at n = ⌈(k − 1)/γ⌉, or at k if that is more. (LQS theorem 5 bounds the same quantity from
-    above: `mechanisms.privacy.subsampling`.)
+    With suppression below k, differences of small crowds are never published and differences of large crowds reveal
+    little, so the worst crowd lies between. While t stays at k − 1, the δ of the first direction grows with one more
+    device as long as n < (k − 1)/γ, γ = 1 − (1−β)e^−ε. From t ≥ k − 1 on it is the δ without suppression, which never
+    grows. The same holds for the second direction, with 1 − (1−β)e^ε for γ where that is positive. So each direction
+    has one maximum, at n = ⌈(k − 1)/γ⌉, or at k if that is more. (LQS theorem 5 bounds the same quantity from above:
+    `mechanisms.privacy.subsampling`.)
 
     Parameters
     ----------
@@ -400,8 +400,8 @@ class MoveSearch:
 def differences_law(*, sampling: float, crowd: int, k: int | None, moves: bool, points: int) -> SummedCellLaw:
     """Return a law that dominates one cell's published difference for every crowd from this one on.
 
-    Without suppression, that of the least crowd. Its tail goes on until it hardly falls even after many queries.
-    Unless the device moves, a law of several crowds dominates both directions at once.
+    Without suppression, it is the law of the least crowd. Its tail goes on until it hardly falls even after many
+    queries. Unless the device moves, a law of several crowds dominates both directions at once.
     """
     if k is None:
         return _cell_law(crowd, sampling, 0)
@@ -436,7 +436,7 @@ def _worst_pair(
 
 
 def _distinct(epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return ascending ε without those whose e^ε is the same number as that of the one before: β may be 1e-11."""
+    """Return ascending ε; an ε whose e^ε equals the one before is left out: β may be 1e-11."""
     return np.asarray(epsilons[np.append(True, np.diff(np.exp(epsilons)) > 0.0)])
 
 
@@ -559,8 +559,8 @@ class MovedCountsDelta:
 class ReleasedDelta:
     """δ(ε) of the published differences of one query as a function of ε, for crowds of at least the view's.
 
-    Without suppression it is that of the least crowds, since one more device never reveals more. With suppression it is
-    the greatest over all crowds from these on.
+    Without suppression it is the δ of the least crowds, since one more device never reveals more. With suppression it
+    is the greatest over all crowds from these on.
 
     Parameters
     ----------

@@ -196,7 +196,7 @@ class WorstPairDelta:
         return max((pair_epsilon(p, q) for p, q in self.pairs), default=0.0)
 
     def claim(self, queries: int, basis: str, *, mirrored: bool = False) -> Claim:
-        """Return the claim over T queries, of each of which any of the pairs, in any direction, may be the view.
+        """Return the claim over T queries; at each query any of the pairs, in any direction, may be the view.
 
         Parameters
         ----------
@@ -210,7 +210,7 @@ class WorstPairDelta:
         Returns
         -------
         Claim
-            Exact for one query. For T queries ε is T times that of one query, and δ is a bound.
+            Exact for one query. For T queries ε is T times the ε of one query, and δ is a bound.
         """
         if queries == 1:
             return Claim.exact(self.epsilon, self, f"{basis}.")
@@ -278,7 +278,7 @@ def binary_answer_claim(
     -------
     Claim
         Exact for one query, and for up to 4,096 with two cells or more. For T queries about a single cell, ε is T times
-        that of one query, and δ is a bound.
+        the ε of one query, and δ is a bound.
     """
     false_no = true_no + apart  # 1 − q, which a subtraction of a q near 1 would lose
     yes, no = (true_no, true_yes), (false_no, false_yes)
@@ -305,8 +305,8 @@ def per_cell_claim(yes: ArrayLike, no: ArrayLike, *, cells: int, queries: int, s
 
     A move of a device from one cell to another changes the truth of two answers, a Yes to a No and a No to a Yes. The
     other answers keep their distribution and reveal nothing. A move outside every cell changes one of the two, so its
-    view is that of a move between cells with one answer dropped, and reveals no more. With a single cell, a device can
-    only move outside.
+    view is the view of a move between cells with one answer dropped, and reveals no more. With a single cell, a device
+    can only move outside.
 
     Parameters
     ----------
@@ -322,7 +322,7 @@ def per_cell_claim(yes: ArrayLike, no: ArrayLike, *, cells: int, queries: int, s
     Returns
     -------
     Claim
-        Exact for one query. For T queries ε is T times that of one query, and δ is a bound, or exact with two possible
+        Exact for one query. For T queries ε is T times the ε of one query, and δ is a bound, or exact with two possible
         outputs and two cells or more.
     """
     yes, no = check_distribution("yes", yes), check_distribution("no", no)

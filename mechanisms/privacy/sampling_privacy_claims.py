@@ -152,7 +152,7 @@ def _own_value_claim(*, sampling: float, least: float, queries: int, basis: str)
 def refreshed_release_claim(
     view: ReleasedDifferences | ReleasedCounts, *, sampling: float, blanks: NDArray[np.float64], refresh: float
 ) -> Claim:
-    """Return a bound for refreshed rounds of which only the counts, or the differences, are published.
+    """Return a bound for refreshed rounds where only the counts, or the differences, are published.
 
     The counts of both rounds are a function of the linked pairs of all devices in no order. The differences are a
     function of the steps of all devices in no order (a step is what a device adds to each cell's difference). Of these
@@ -221,7 +221,7 @@ def refreshed_release_claim(
         "infinite" if math.isinf(curve.epsilon) else "bound",
         queries * curve.epsilon,
         "bound",
-        f"One device's {hidden} among those of its crowd, in no order, between the rarest cell and outside, all "
+        f"One device's {hidden} among the {hidden} of its crowd, in no order, between the rarest cell and outside, all "
         f"others known (from SP eqs 12-16 with refresh ρ = {refresh:g}){certain}{more}.",
         composed(curve, queries, limit=curve.epsilon),
     )

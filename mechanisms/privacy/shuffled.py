@@ -102,7 +102,7 @@ class ClonesDelta:
 
 @dataclass(frozen=True)
 class AmplifiedDelta:
-    """The least of two or three bounds of δ(ε): those of the shuffled reports, and that of the device's own reports.
+    """The least of two or three bounds of δ(ε): bounds of the shuffled reports, and of the device's own reports.
 
     Shuffling is a post-processing of the reports in order, so the last bounds it too.
 
@@ -141,9 +141,9 @@ def shuffled_claim(
 
     Over T queries there are two cases. Where the randomness is fresh in every query, the T shufflings are independent
     releases and compose (`composed`), with the ε₀ of one report. Where devices keep randomness between queries,
-    such as memoised bits, a device's T reports depend on each other, and so do those of the devices that hide it:
+    such as memoised bits, a device's T reports depend on each other, and so do the reports of the devices that hide it:
     nothing composes. Then the T reports are taken as one report of a randomizer whose input is the device's journey
-    (its cells at the T queries) and whose ε₀ is that of all T reports together. Devices keep their randomness
+    (its cells at the T queries) and whose ε₀ is the ε of all T reports together. Devices keep their randomness
     independently of each other, and shuffling each query by itself is a post-processing of shuffling those joint
     reports once, so the bound for one query holds with that ε₀.
 
@@ -155,7 +155,7 @@ def shuffled_claim(
         Of one device's reports of the round over all the view's queries; for a move, if `single` is not given.
     single : Claim, optional
         For one query and a move, where the randomness is fresh in every query. None where randomness is kept. Whatever
-        the view's adjacency, the reports that hide the device's come from any cells, so ε₀ is that of a move.
+        the view's adjacency, the reports that hide the device's come from any cells, so ε₀ is the ε of a move.
     stronger : VariationRatioDelta, optional
         A bound of the shuffled reports of one query, for reports with fresh randomness.
 
@@ -248,7 +248,7 @@ class CrowdRatioDelta:
     Each device of the crowd answers up with u, still with s and otherwise with the rest. If the device in question is
     elsewhere, it answers up with αu and still with γs, α < 1 ≤ γ, and otherwise with the same probability. The
     counts (a, b, n − a − b) are trinomial if the device is in the crowd. If it is elsewhere, the ratio of their
-    probability to that of the trinomial distribution is
+    probability to the trinomial distribution's is
 
     (α·a + γ·b + (n − a − b))/n = 1 − ((1 − α)a − (γ − 1)b)/n.
 

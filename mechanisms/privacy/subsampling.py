@@ -191,9 +191,9 @@ class SafeDelta:
     from the sample T, which holds j of the n devices in the device's group under g. Of the samples of the other devices
     with j and with j − 1 of the group, pair one that has one more device u with one that does not:
     p(T + t) ≤ e^ε₁ p(T) ≤ e^2ε₁ p(T + u). So the likelihood ratio of (g, j) with the device t to without it is at most
-    e^2ε₁ · n(1 − β)/(n − j), that of theorem 5 with 2ε₁ added, and never below 1 − β. The ratio of suppressed outputs
-    lies between 1 − β and e^ε₁. Only if some g is drawn with j > γn, j ≥ k is the ratio not within e^ε; for each of the
-    options this has probability at most d.
+    e^2ε₁ · n(1 − β)/(n − j), the ratio of theorem 5 with 2ε₁ added, and never below 1 − β. The ratio of suppressed
+    outputs lies between 1 − β and e^ε₁. Only if some g is drawn with j > γn, j ≥ k is the ratio not within e^ε; for
+    each of the options this has probability at most d.
 
     Parameters
     ----------

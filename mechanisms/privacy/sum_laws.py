@@ -89,8 +89,8 @@ def _lead(half: float, product: float) -> float:
 def _log_steps(n: float, m: float, p: float, q: float, ends: Masses) -> Masses:
     """Return ln(f(x + 1)/f(x)) for x = first…last − 1.
 
-    The recurrences begin some steps before the window (`_lead`). That of the ratios up, u(x) = (h + g/u(x − 1))/c, is
-    used up to where h, linear in x, is 0; that of the ratios down from there on.
+    The recurrences begin some steps before the window (`_lead`). The recurrence of the ratios up, u(x) = (h + g/u(x −
+    1))/c, is used up to where h, linear in x, is 0; the recurrence of the ratios down from there on.
     """
     first, last = ends
     total = n + m
@@ -162,7 +162,7 @@ class SummedCellLaw:
     def by_evidence(self) -> tuple[Masses, Masses, Masses]:
         """`present`, `absent` and `ratio` in the order of the evidence that the device is not there.
 
-        It is that of the values, reversed or not, unless noise is not log-concave.
+        It is the order of the values, reversed or not, unless noise is not log-concave.
         """
         order = np.argsort(-self.ratio, kind="stable")
         return self.present[order], self.absent[order], self.ratio[order]

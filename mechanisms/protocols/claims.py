@@ -28,7 +28,7 @@ def protocol_claim(protocol: Protocol, view: View) -> Claim:
     Returns
     -------
     Claim
-        Exact for one query. Over T queries, a device's kind may differ from query to query: ε is T times that of one
+        Exact for one query. Over T queries, a device's kind may differ from query to query: ε is T times the ε of one
         query, and δ is a bound.
     """
     if type(view) is Report:

@@ -399,7 +399,7 @@ class BinaryQuery:
 
     @property
     def rounds(self) -> int:
-        """The number of rounds, in each of which the question is asked once."""
+        """The number of rounds; each asks the question once."""
         return self.protocol.rounds
 
     @property

@@ -11,7 +11,7 @@ from mechanisms.local.mechanism import Estimate, check_arrays
 from mechanisms.parameter import ParameterError, check_integer
 
 NeverWorse = Literal["in each cell", "over all cells", "not promised"]
-"""Where the error is never above that of the unrefined estimate, for every random outcome."""
+"""Where the error is never above the unrefined estimate's error, for every random outcome."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +273,7 @@ def simplex(estimate: Estimate, *, asked: int, total: Total = "estimated") -> Re
 
     **When it is never worse.** Projection onto a convex set brings a point nearer to every point of the set. With
     total = "asked" and every device asked in some cell, the truth is in the set. So the sum of squared errors over the
-    cells is never above that of the unrefined estimate, for every random outcome. With total = "estimated" the set
+    cells is never above the unrefined estimate's sum, for every random outcome. With total = "estimated" the set
     depends on the random outcome. The error along (1, …, 1) is unchanged. Orthogonal to it, the set is the one for the
     truth's own sum, scaled about its centre. So the same holds where the sum of the estimates is at least the true sum.
     It need not hold where the sum is below: x = (−1, 1) for Y = (0, 10) becomes (0, 0).

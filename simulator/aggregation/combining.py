@@ -59,12 +59,12 @@ class ServerTally:
 
     @cached_property
     def scaled(self) -> Estimate:
-        """The estimate of all devices from those of this server, if devices were assigned at random.
+        """The estimate of all devices from this server's devices, if devices were assigned at random.
 
         If n of N devices were assigned to the server, Ŷ = (N/n)·Ŷ_n. The variance of the assignment, about (N/n − 1)·Y,
-        is added to that of Ŷ_n; of a cell that looks empty, that of one device seen. The error of Ŷ_n is at least that
-        of its interval, which also covers cells that look empty. Without any device the estimate is 0 with an infinite
-        error.
+        is added to the variance of Ŷ_n; a cell that looks empty has the variance of one device seen. The error of Ŷ_n
+        is at least the error of its interval, which also covers cells that look empty. Without any device the estimate
+        is 0 with an infinite error.
         """
         of_server, asked = self.own, self.asked[self.mechanism.truth_round - 1]
         if asked == 0:
@@ -95,8 +95,8 @@ class CombiningAggregator(Protocol):
       answer. A server then knows the part of the city in which its devices are, and the claims say so.
     - ``accepts(reports, mechanism)``: which of n reports are counted, (n,) bool; the others are rejected. Reports that
       are drawn as counts are not checked.
-    - ``std_error(own)``: the theoretical standard error of the combined estimate, (cells,), from those of each server's
-      estimate of its own devices, (servers, cells). Without it no theory is reported.
+    - ``std_error(own)``: the theoretical standard error of the combined estimate, (cells,), from the standard errors of
+      each server's estimate of its own devices, (servers, cells). Without it no theory is reported.
     - ``handles``: "device" (default) or "query", as in `Trusted`.
     - ``paired``: whether a server counts only devices received in every round.
     - ``delay_s``: seconds from the close of a query until its estimate is published.
@@ -223,7 +223,7 @@ class Combining(Deployment):
         Raises
         ------
         InputError
-            If the aggregator returns another shape, or a number that is not that of a server.
+            If the aggregator returns another shape, or a number that is not a server's.
         """
         servers: IntArray
         aggregator = self.copy_for(mechanism)
@@ -334,7 +334,7 @@ def _shown(servers: Any) -> str:
 
 
 def joined_reports(parts: Iterable[Any]) -> Any:
-    """Return the reports of several groups of devices as those of one.
+    """Return the reports of several groups of devices as the reports of one group.
 
     Reports that are not arrays need a class method ``joined``, which takes a list of such reports.
     """

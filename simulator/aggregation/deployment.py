@@ -142,7 +142,7 @@ class Deployment(ABC):
 
     @property
     def sharing(self) -> Sharing | None:
-        """The sharing of which servers hold shares; None if they hold none."""
+        """The sharing that made the servers' shares; None if they hold none."""
         return None
 
     @property

@@ -16,7 +16,7 @@ ReleaseOfSample: TypeAlias = SampleThenSuppress | LaplaceCounts | Generalised
 
 @dataclass(frozen=True, eq=False)
 class SampledCounts:
-    """A release of the counts of sampled devices, of which perhaps not all were received.
+    """A release of the counts of sampled devices; perhaps not all were received.
 
     The release treats the sampling and the missing reports as one sampling.
 
@@ -37,14 +37,14 @@ class SampledCounts:
 class Publication:
     """Publication of a query's counts through a release, in place of the mechanism's own estimate.
 
-    Counts are those of a mechanism whose devices report their cell. If only n of N devices were received, each is
-    modelled as received independently with probability n/N, after its sampling: the release is then that of one
+    Counts come from a mechanism whose devices report their cell. If only n of N devices were received, each is modelled
+    as received independently with probability n/N, after its sampling: the release then equals the release of one
     sampling with the product of both probabilities, unbiased for the devices asked. (Given n, those received are a
     simple random sample, whose variance is a little less.) N and n are public.
 
-    Differences are those of Sampling Privacy's two rounds. If all reports are received, D_v = C_v,2 − C_v,1 is
-    Bin(Y_v, π_s), whatever the blanks were (SP eqs 14-16). So the steps that LQS takes after its sampling are taken
-    here after the devices' own sampling.
+    Differences come from Sampling Privacy's two rounds. If all reports are received, D_v = C_v,2 − C_v,1 is Bin(Y_v,
+    π_s), whatever the blanks were (SP eqs 14-16). So the steps that LQS takes after its sampling are taken here after
+    the devices' own sampling.
 
     Attributes
     ----------

@@ -197,7 +197,7 @@ def estimate_paired(mechanism: LocalMechanism, counts: Counts, *, paired: int, a
     -------
     Estimate
         Unbiased. Its interval is the mechanism's own if all N were received, or if the mechanism has one round, where
-        pairing changes nothing; otherwise it is that of the distribution of the count, thinning included.
+        pairing changes nothing; otherwise it comes from the distribution of the count, thinning included.
     """
     rounds = mechanism.rounds
     if paired == asked or rounds == 1 or paired == 0:

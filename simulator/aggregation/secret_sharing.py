@@ -33,7 +33,7 @@ class AdditiveSharing:
     **What is simulated.** A seed is expanded by numpy's Philox keyed with it (Salmon, Moraes, Dror and Shaw 2011,
     *Parallel Random Numbers: As Easy as 1, 2, 3*): a counter-mode generator with the structure of a stream cipher. It
     passes statistical tests, but is not claimed to be a cipher. A deployment would use AES-CTR or ChaCha20. The privacy
-    claimed of the shares is that of uniform ones; no cryptanalysis of the expansion is simulated.
+    claimed of the shares is the privacy of uniform shares; no cryptanalysis of the expansion is simulated.
 
     Parameters
     ----------
@@ -277,7 +277,8 @@ class ShareSums(Sums):
     exact
         Whether each device's report is cut into shares and every server adds up its own. Otherwise the servers' sums
         are drawn at the end from their exact joint distribution: as shares of linear sharings are uniform given what
-        they join to, it is that of the shares of the total. For reports added as counts they are always drawn.
+        they join to, it is the distribution of the shares of the total. For reports added as counts they are always
+        drawn.
     rng
         Generator of the seeds.
     """
@@ -381,7 +382,8 @@ class EncodingRule:
             If honest reports have entries other than 0 and 1: then no range proof applies to them.
         """
         rng = np.random.default_rng(0)
-        # For long vectors a few reports suffice and save memory: those of local hashing rarely have equally many ones.
+        # For long vectors a few reports suffice and save memory: reports of local hashing rarely have equally many
+        # ones.
         probes = min(PROBES, max(FEWEST_PROBES, PROBE_WORDS // math.prod(mechanism.tally_shape)))
         truth = (np.arange(probes) % (mechanism.cells + 1)).astype(np.int32)
         coins = mechanism.toss(mechanism.enrol(probes, rng=rng), rng=rng)

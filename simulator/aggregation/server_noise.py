@@ -32,7 +32,7 @@ NOT_NOISY = "needs mechanisms of one round that publish one count a cell"
 
 
 def normal_estimate(count: FloatArray, std_error: FloatArray, *, asked: int) -> Estimate:
-    """Return an estimate whose interval is that of the normal distribution, within 0 and the devices asked.
+    """Return an estimate with the interval of the normal distribution, within 0 and the devices asked.
 
     Parameters
     ----------
@@ -119,11 +119,11 @@ class DrawnNoise:
 def noisy_claim(mechanism: LocalMechanism, view: ReleasedCounts, noise: IntegerNoise) -> Claim:
     """Return the claim of published counts to which each server added noise, for a coalition that knows its own.
 
-    Where a device adds independent bits to the cells' counts, the law of a count is known and δ is that of the bits'
-    sum plus the noise. For others the claim is the lesser of that of the noise alone and that of the mechanism, of
-    which noise is a post-processing. A report of one symbol changes two counts by 1 at most, whatever the symbol is.
-    Bits that are kept between queries make the sums of several queries dependent. Given all coins, a device changes the
-    count of a cell that it leaves or enters by 1 at most at each query, so the noise alone bounds these too.
+    Where a device adds independent bits to the cells' counts, the law of a count is known and δ is the δ of the bits'
+    sum plus the noise. For others the claim is the lesser of the noise's claim and the mechanism's: adding noise is a
+    post-processing. A report of one symbol changes two counts by 1 at most, whatever the symbol is. Bits that are kept
+    between queries make the sums of several queries dependent. Given all coins, a device changes the count of a cell
+    that it leaves or enters by 1 at most at each query, so the noise alone bounds these too.
 
     Parameters
     ----------

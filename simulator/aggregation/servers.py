@@ -84,9 +84,9 @@ class Trusted(Deployment):
 class PerRound(Deployment):
     """Deployment in which server r receives round r of every query and no other round.
 
-    SP 3.1 assumes such a setting: several aggregators, one of which is honest. A server stores each report of its
-    round, plain, under a handle that is the same at every server. Servers publish their counts. They cannot pair,
-    because comparing handles would link answers.
+    SP 3.1 assumes such a setting: several aggregators, and one is honest. A server stores each report of its round,
+    plain, under a handle that is the same at every server. Servers publish their counts. They cannot pair, because
+    comparing handles would link answers.
 
     Parameters
     ----------
@@ -273,9 +273,9 @@ class SharingServers(Deployment):
     ) -> Iterator[StoredEntries]:
         """Yield the entries that each server stores: the shares that reached it, under handles.
 
-        Servers may hold shares of different reports; they count the reports of which all servers that are needed
-        received a share in time. The shares are drawn again, from the same distribution as those that were added up;
-        no party sees both a report's shares and another party's sum.
+        Servers may hold shares of different reports; they count a report if all servers that are needed received its
+        share in time. The shares are drawn again, from the same distribution as the shares that were added up; no party
+        sees both a report's shares and another party's sum.
         """
         shares = self.sharing.split(mechanism.encode(recorded.reports[round_ - 1]), rng=rng)
         for party, held in zip(self.servers_of(mechanism), shares, strict=True):
@@ -405,7 +405,7 @@ class SecretShared(SharingServers):
 
 @dataclass(frozen=True, kw_only=True)
 class ThresholdShared(SharingServers):
-    """Deployment in which devices cut each report into m shares of which any t suffice, one for each of m servers.
+    """Deployment in which devices cut each report into m shares, one for each of m servers; any t shares suffice.
 
     In each round the servers count the reports that reached the t servers with the most messages in time, and these
     publish their sums. So an outage of m − t servers loses no report, and the loss of a single share may lose none.

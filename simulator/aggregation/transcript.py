@@ -28,7 +28,7 @@ class Sharing(Protocol):
 
     @property
     def servers(self) -> int:
-        """Number of servers m, each of which holds one share."""
+        """Number of servers m; each holds one share."""
 
     @property
     def needed(self) -> int:
@@ -278,7 +278,7 @@ class RecordedMessages:
     def counted(self, *, paired: bool) -> Mask:
         """Return which reports were counted, (rounds, n) bool.
 
-        These are the reports received in time; if paired, only those of devices received in time in every round.
+        These are the reports received in time; if paired, only the reports of devices received in time in every round.
         """
         return self.in_time & self.in_time.all(axis=0) if paired else self.in_time
 

@@ -83,7 +83,7 @@ def released_twice(
     In their difference all other devices cancel. The rest is e_v − e_w over the real cells, for the target's pair of
     reports (w, v). A single +1 is the pair (0, v); a −1 reveals that a blank was drawn again; zeros only are any pair
     (w, w), S of a device outside, or suppressed differences. The likelihood of a truth is the sum of the probabilities
-    of the pairs that agree with what is seen: those of a set of first and a set of second reports, and equal ones.
+    of the pairs that agree with what is seen: pairs of a set of first and a set of second reports, and equal pairs.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def released_twice(
     prior, query
         The prior, and the query it is taken for.
     read
-        The round of which the targets' reports are read, and these reports, (n,) int64; None if none are.
+        The round whose reports of the targets are read, and these reports, (n,) int64; None if none are.
     visible
         (n, cells) bool: the cells whose difference is not suppressed in both releases; by default all.
     positive

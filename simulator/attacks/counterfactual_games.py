@@ -1,7 +1,7 @@
 """Counterfactual games: published sums as they would be had devices been dropped, been elsewhere, or lied.
 
-Sums are recomputed from the campaign's reports and those of the targets; the campaign's own publications do not
-change. A coalition has all that its members received, in addition to what is published.
+Sums are recomputed from the campaign's reports and the targets' reports; the campaign's own publications do not change.
+A coalition has all that its members received, in addition to what is published.
 """
 
 import math
@@ -114,10 +114,10 @@ class KnownOthers(Game):
     def _by_bits(
         self, observer: Observer, record: CampaignRecord, query: QueryRecord, rng: np.random.Generator
     ) -> Iterator[Score]:
-        """Yield the score of guesses from published sums of bits, none of which is suppressed.
+        """Yield the score of guesses from published sums of bits, where no sum is suppressed.
 
         A target that is taken outside draws its bit about the cell anew, with q. Where servers add noise, the coalition
-        knows that of its members.
+        knows the noise of its members.
         """
         mechanism, (true_yes, false_yes) = record.mechanism, _bit_of(record.mechanism)
         if not query.all_counted:

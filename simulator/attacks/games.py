@@ -84,7 +84,7 @@ class Attack:
     def coalitions(self, *records: CampaignRecord) -> list[tuple[tuple[Member, ...], list[str]]]:
         """Return the coalitions that attack some campaigns, and the parties of each that none of these campaigns has.
 
-        It is the coalition of all members and, if the attack is `growing`, those of its first members.
+        They are the coalition of all members and, if the attack is `growing`, the coalitions of its first members.
         """
         there = dict.fromkeys(party for record in records for party in record.parties)
         members = tuple(one for member in self.members for one in member.among(there))
@@ -153,7 +153,7 @@ def play_attacks(attacks: Sequence[Attack], records: Records, *, streams: Stream
     ------
     InputError
         If an attacked cell does not exist, there are fewer vehicles than are to be corrupted, or a user's own attack
-        raises an error or returns what is no answer. Its key is that of the attack.
+        raises an error or returns what is no answer. Its key is the attack's key.
     """
     findings: list[Columns] = []
     notes: list[Note] = []

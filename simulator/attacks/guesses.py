@@ -51,7 +51,7 @@ class Prior:
         counts
             (cells + 1,) int64 by query, at least one device in each query.
         exact
-            As in the class: whether the counts are those of the devices guessed.
+            As in the class: whether the counts are counts of the devices guessed.
 
         Raises
         ------
@@ -78,7 +78,7 @@ class Prior:
         return rng if self.even else None
 
     def guess(self, query: int, n: int, *, rng: np.random.Generator) -> Cells:
-        """Return the best guesses for n devices of which nothing was observed, (n,) int32."""
+        """Return the best guesses for n devices about which nothing was observed, (n,) int32."""
         return best_guess(np.tile(self.of(query), (n, 1)), rng=self.tie_rng(rng))
 
     def usual(self, query: int) -> int | None:
@@ -102,7 +102,7 @@ class Prior:
 
 @dataclass(frozen=True, eq=False)
 class Guesses:
-    """Guesses about devices of which the coalition received the same kinds of reports in one query.
+    """Guesses about devices from which the coalition received the same kinds of reports in one query.
 
     Parameters
     ----------
@@ -289,7 +289,7 @@ def _wrong_form(guess: Guesses) -> str | None:
 
 
 def _known_handles(observation: Observation, query: int, kind: str) -> np.ndarray:
-    """Return the handles of one kind that a coalition has of a query, those of its own vehicles included."""
+    """Return the handles of one kind that a coalition has of a query, its own vehicles' handles included."""
     stored = [entry.handles for entry in observation.seen if (entry.query, entry.handle_kind) == (query, kind)]
     sent = observation.own_of(query)
     if sent is not None:

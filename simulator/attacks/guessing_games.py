@@ -21,8 +21,8 @@ from simulator.sensing.query import QueryRecord, keeps_randomness
 class CellGame(Game):
     """An attack on single queries guesses the cell of every target.
 
-    A target of which the coalition can read no report is guessed by the prior. If campaigns are attacked together,
-    reports of all queries at the same moment are used.
+    If the coalition can read no report of a target, the target is guessed by the prior. If campaigns are attacked
+    together, reports of all queries at the same moment are used.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def score_cells(
     scored: IntArray | None = None,
     rng: np.random.Generator,
 ) -> Score:
-    """Return the score of one guess for each target: that of the attack, or of the prior if the attack has none.
+    """Return the score of one guess for each target: the attack's guess or, if it has none, the prior's guess.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ class LongitudinalGame(Game):
     """The cells of devices that stay in one cell are guessed from several queries.
 
     The targets are the devices recorded in all of these queries that stayed in one cell; the prior is their own share
-    in each cell, or with corrupted vehicles that of all recorded vehicles that stayed.
+    in each cell, or with corrupted vehicles the share of all recorded vehicles that stayed.
 
     Parameters
     ----------

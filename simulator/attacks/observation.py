@@ -207,12 +207,12 @@ def _copied(entries: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Linked:
-    """Reports that the coalition can read, of devices that are not corrupted, of which the same rounds are read.
+    """Reports that the coalition can read, of devices that are not corrupted; the same rounds of each are read.
 
     Parameters
     ----------
     handle_kind, handles
-        (n,) int64; None if the reports of the round cannot be linked to devices, or are those of the only device.
+        (n,) int64; None if the reports of the round cannot be linked to devices, or are the only device's.
     reports
         By round, ascending, or by query and round: n plain reports, or (n, *tally_shape) int64 encodings; equal rows
         are of one device.
@@ -246,7 +246,7 @@ def read_round(observation: Observation, query: int, round_: int, *, partial: bo
 
     A report is read if a member stores it plain, or stores it encrypted and another member has the key; or if the
     coalition holds as many of its shares as are needed, by joining them. It is read without its device if it is in a
-    list without handles, or if it is the only report in the published sums besides those of corrupted vehicles.
+    list without handles, or if it is the only report in the published sums besides corrupted vehicles' reports.
 
     Parameters
     ----------
@@ -282,7 +282,7 @@ def holds_enough(entries: Iterable[StoredEntries]) -> bool:
 def link_rounds_of(
     observation: Observation, query: int, rounds: Sequence[int], *, partial: bool = False
 ) -> Iterator[Linked]:
-    """Yield the devices of which any of these rounds' reports is read, grouped by the rounds that are read.
+    """Yield the devices with a readable report of these rounds, grouped by the rounds that can be read.
 
     Within a query reports are linked by any kind of handle. If only one device is not corrupted, the reports left over
     are its own.
@@ -304,7 +304,7 @@ def link_rounds_of(
 
 
 def link(read: Mapping[Any, Linked]) -> Iterator[Linked]:
-    """Yield devices in groups: those of a group have the same reports that can be read. All have one kind of handle."""
+    """Yield devices in groups: devices of a group have the same readable reports. All have one kind of handle."""
     handles, places = join(read.values())
     for which, rows in patterns(places >= 0):
         reports = {
@@ -374,7 +374,7 @@ def _joined_shares(observation: Observation, parts: Sequence[StoredEntries]) -> 
 
 
 def _without_own(observation: Observation, query: int, read: Linked) -> Linked:
-    """Return the reports without those of corrupted vehicles."""
+    """Return the reports without corrupted vehicles' reports."""
     sent = observation.own_of(query)
     if sent is None or read.handles is None:
         return read
@@ -383,7 +383,7 @@ def _without_own(observation: Observation, query: int, read: Linked) -> Linked:
 
 
 def _listed(observation: Observation, plain: Sequence[StoredEntries]) -> Linked:
-    """Return the reports of several parties' lists without handles, without those of corrupted vehicles."""
+    """Return the reports of several parties' lists without handles; leave out corrupted vehicles' reports."""
     # A mixer holds all reports that the server's list has, and some that it did not forward. Once the server's key has
     # decrypted them (`sealed_to` names it still), the server's own list adds nothing.
     forwarded = {entry.sealed_to for entry in plain}

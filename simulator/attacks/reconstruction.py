@@ -42,7 +42,7 @@ ONE_OUTPUT = (SamplingPrivacy, KRandomizedResponse, NoPrivacy, HadamardResponse)
 
 @dataclass(frozen=True, eq=False)
 class Unlinked:
-    """One round's reports of devices that are not corrupted, of which the coalition does not know the devices.
+    """One round's reports of devices that are not corrupted; the coalition does not know which device sent which.
 
     Parameters
     ----------
@@ -313,7 +313,7 @@ class RoundAttack:
 
     The guess uses the device's reports that are linked to it, and lists and published sums of these rounds
     (`guess_devices`). Sampling Privacy answers round one independently of the truth: from round one alone the guess is
-    that of the prior.
+    the prior's guess.
 
     Parameters
     ----------
@@ -321,16 +321,16 @@ class RoundAttack:
         The only round that is used, or the mechanism's last round if it has fewer; all rounds by default.
     partial
         Whether a device's shares are joined even if the coalition holds too few of them, and the result is treated as
-        the report's encoding. With as many shares as are needed it is the report, and the guess is that of linked
-        rounds. With fewer it is uniform, unlike any device's report; so it makes no truth more likely, and the
-        guess is that of a coalition without shares.
+        the report's encoding. With as many shares as are needed it is the report, and the guess is the guess from
+        linked rounds. With fewer it is uniform, unlike any device's report; so it makes no truth more likely, and the
+        guess is the guess of a coalition without shares.
     """
 
     only_round: int | None = None
     partial: bool = False
 
     def guess(self, observation: Observation, prior: Prior, *, rng: np.random.Generator) -> list[Guesses]:
-        """Return the guesses about the devices of which a report is read, and none about other devices.
+        """Return the guesses about the devices with a readable report, and none about other devices.
 
         Parameters
         ----------
@@ -441,7 +441,7 @@ class LongitudinalAttack:
         return guesses
 
     def _guess(self, mechanism: Any, group: Linked, prior: Prior, *, rng: np.random.Generator) -> Guesses:
-        """Return the best guesses about devices of which the same rounds of the same queries were received.
+        """Return the best guesses about devices whose readable reports are of the same queries and rounds.
 
         The expected success is known if the same rounds were received in every query.
         """
@@ -476,8 +476,8 @@ def guess_sampled(observation: Observation) -> list[Guesses]:
     Returns
     -------
     list of Guesses
-        Their "cells" are 1 for devices that were rather sampled than not, and 0 for others; `probability` is that of
-        S, and `theory` the expected success.
+        Their "cells" are 1 for devices that were rather sampled than not, and 0 for others; `probability` is the
+        probability of S, and `theory` the expected success.
     """
     mechanism: Any = observation.mechanism
     guesses = []

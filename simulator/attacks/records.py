@@ -161,7 +161,7 @@ class StoredTranscripts:
         ]
         first = next(iter(campaigns.values()))
         self.record = replace(first, queries=tuple(placed))
-        """All queries; the deployment and release are those of the first campaign."""
+        """All queries; the deployment and release are the first campaign's."""
         self._queries = {query.number: query for query in placed}
         devices = sum(len(query.truth) for query in placed)
         servers = max(record.servers for record in campaigns.values())
@@ -173,7 +173,7 @@ class StoredTranscripts:
         return self._queries[query]
 
     def simultaneous(self, query: int) -> list[int]:
-        """Return the given query, and those of other campaigns with the same moment of truth."""
+        """Return the given query, and queries of other campaigns with the same moment of truth."""
         if len(self.campaigns) == 1:
             return [query]
         moment = self._queries[query].time_s
@@ -212,7 +212,7 @@ def record_campaigns(
     Parameters
     ----------
     queries
-        Closed queries; those of speeds are left out, and those for which no vehicle's reports were kept.
+        Closed queries, without queries of speeds and queries for which no vehicle's reports were kept.
     campaigns
         The campaigns of the run.
     fleet

@@ -33,8 +33,8 @@ class Score:
     theory
         Expected success, or expected value; NaN if it is not known.
     compares
-        What an ε lower bound is computed from: pairs of "devices" in different cells; the two "worlds" of which one is
-        guessed; nothing, if None.
+        What an ε lower bound is computed from: pairs of "devices" in different cells; the two "worlds" between which a
+        guess decides; nothing, if None.
     usual
         The best guess without the observation; None if several are equally good.
     kept
@@ -90,7 +90,7 @@ def pool_scores(scores: Sequence[Score], *, rng: np.random.Generator) -> Iterato
 
     Truths are fixed and coins independent. If trials have different probabilities, the interval is wider than necessary
     (Hoeffding 1956). If devices keep coins, trials of different queries are not independent: the interval is then as
-    wide as for the trials of a single query, and the ε bound is that of the first query.
+    wide as for the trials of a single query, and the ε bound is the first query's bound.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def choose_vehicles(guesses: Guesses) -> dict[Guesser, int]:
     """Return the vehicle that is shown of each coalition's guesses; coalitions without guesses have none.
 
     Among the attacks on the same campaigns it is the vehicle about which most guesses were made, over all of their
-    queries, coalitions and mechanisms; of several the one with the lowest number. Attacks of which it is no target have
+    queries, coalitions and mechanisms; of several the one with the lowest number. Attacks that do not target it have
     the vehicle with most guesses by them. The choice does not depend on the guesses themselves: a vehicle chosen
     because its guesses are right, or wrong, would show an attack that is better, or worse, than it is.
     """

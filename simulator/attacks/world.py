@@ -24,7 +24,7 @@ class Member:
     party
         "server:1", …, "mixer", "network", "vehicles:N"; "server:*" and "all" stand for several.
     from_query, to_query
-        The first and the last query of a campaign of which the coalition has what the party received.
+        The first and the last query of a campaign for which the coalition has what the party received.
     """
 
     party: str
@@ -64,7 +64,7 @@ class Observer:
     coalition
         Members of the coalition.
     corrupted
-        (n,) int64: the numbers of its corrupted vehicles, none of which is a target; None without such vehicles.
+        (n,) int64: the numbers of its corrupted vehicles, which are no targets; None without such vehicles.
     last_vehicle
         Whether all vehicles but one are corrupted.
     """
@@ -164,10 +164,10 @@ class Truth:
     def prior(self) -> Prior:
         """Return the prior of every query that has targets: uniform, or the share of targets in each cell.
 
-        The shares are those of the targets, not those of all vehicles asked, of which the targets are a sample. This is
-        more than an adversary could know. But the success without the observation is then exactly the largest share,
+        The shares are the targets' shares, not the shares of all vehicles asked; the targets are a sample of them. This
+        is more than an adversary could know. But the success without the observation is then exactly the largest share,
         and coins are the only randomness, although the same vehicles are asked repeatedly. If most vehicles are
-        corrupted there are few targets in a world; the shares are then those of the targets of all worlds.
+        corrupted there are few targets in a world; the shares are then the shares of the targets of all worlds.
         """
         cells = self.record.mechanism.cells
         if self.even:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def between_levels(cells: Partition, *, finer: int, coarser: int) -> NDArray[np.int64]:
-    """Map the blocks of one level to those of a coarser one.
+    """Map the blocks of one level to the blocks of a coarser level.
 
     Parameters
     ----------
@@ -225,7 +225,7 @@ def merge_neighbours(middles: NDArray[np.float64], level: int) -> NDArray[np.int
         Centres of the cells 1 … V in order, metres, shape (V, 2), V ≥ 1.
     level
         How many times the side of a square is doubled, 0 or more. At 0 each cell is a block. The side before doubling
-        is that of `spacing_of`: a square with the area of the centres' extent per cell. Cells laid out in a row are
+        is `spacing_of`: the side of a square with the area of the centres' extent per cell. Cells laid out in a row are
         merged two, four, eight … neighbours at a time.
 
     Returns

@@ -129,7 +129,7 @@ class NamedPlaces:
     def cell_of(self, xy: ArrayLike) -> NDArray[np.int32]:
         """Return the cell of each point: the nearest place within the radius, or the square around it.
 
-        Shapes, units and errors are those of `Partition.cell_of`.
+        Shapes, units and errors are as in `Partition.cell_of`.
         """
         places = points_of(xy)
         cells = np.zeros(len(places), dtype=np.int32)

@@ -174,7 +174,7 @@ class Zones(DrawnCells):
     def cell_of(self, xy: ArrayLike) -> NDArray[np.int32]:
         """Return the cell of each point: the zone that contains it; on a common boundary, the first.
 
-        Shapes, units and errors are those of `Partition.cell_of`.
+        Shapes, units and errors are as in `Partition.cell_of`.
         """
         return first_match(xy, lambda points: self._tree.query(points, predicate="intersects"), count=self.count)
 
@@ -277,7 +277,7 @@ def overlapping(shapes: NDArray[np.object_]) -> Sequence[tuple[int, int, float]]
     Returns
     -------
     sequence of (int, int, float)
-        The indices of both, from 0, and the common area as a share of that of the smaller one.
+        The indices of both, from 0, and the common area as a share of the smaller one's area.
     """
     first, second = shapely.STRtree(shapes).query(shapes, predicate="intersects")
     once = first < second

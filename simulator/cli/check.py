@@ -172,7 +172,7 @@ def _print_conformance(report: "ConformanceReport") -> None:
     styles = {"passed": "green", "failed": "bold red", "skipped": "dim"}
     table = Table("check", "", "what was found", title=Text(report.mechanism), title_justify="left")
     for result in report.results:
-        # Lower bounds proved by samples are shown for claims of reports only; those of small crowds would fill a page.
+        # Lower bounds proved by samples are shown for claims of reports only; bounds of small crowds would fill a page.
         shown = result.figures.items() if result.name in {"claims_hold", "success"} else ()
         text = result.detail or "\n".join(f"{name} {value}" for name, value in shown if name.endswith(SHOWN))
         table.add_row(result.name, Text(result.status, styles[result.status]), Text(text))

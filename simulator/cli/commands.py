@@ -31,7 +31,7 @@ COMMANDS = {
     "differ.",
     "check": "Check a class of your own against the contract of its role; exit code 1 if it fails.",
     "audit": "Estimate an ε from below and the bias of a randomiser; exit code 1 if the ε is above the one claimed.",
-    "open": "Open a report in the browser, by default that of the newest run or study, and print its path.",
+    "open": "Open a report in the browser, by default the report of the newest run or study, and print its path.",
     "new": "Write a class of your own to start from, with a test and a scenario.",
     "plan": "Find each mechanism's parameters that meet a privacy or an error target, or state why none do.",
     "scenarios": "Scenario files: list, show, new, check, schema.",

@@ -115,7 +115,7 @@ def export(
 
 @command
 def open_report(directory: Path | None = None) -> None:
-    """Open a report in the browser, by default that of the newest run or study, and print its path.
+    """Open a report in the browser, by default the report of the newest run or study, and print its path.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def open_report(directory: Path | None = None) -> None:
     directory = newest() if directory is None else directory
     page = directory if directory.is_file() else directory / PAGE
     if not page.is_file():
-        how = f"there is no {PAGE} in it; crowdveil report {directory} writes that of a finished run"
+        how = f"there is no {PAGE} in it; crowdveil report {directory} writes it for a finished run"
         if not directory.is_dir():
             how = "there is no such folder"
         raise InputError([f"DIR must be a run or a study: {how}; got {directory}"])

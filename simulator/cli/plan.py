@@ -161,7 +161,7 @@ def _best_of(cost: TrustCost, target: Target) -> str:
     if least is None:
         return "none"
     error = f"an error of {number(least.std_error)} vehicles"
-    useless = "" if least.better_than_zero else f", {error}, no less than that of an estimate of 0"
+    useless = "" if least.better_than_zero else f", {error}, no less than the error of an estimate of 0"
     if target.error is None:
         return f"{_with_parameters(least)}, with {useless.removeprefix(', ') or error}"
     return f"{_with_parameters(least)}, with ε = {_cost(least, target)}{useless}"
@@ -221,8 +221,8 @@ def describe_error(target: Target, best: Plan) -> str:
     """Return one sentence about the counts for which errors are stated."""
     inside, outside = target.expected, target.population - target.expected
     return (
-        f"Errors are those of a cell of exactly {whole(inside)}, with {whole(outside)} outside it; with all "
-        f"{whole(target.population)} in it and nobody outside, that of {best.name} is {number(best.full_error)}."
+        f"Errors are for a cell of exactly {whole(inside)}, with {whole(outside)} outside it; with all "
+        f"{whole(target.population)} in it and nobody outside, {best.name} errs by {number(best.full_error)}."
     )
 
 
@@ -310,7 +310,7 @@ def _claims_table(meeting: Sequence[Plan]) -> Table:
 
 
 def _mechanism(plan: Plan) -> Text:
-    """Return the name of a mechanism and, on lines of their own, its title, its parameters and those of its release."""
+    """Return a mechanism's name and, on lines of their own, its title, its parameters and its release's parameters."""
     lines = [f"  {name} = {_value(value)}" for name, value in _parameters(plan).items()]
     wrapped = [textwrap.fill(line, WIDEST, subsequent_indent="    ", break_long_words=False) for line in lines]
     far = [] if plan.unlike_name is None else textwrap.wrap(f"({plan.unlike_name})", WIDEST, initial_indent="  ")
@@ -319,7 +319,7 @@ def _mechanism(plan: Plan) -> Text:
 
 
 def _with_parameters(plan: Plan) -> str:
-    """Return the name of a mechanism with its parameters and those of its release in parentheses."""
+    """Return the name of a mechanism with its parameters and its release's parameters in parentheses."""
     far = "" if plan.unlike_name is None else f", {plan.unlike_name}"
     return f"{plan.name} ({', '.join(f'{name} = {_value(value)}' for name, value in _parameters(plan).items())}{far})"
 
@@ -330,7 +330,7 @@ def _crowd(plan: Plan) -> str:
 
 
 def _parameters(plan: Plan) -> dict[str, Any]:
-    """Return the parameters of a mechanism and those of its release, servers' noise or budget, if there are any."""
+    """Return the parameters of a mechanism and of its release, servers' noise or budget, if there are any."""
     given = plan.release or plan.budget or {}
     if plan.aggregation is not None:
         noise = dict(plan.aggregation["noise"])

@@ -122,7 +122,7 @@ def run_with_progress(work: "Sweep", *, quiet: bool) -> None:
 
         print_new_notes()
         total, said, began = len(work.todo), 0, time.monotonic()
-        console.print(f"{len(work.points):,} points, of which {total:,} are to be run", highlight=False)
+        console.print(f"{len(work.points):,} points; {total:,} are to be run", highlight=False)
         task = bar.add_task(work.design.name, total=total)
         try:
             for done, outcome in enumerate(work.outcomes(), start=1):

@@ -44,8 +44,8 @@ def _check_distinct(names: list[str], rule: str) -> None:
 class DataFile(BaseModel):
     """One file of a data set.
 
-    Checksum and length are those of the contents before the file is compressed after download. A file whose name ends
-    in ``.gz`` with compression "none" is served in that form by its owner.
+    Checksum and length are of the contents before the file is compressed after download. A file whose name ends in
+    ``.gz`` with compression "none" is served in that form by its owner.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)

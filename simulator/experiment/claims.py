@@ -144,10 +144,9 @@ def tabulate_claims(section: Claims, campaigns: Sequence[Campaign], queries: Seq
         null. `adjacency` is the change of one device that the claim hides (`mechanisms.privacy.view`); published
         values have rows for both. `campaign` is the campaign with a budget, whose schedule the basis states, or the
         one that publishes through a release or with servers' noise; null for claims that hold in all campaigns
-        without a budget, whatever their partition, and for claims of the whole run, of which `campaigns` names all
-        campaigns together (`whole_run_claims`). `release` is the release in words, null for views of none. `reason`
-        is the code of a `Reason` why there is no better claim, null where there is none. No two rows have the same
-        `KEY`.
+        without a budget, whatever their partition, and for claims of the whole run, where `campaigns` names all
+        campaigns together (`whole_run_claims`). `release` is the release in words, null for views of none. `reason` is
+        the code of a `Reason` why there is no better claim, null where there is none. No two rows have the same `KEY`.
     """
     # Of campaigns over several partitions, each with a claim about one view, the weakest claim holds in all.
     made: dict[tuple[object, ...], list[Claim]] = {}
@@ -184,7 +183,7 @@ def _schedule_words(budget: WindowBudget | None, mechanism: str) -> str:
 
 
 def _only(alike: Sequence[Campaign]) -> str | None:
-    """Return the name of a campaign with a budget; None for campaigns without one, in all of which claims hold."""
+    """Return the name of a campaign with a budget; None for campaigns without one: claims hold in all of these."""
     return None if alike[0].budget is None else alike[0].name
 
 

@@ -200,7 +200,7 @@ def _tabulate_cells(polygons: Mapping[str, gpd.GeoDataFrame]) -> gpd.GeoDataFram
 
 
 def _of_all_cells(guesses: pd.DataFrame | None, cells_before: Mapping[str, int]) -> pd.DataFrame | None:
-    """Return guesses with the numbers of cells among those of all partitions; 0 stays outside."""
+    """Return guesses with the numbers of cells among the cells of all partitions; 0 stays outside."""
     if guesses is None:
         return None
     before = guesses["campaign"].map(cells_before)
@@ -224,7 +224,7 @@ def _republished(campaigns: Sequence[Campaign], queries: Sequence[Query]) -> lis
                 where = f"campaigns.{campaign.name}"
                 text = (
                     f"{where}: {name} published new estimates at {new:,} of {len(answers):,} queries and its last one "
-                    "again at all others; the standard error and interval of an estimate are those of the query at "
+                    "again at all others; the standard error and interval of an estimate are for the query at "
                     "which it was new, and do not cover what has changed since"
                 )
                 warnings.append(warning("republished", text, where))

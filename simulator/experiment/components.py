@@ -127,7 +127,7 @@ class RunComponents:
 
     @property
     def cells_before(self) -> dict[str, int]:
-        """By campaign, the number of cells of the partitions before its own: tables number those of all together."""
+        """By campaign, the number of cells of the partitions before its own: tables number all cells together."""
         before = self.city.cells_before
         return {campaign.name: before[campaign.partition] for campaign in self.campaigns}
 
@@ -166,9 +166,9 @@ class RunComponents:
         population = self.scenario.population
         how = (
             'keep randomness between queries, but population.answers = "counts" draws new coins in every query: claims '
-            "are those of new coins"
+            "are for new coins"
             if population.answers == "counts"
-            else "are drawn as counts, with new coins in every query: claims are those of vehicles, which keep theirs"
+            else "are drawn as counts, with new coins in every query: claims are for vehicles, which keep theirs"
         )
         for name, mechanism in self.mechanisms.items():
             if population.drawn_as_counts and keeps_randomness(mechanism):
@@ -198,7 +198,7 @@ class RunComponents:
 
 
 def _clock(scenario: Scenario, city: City) -> RunClock:
-    """Return the clock of a run: that of recorded data or trips whose times are dates, else that of the scenario.
+    """Return the clock of a run: the clock of recorded data or trips whose times are dates, else the scenario's.
 
     Raises
     ------
@@ -209,7 +209,7 @@ def _clock(scenario: Scenario, city: City) -> RunClock:
     zone = stated.zone or find_zone(getattr(scenario.traffic, "time_zone", None))
     clock = stated if epoch_s is None else replace(stated, zone=zone).recorded(epoch_s)
     if stated.start and (stated.dated, stated.epoch_s) != (clock.dated, clock.epoch_s):
-        rule = f"must be left out, or that of the recorded data, of which second 0 is {clock.text(0.0)}"
+        rule = f"must be left out, or be second 0 of the recorded data, which is {clock.text(0.0)}"
         raise ScenarioError(scenario.name, [Fault("scenario.start", rule, scenario.scenario.start)])
     if not clock.dated and (dated := clock_of_trips(scenario, zone)):
         clock = dated if stated.start is None or stated.text(0.0) == f"{dated.start:%H:%M:%S}" else stated

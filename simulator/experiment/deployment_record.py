@@ -153,7 +153,7 @@ def describe_deployments(campaigns: Sequence[Campaign], queries: Sequence[Query]
     campaigns
         The campaigns of the run.
     queries
-        Closed queries; those of speeds are left out, as speeds are sent to one trusted server only.
+        Closed queries; queries of speeds are left out, as speeds are sent to one trusted server only.
 
     Returns
     -------

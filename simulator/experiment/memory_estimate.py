@@ -1,7 +1,7 @@
 """Memory of a run, estimated before it is allocated.
 
 Constants are fitted to the peak resident memory of runs of tiny, grid20, manhattan and rivals with 60 to 3,000,000
-vehicles and 9 to 90,000 cells, less that of the smallest run (about 400 MB, nearly all of it libraries).
+vehicles and 9 to 90,000 cells, less the memory of the smallest run (about 400 MB, nearly all of it libraries).
 """
 
 import math
@@ -65,7 +65,7 @@ def check_memory(
     mechanisms
         By name; by default none, while they are not built.
     vehicles
-        Number of vehicles; by default that of the scenario.
+        Number of vehicles; by default the scenario's.
 
     Raises
     ------

@@ -114,7 +114,7 @@ MADE = {
     "simplex": "the nearest counts that are not below 0 and whose sum is {sum}",
 }
 SUMS = {
-    "estimated": "that of the unrefined estimates, limited to the possible range",
+    "estimated": "the sum of the unrefined estimates, limited to the possible range",
     "asked": "the number of devices asked",
 }
 BIAS = {
@@ -144,7 +144,7 @@ def _describe(refining: Refining, refined: Sequence[Refined]) -> RefinementRecor
             order=properties.ordered,
             never_worse=properties.never_worse,
         ),
-        interval="that of the unrefined estimate",
+        interval="the interval of the unrefined estimate",
         claims=f"It is computed from published values only: every claim for {refining.mechanism} holds for it too.",
         measured=list(_measured(refined)),
     )

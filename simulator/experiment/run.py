@@ -107,7 +107,7 @@ def run_scenario(
     seed
         Replaces the scenario's seed.
     overrides
-        Values that replace those of the scenario, as in `scenarios.load`.
+        Values that replace the scenario's, as in `scenarios.load`.
     progress
         Receives the progress of the run.
     allow_plugins, untrusted
@@ -129,7 +129,7 @@ def run_scenario(
     Raises
     ------
     ScenarioError
-        If the scenario has faults, all of which are listed, or `behaviour` names parties that do not exist.
+        If the scenario has faults, which are all listed, or `behaviour` names parties that do not exist.
     TypeError
         If `scenario` or `overrides` has a wrong type.
     """
@@ -190,7 +190,7 @@ def setting_sha256(scenario: Scenario) -> str:
 
 
 def _own_kind_sha256(at: str, kind: Any) -> list[str | None]:
-    """Return the hash of the file of a user's class, and of an object also that of its content."""
+    """Return the hash of the file of a user's class, and of an object also the hash of its content."""
     if isinstance(kind, type):
         return [module_sha256(kind)]
     try:

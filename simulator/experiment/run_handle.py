@@ -92,8 +92,8 @@ class RunHandle:
         Returns
         -------
         pandas.DataFrame
-            `vehicle`, its number from 0; `state`: ``waiting``, ``on_road``, ``arrived`` or ``absent``; `cell`, that of
-            the first partition, 0 outside all cells.
+            `vehicle`, its number from 0; `state`: ``waiting``, ``on_road``, ``arrived`` or ``absent``; `cell`, its cell
+            in the first partition, 0 outside all cells.
         """
         self._context.engine.advance()
         places = self._context.engine.places()
@@ -108,7 +108,7 @@ class RunHandle:
         -------
         pandas.DataFrame
             `link`, its number from 0; `from_node` and `to_node`, the names of its nodes; `length_m`, metres; `cell`,
-            that of its middle in the first partition, 0 outside all cells.
+            the cell of its middle in the first partition, 0 outside all cells.
 
         Raises
         ------
@@ -176,7 +176,7 @@ class RunHandle:
         return with_times(tabulate_estimates(answers, self._components.cells_before)[columns], self.clock)
 
     def ask(self, campaign: str) -> simpy.Process:
-        """Ask a campaign's query once more, now; its number follows those of the schedule.
+        """Ask a campaign's query once more, now; its number follows the numbers of the schedule.
 
         Returns
         -------

@@ -20,7 +20,7 @@ from simulator.traffic.recording import Recording
 
 @dataclass(frozen=True, eq=False)
 class Ground:
-    """Extent and coordinate system of a city: those of its roads or, without roads, of its recording.
+    """Extent and coordinate system of a city: from its roads or, without roads, from its recording.
 
     Attributes
     ----------
@@ -188,8 +188,8 @@ def away(lonlat: FloatArray, ground: Ground, *, given: object = None) -> str:
     _, _, away_m = pyproj.Geod(ellps="WGS84").inv(*lonlat[-1], *middle)
     (lon, lat), (city_lon, city_lat) = lonlat[-1].tolist(), middle.tolist()
     text = (
-        f"the middle of the cells, longitude {lon:.4f} and latitude {lat:.4f}, is {_km(away_m)} from that of "
-        f"the {_traffic(ground)}s, longitude {city_lon:.4f} and latitude {city_lat:.4f}"
+        f"the middle of the cells, longitude {lon:.4f} and latitude {lat:.4f}, is {_km(away_m)} from the middle "
+        f"of the {_traffic(ground)}s, longitude {city_lon:.4f} and latitude {city_lat:.4f}"
     )
     for system in (WGS84, given):
         if system is None:

@@ -69,10 +69,10 @@ def scale_to_all(
     """Estimate all vehicles in each cell from an estimate x of those asked.
 
     Each vehicle takes part with probability p, so that Bin(n, p) of n are asked, and x/q estimates n. The variance is
-    that of x, which covers lost reports and devices that left, divided by q², and n(1 − p)/p for who takes part. In a
-    query of several rounds, vehicles have also departed and arrived since it began: shares c and l of all of them, of
-    which the first are not asked and the second still answer. Their numbers in a cell vary by (c + l)n and differ by
-    (c − l)n on average.
+    the variance of x, which covers lost reports and devices that left, divided by q², plus n(1 − p)/p for who takes
+    part. In a query of several rounds, vehicles have also departed and arrived since it began: shares c and l of all of
+    them. Vehicles that departed are not asked; vehicles that arrived still answer. Their numbers in a cell vary by (c +
+    l)n and differ by (c − l)n on average.
 
     The interval holds every n with (x/q − n)² ≤ w² + z²(kn + s²n²), where k = (1 − q)/q + c + l and s = |c − l|, and w
     is the distance of x/q from the end of the interval of x, divided by q. This is the score interval of a binomial for
@@ -233,10 +233,10 @@ def score_answers(answers: Sequence[AnswerRows], participation: Participation) -
         One row per campaign and mechanism: `mae`, `rmse`, `bias`, `max_error` in vehicles, or for speeds in m/s;
         `coverage`, the share of 95 % intervals that contain the truth; `hot_cells_recall`, the share of each query's
         busiest cells found among the same number of highest estimates, null for speeds; `theory_rmse`, from the exact
-        error at the truth, which is that of the release if there is one; the first five and `theory_rmse` also with the
+        error at the truth, which is the release's error if there is one; the first five and `theory_rmse` also with the
         prefix `scaled_`, of estimates scaled to all vehicles, null for speeds; `interval`, how intervals were computed;
-        `queries` and `cells`, the numbers of those with a row; `statistic`, the quantity estimated;
-        `participation` and `assumed_participation`.
+        `queries` and `cells`, the numbers of those with a row; `statistic`, the quantity estimated; `participation` and
+        `assumed_participation`.
     """
     groups: dict[tuple[str, str], list[AnswerRows]] = {}
     for answer in answers:

@@ -36,7 +36,7 @@ class TrafficLog:
     clock
         The clock of the run.
     present, in_no_cell
-        Sums, over the times at which cells are found, of the vehicles in traffic and of those of them in no cell.
+        Sums, over the times at which cells are found, of the vehicles in traffic and of the vehicles in no cell.
     """
 
     engine: str

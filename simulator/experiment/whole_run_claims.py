@@ -90,7 +90,7 @@ class _WholeRun:
         return sum(self.asked[campaign.name] for campaign in campaigns)
 
     def _together(self, key: Callable[[Campaign], Hashable], claim: Callable[[Sequence[Campaign]], Claim]) -> Claim:
-        """Return the claim of all campaigns: those of one key are one view of all their queries, the keys compose.
+        """Return the claim of all campaigns: campaigns of one key are one view of all their queries, the keys compose.
 
         Campaigns that ask one mechanism of one partition have one key. So they are never divided where devices keep
         randomness from query to query, which they do for each mechanism and partition, whatever the campaign.

@@ -199,7 +199,7 @@ def _reported(path: Path) -> Iterator[None]:
 
 
 def is_staging_name(name: str) -> bool:
-    """Return whether a file name is that of a staging directory, or of a directory that one replaces."""
+    """Return whether a file name names a staging directory, or a directory that one replaces."""
     return _STAGING_NAME.fullmatch(name) is not None
 
 
@@ -207,8 +207,9 @@ def remove_leftovers(directory: Path) -> None:
     """Clean up the staging directories that ended processes left in a directory.
 
     Staging directories are removed, and a directory that was about to be replaced is restored. Staging directories of
-    a running process are left alone. So are those of another host, or of an earlier boot of this one, since it is not
-    known whether their processes still run. Where the system has no flock for directories, all are left alone.
+    a running process are left alone. So are the directories of another host, or of an earlier boot of this one, since
+    it is not known whether their processes still run. Where the system has no flock for directories, all are left
+    alone.
     """
     with suppress(OSError):
         for path in directory.iterdir():

@@ -40,7 +40,7 @@ _PACKINGS = (
     _Packing(".xz", b"\xfd7zXZ\x00", "xz", lzma.LZMAFile),
 )
 _BZIP2_BLOCK = (b"1AY&SY", b"\x17rE8P\x90")
-"""Bytes that follow ``BZh`` and a digit: those of a block, or of the end of an empty file."""
+"""Bytes that follow ``BZh`` and a digit: the bytes of a block, or of the end of an empty file."""
 
 
 class _BeyondLimitError(Exception):
@@ -82,7 +82,7 @@ def opened(file: Path, *, lines: bool = False, times: float = 0.0) -> Iterator[i
         A plain file, or one compressed by gzip, bzip2 or xz. Its name ends in ``.gz``, ``.bz2`` or ``.xz``, or else
         the format is detected from its first bytes.
     lines
-        Whether the content is text in lines, of which a reader holds at least one in memory.
+        Whether the content is text in lines; a reader holds at least one line in memory.
     times
         Bytes of memory that the reader takes per byte of content; 0 if it keeps little of it.
 

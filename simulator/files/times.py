@@ -103,7 +103,7 @@ class Times:
         return bool((_off(_DAY_S * days) < 0.01).all() or (dated and np.median(np.diff(days)) <= _MOST_STEP_DAYS))
 
     def in_zone(self, zone: str | None, vehicle: NDArray[np.int64]) -> tuple["Times", list[str]]:
-        """Return times that name no time zone as those of the clocks of a zone, with its summer time.
+        """Return times that name no time zone as times of the clocks of a zone, with its summer time.
 
         In the hour that the end of summer time repeats, the times of a vehicle are of the first pass until they go
         back, in the order of the source. Where they do not go back, they are of the pass that leaves the shorter gap to

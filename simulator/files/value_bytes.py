@@ -87,7 +87,7 @@ def _form_of(value: Any, arrays: list[np.ndarray[Any, Any]], classes: Classes) -
 
 
 def _value_of(form: Any, arrays: Mapping[str, np.ndarray[Any, Any]], classes: Classes) -> Any:
-    """Return the value of which `_form_of` made the form."""
+    """Return the value from which `_form_of` made the form."""
     if not isinstance(form, dict):
         return form
     ((tag, held),) = form.items()

@@ -42,8 +42,8 @@ def elements_of(
 ) -> Iterator[Element]:
     """Iterate over an XML file, plain or compressed, with little more than one tag of it in memory.
 
-    Text is skipped except that of the elements in `texts`. Documents that declare a document type are refused, unless
-    `doctype` allows its name: entities are never expanded.
+    Text is skipped except the text of the elements in `texts`. Documents that declare a document type are refused,
+    unless `doctype` allows its name: entities are never expanded.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def elements_of(
     ends
         Whether ends of elements are yielded.
     doctype
-        Whether the file may name a document type, as those of MATSim do. It is not read, and declarations in the file
+        Whether the file may name a document type, as MATSim's files do. It is not read, and declarations in the file
         itself are refused.
 
     Yields

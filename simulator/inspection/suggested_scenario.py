@@ -47,7 +47,7 @@ from simulator.traffic.recording import Recording
 from simulator.traffic.routes import Routes
 
 PLANE = "+proj=tmerc +lat_0=0 +lon_0=0"
-"""System of coordinates in metres of which nothing else is known: a plane at longitude 0, latitude 0."""
+"""System of coordinates in metres about which nothing else is known: a plane at longitude 0, latitude 0."""
 MOST_VEHICLES = 20_000
 _VEHICLES_PER_KM = 10
 _CELLS, _FEWEST_ZONES, _OUTLYING = 100, 4, 0.01
@@ -107,7 +107,7 @@ class Reading(NamedTuple):
 
     @property
     def rank(self) -> tuple[bool, int, float]:
-        """Sorting key: that of the best reading is the least."""
+        """Sorting key: the best reading has the least."""
         return bool(self.faults), len(warnings_among(self.notes)), self.misfit
 
 
@@ -179,7 +179,7 @@ def _alternatives(
 
 
 def _names(file: Path) -> list[str]:
-    """Return the attributes that differ between all zones of a file, those of text first; none if it has no zones."""
+    """Return the attributes that differ between all zones of a file, text attributes first; none if it has no zones."""
     try:
         frame = read_features(file, None)
     except InputError:
@@ -378,7 +378,7 @@ def inspect(paths: Iterable[Path], *, folder: Path, name: str = "") -> Inspectio
     folder
         Where the scenario will be stored: files are named relative to it.
     name
-        Name of the scenario; that of the first path if empty.
+        Name of the scenario; the name of the first path if empty.
 
     Raises
     ------
@@ -440,7 +440,7 @@ def inspect(paths: Iterable[Path], *, folder: Path, name: str = "") -> Inspectio
 def _refuse_replaced(
     readings: Sequence[Reading], found: Mapping[Path, Sequence[str]], read: set[Path], sections: Collection[str]
 ) -> None:
-    """Refuse files that cannot be read, in place of which something else would be: roads none, trips drawn trips.
+    """Refuse unreadable files that would be replaced by something else: roads by none, trips by drawn trips.
 
     Raises
     ------
@@ -494,7 +494,7 @@ def _toml(tables: Mapping[str, Any], comments: Mapping[str, Sequence[str]], titl
 
 
 def inline(keys: Mapping[str, Any], before: str = "") -> str:
-    """Return keys of a section on one line, those of a table in it with its name before them."""
+    """Return keys of a section on one line, keys of a table in it with its name before them."""
     parts = [
         inline(value, f"{key}.") if isinstance(value, dict) else f"{before}{key} = {value!r}"
         for key, value in keys.items()
@@ -602,7 +602,7 @@ def _driven(traffic: Reading, demand: Demand, roads: Reading | None, trips: IntA
 def _busy(
     begin_s: FloatArray, end_s: FloatArray, duration_s: float, likely_s: Sequence[float] = ()
 ) -> tuple[float, float]:
-    """Return the first and the last of four moments at each of which vehicles are there.
+    """Return the first and the last of four moments; at each of them vehicles are there.
 
     Parameters
     ----------

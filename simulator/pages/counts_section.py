@@ -1,4 +1,4 @@
-"""Report section: measured counts and speeds beside those of the run, and beside those estimated from reports."""
+"""Report section: measured counts and speeds beside the run's, and beside estimates from reports."""
 
 import numpy as np
 import pandas as pd

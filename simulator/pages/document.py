@@ -101,8 +101,8 @@ class PageSection:
     notes
         Sentences below them.
     template
-        The template in ``page`` that writes it, for a section whose text depends on its values; by default that of any
-        section, which shows `heading`, `about`, `groups` and `notes`.
+        The template in ``page`` that writes it, for a section whose text depends on its values; by default the template
+        of any section, which shows `heading`, `about`, `groups` and `notes`.
     values
         Values for such a template.
     data
@@ -140,7 +140,7 @@ class Document:
     values
         Values that all templates see.
     data
-        What the page's script reads, beside that of the sections.
+        What the page's script reads, beside the data of the sections.
     style
         CSS for this page, placed after the common CSS.
     """

@@ -104,7 +104,7 @@ def _rows_with_bars(scores: DataFrame) -> list[dict[Any, Any]]:
 FLAT = 1.02
 """Largest ratio of two errors that are reported as equal."""
 GROWS = 1.2
-"""Smallest ratio of two errors of which the second is reported to have grown."""
+"""Smallest ratio of two errors at which the second is reported to have grown."""
 
 
 def growth_section(run: RunResult) -> PageSection | None:

@@ -21,7 +21,7 @@ from simulator.results.tables import guesses, records
 _NAMED = 4
 """If more mechanisms ran than this, list only the best, the first, and the range of the others."""
 _ROWS = 12
-"""Most rows of the first table; a run with more shows those of one mechanism, and the rest further down."""
+"""Most rows of the first table; a run with more shows one mechanism's rows, and the rest further down."""
 _MEASURE = attrgetter("measure")
 
 
@@ -240,8 +240,8 @@ def participation_lines(run: RunResult) -> list[str]:
     Returns
     -------
     lines
-        None, or the participation, and for the first mechanism of counts the two parts of its error in theory: that of
-        the protocol, and that of who takes part, comes and leaves.
+        None, or the participation, and for the first mechanism of counts the two parts of its error in theory: the
+        protocol's part, and the part due to who takes part, comes and leaves.
     """
     if not run.partial:
         return []
@@ -254,7 +254,7 @@ def participation_lines(run: RunResult) -> list[str]:
     if len(counts):
         said = f"{said[:-1]}: truth and estimates are of all {many}, asked or not."
     if not of_counts.all():
-        said += f" Speeds are those of the {many} asked: who takes part does not change a mean speed on average."
+        said += f" Speeds are for the {many} asked: who takes part does not change a mean speed on average."
     own = counts[counts["mechanism"] == run.record.first_private]
     for row in records(own if len(own) else counts)[:1]:
         protocol, whole = (row["theory_rmse"] or 0.0) / record.assumed_participation, row["scaled_theory_rmse"]

@@ -23,7 +23,7 @@ _BESIDE_M = 60.0
 _FINEST = 0.4
 """Distance in the drawing below which bends of roads are left out."""
 _CLASSES = (("major", 22.0, 3), ("middle", 13.0, 2), ("minor", 0.0, 1))
-"""Classes of roads: the least free-flow speed in m/s and number of lanes, of which one suffices."""
+"""Classes of roads: the least free-flow speed in m/s and number of lanes; one of the two suffices."""
 _SPECK = 150.0
 """Area in the drawing below which water is left out."""
 _RIVER = 1.5
@@ -150,7 +150,7 @@ def _water(shapes: NDArray[np.object_], box: tuple[float, ...]) -> Any:
 
 
 def _land(areas: NDArray[np.object_], water: Any) -> NDArray[np.object_]:
-    """Return the areas without their water; an area with hardly any land, such as that of a bridge, stays as it is."""
+    """Return the areas without their water; an area with hardly any land, such as a bridge's, stays as it is."""
     import shapely  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415  slow to import
 
     shapely.prepare(water)

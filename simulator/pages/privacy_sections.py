@@ -31,7 +31,7 @@ def deployment_words(record: DeploymentRecord) -> str:
     shared = is_capable("deployment", kind, "shares")
     words = [f"shares among {record.servers} servers" if shared else title("deployment", kind, f"aggregator {kind}")]
     if record.needed not in {None, record.servers}:
-        words.append(f"any {record.needed} of which suffice")
+        words.append(f"any {record.needed} suffice")
     if record.paired:
         words.append("paired")
     elif record.handles == "query":

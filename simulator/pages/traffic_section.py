@@ -138,8 +138,8 @@ def fundamental_diagram(run: RunResult) -> Chart | None:
     """
     Draw the network's fundamental diagram: the mean flow of all links against their mean density, by interval.
 
-    Both are those of Edie's definitions over all links: distance covered, and time spent, over the length of the
-    network times the duration.
+    Both follow Edie's definitions over all links: distance covered, and time spent, over the length of the network
+    times the duration.
 
     Parameters
     ----------

@@ -29,8 +29,8 @@ def sample_and_threshold_formula(*, sampling: float, threshold: int, epsilon: fl
 def sample_and_threshold(results: Reproduction, seed: int) -> None:  # noqa: ARG001 - nothing is drawn
     """Compute the δ of values that at least K sampled devices hold, by the published formula and exactly.
 
-    The exact δ is that of the published number of sampled devices, a device entering or leaving, for any others: below
-    K nothing is published, and no fewer devices are published with the device than without it.
+    The exact δ is for the published number of sampled devices, a device entering or leaving, for any others: below K
+    nothing is published, and no fewer devices are published with the device than without it.
     """
     formula = sample_and_threshold_formula(sampling=SAMPLED, threshold=THRESHOLD, epsilon=EPSILON)
     exact = worst_crowd_delta(k=THRESHOLD, sampling=SAMPLED, epsilon=EPSILON)

@@ -386,7 +386,7 @@ ENTRIES: tuple[Entry, ...] = tuple(entry for paper in PAPERS for entry in paper.
 
 
 def find_entries(name: str, entries: Sequence[Entry] = ENTRIES) -> tuple[Entry, ...]:
-    """Return the entry of a name, those of a paper by its abbreviation, or every entry for "all".
+    """Return the entry of a name, a paper's entries by its abbreviation, or every entry for "all".
 
     Raises
     ------

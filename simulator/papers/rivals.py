@@ -91,7 +91,7 @@ def compare_in(view: str, population: int, cells: int, *, rng: np.random.Generat
 
 
 def _simulate(made: Plan, target: Target, rng: np.random.Generator) -> dict[str, float]:
-    """Return the error of a plan by theory and in a simulation of at least 1,000 cells, with the latter's interval."""
+    """Return a plan's error by theory, and by a simulation of at least 1,000 cells with its interval."""
     truth = np.full(target.cells + 1, OCCUPANCY, dtype=np.int64)
     truth[0] = target.population - OCCUPANCY * target.cells
     repeats = math.ceil(SIMULATED / target.cells)

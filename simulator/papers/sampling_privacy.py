@@ -1,8 +1,7 @@
 """SP: J. Joy and M. Gerla, Differential Privacy By Sampling: standard deviations, error bounds and leakage.
 
-The counts of Figs 4 to 7 are those of the UCI data set "Breast Cancer" (M. Zwitter, M. Soklic, University Medical
-Centre, Institute of Oncology, Ljubljana): 286 patients, 85 recurrences. SP's Fig 6 states the same recurrences by
-tumour size.
+The counts of Figs 4 to 7 come from the UCI data set "Breast Cancer" (M. Zwitter, M. Soklic, University Medical Centre,
+Institute of Oncology, Ljubljana): 286 patients, 85 recurrences. SP's Fig 6 states the same recurrences by tumour size.
 """
 
 import math

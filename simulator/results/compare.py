@@ -27,15 +27,16 @@ def compare(a: RunResult, b: RunResult, *, mechanisms: Mapping[str, str] | None 
     the devices that are asked. If in either run fewer than all vehicles take part, the truth is all vehicles, and the
     estimates are those scaled to them.
 
-    Each query gives one value for either run; the interval is that of the mean difference of these pairs, so that the
+    Each query gives one value for either run; the interval is for the mean difference of these pairs, so that the
     variation of the truth from query to query, which both runs share, does not widen it.
 
     Parameters
     ----------
     a, b
-        The runs; differences are those of `b` minus `a`.
+        The runs; differences are `b` minus `a`.
     mechanisms
-        The mechanism of `b` that is compared with each mechanism of `a`, by name. By default those of the same name.
+        The mechanism of `b` that is compared with each mechanism of `a`, by name. By default the mechanisms of the same
+        name.
 
     Returns
     -------
@@ -43,9 +44,9 @@ def compare(a: RunResult, b: RunResult, *, mechanisms: Mapping[str, str] | None 
         One row per campaign, pair of mechanisms and score: `campaign`, `statistic`, `mechanism_a`, `mechanism_b`,
         `score` (``mae``, ``rmse``, ``bias`` in vehicles or m/s, ``coverage``), `a`, `b`, `difference`; `lower` and
         `upper`, the ends of a 95 % interval of the difference; `queries`, the number of pairs. It is a t-interval, null
-        for a single query; that of a root mean square is of its linear approximation at the two means. For coverage it
-        is that of `share_interval`, null for few queries and where queries have unequal numbers of rows. Intervals
-        assume that errors of different queries are independent, which does not hold for memoised mechanisms.
+        for a single query; the interval of a root mean square is computed from its linear approximation at the two
+        means. For coverage it is `share_interval`, null for few queries and where queries have unequal numbers of rows.
+        Intervals assume that errors of different queries are independent, which does not hold for memoised mechanisms.
 
     Raises
     ------
@@ -145,15 +146,15 @@ def paired_difference(
 ) -> dict[str, float]:
     """Return the difference of two means, or of their roots, and its interval from the queries' own differences.
 
-    A query's number of rows may vary (speeds), so a mean is a ratio of sums over queries; its deviation by query is
-    that of the ratio's linear approximation.
+    A query's number of rows may vary (speeds), so a mean is a ratio of sums over queries; its deviation by query is the
+    deviation of the ratio's linear approximation.
 
     Parameters
     ----------
     query
         (rows,): the query of each row, from 0, each number at least once.
     a, b
-        (rows,): values; with `a` of zeros, the interval is that of the mean of `b` alone.
+        (rows,): values; with `a` of zeros, the interval is for the mean of `b` alone.
     root
         Whether the roots of the means are compared.
     shares

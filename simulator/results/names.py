@@ -68,5 +68,5 @@ _SPEEDS = {
 
 
 def statistic_of(name: str) -> Statistic:
-    """Return the statistic of a name in `scores.parquet`; counts for any name but those of speeds."""
+    """Return the statistic of a name in `scores.parquet`; counts for any name that is no name of speeds."""
     return _SPEEDS.get(name, COUNT)

@@ -68,7 +68,7 @@ class RunResult:
     links, trips
         Links by interval, and trips; None if they are not requested.
     detectors, counts
-        Vehicles at detectors, and measured counts beside those of the run; None if the scenario has none.
+        Vehicles at detectors, and measured counts beside the run's counts; None if the scenario has none.
     entries, places
         Where single vehicles were; None where it is not kept.
     guesses
@@ -157,7 +157,7 @@ class RunResult:
         return self.directory
 
     def with_tables(self, *, record: RunRecord | None = None, **tables: pd.DataFrame | None) -> Self:
-        """Return the run with other tables in place of those of these names, or with another record."""
+        """Return the run with other tables in place of the tables of these names, or with another record."""
         return self._with(record=record or self.record, tables=ChainMap(tables, self._tables))
 
     def _with(self, **changed: Any) -> Self:
@@ -192,8 +192,8 @@ class RunResult:
     def attributions(self) -> list[str]:
         """The credits to put under a figure or into a file made from the run.
 
-        They are those of the known data sets, and OpenStreetMap's for any file of it. Credits of a user's own files are
-        not known.
+        They are the credits of the known data sets, and OpenStreetMap's for any file of it. Credits of a user's own
+        files are not known.
         """
         read = [reference for reference in self.record.data if reference.startswith(DATA_PREFIX)]
         folders = [reference.removeprefix(DATA_PREFIX).partition("/")[0] for reference in read]
@@ -325,7 +325,7 @@ class RunResult:
 
     @cached_property
     def leading(self) -> Self:
-        """The run with the figures of all vehicles in place of those of the devices asked, if not all take part."""
+        """The run with figures of all vehicles in place of figures of the devices asked, if not all take part."""
         if self._asked is not None or not self.partial:
             return self
         scaled: dict[str, Any] = {"estimates": of_all_vehicles(self.estimates), "scores": of_all_vehicles(self.scores)}
@@ -354,7 +354,7 @@ class RunResult:
 
     @cached_property
     def findings(self) -> pd.DataFrame:
-        """The findings of attacks in the order of the campaigns; those of all campaigns together last."""
+        """The findings of attacks in the order of the campaigns; findings of all campaigns together are last."""
         order = {campaign: place for place, campaign in enumerate(self.record.deployments_by_campaign)}
         return findings(self.attacks).sort_values(
             "campaign", key=lambda names: names.map(order).fillna(len(order)), kind="stable"

@@ -24,7 +24,7 @@ from simulator.results.record import (
 BESIDE = "traffic.beside"
 """Place of notes on the comparison engine's traffic."""
 RUN_FORMAT = 2
-"""Format number of the run directories written now; those of version 0.1.0 state no number, and have format 1."""
+"""Format number of the run directories written now; directories of version 0.1.0 state no number: format 1."""
 
 
 class RunRecord(Record):

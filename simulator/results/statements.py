@@ -51,13 +51,13 @@ class Subject(NamedTuple):
 _ORDINALS = {"": "", "1": "first", "2": "second", "3": "third"}
 _COUNTS = {2: "two", 3: "three"}
 _OBSERVERS = {
-    "report": "A server that receives your answer",
-    "report_of_round": "A server that receives only your {ordinal} answer",
-    "known_report": "An observer that knows which answer is yours",
-    "linked_reports": "{Answers} servers that link your {answers} answers",
-    "linked_by_one": "A server that receives your {answers} answers",
-    "located_reports": "A server chosen by where you are",
-    "linked_campaigns": "An observer that links all that you send in {campaigns}",
+    "report": "A server that receives a device’s answer",
+    "report_of_round": "A server that receives only the {ordinal} answer of a device",
+    "known_report": "An observer that knows which device sent an answer",
+    "linked_reports": "{Answers} servers that link the {answers} answers of a device",
+    "linked_by_one": "A server that receives the {answers} answers of a device",
+    "located_reports": "A server chosen by where a device is",
+    "linked_campaigns": "An observer that links all that a device sends in {campaigns}",
     "published": "Any reader of all that is published in {campaigns}",
     "released_counts": "Any reader of the published {what}",
     "released_differences": "Any reader of the published {what}",
@@ -65,7 +65,7 @@ _OBSERVERS = {
     "reading_servers": "{colluding} servers that read",
     "shuffled": "A server that receives {which} answers shuffled{among}",
     "shares": "Some servers that combine their shares",
-    "one_share": "One of the {servers} servers that hold shares of your answers",
+    "one_share": "One of the {servers} servers that hold shares of a device’s answers",
     "several_shares": "{holders} that combine their shares",
 }
 """Who observes, by its code."""
@@ -74,7 +74,7 @@ _SEVERAL = ("linked_reports", "reading_servers", "shares", "several_shares")
 
 
 def subject_of(claim: Claim) -> Subject:
-    """Return the observer of a claim's view, as in ``Two servers that link your two answers``."""
+    """Return the observer of a claim's view, as in ``Two servers that link the two answers of a device``."""
     code, answers = _observer_code(claim), _COUNTS.get(claim.rounds, str(claim.rounds))
     what = (
         "estimates" if claim.view != "released_counts" else "counts" if claim.rounds == 1 else "counts of every round"
@@ -126,10 +126,10 @@ def _crowd(claim: Claim) -> list[str]:
     """Return the clauses on who else is in the cell, and on what is left out."""
     clauses = [] if claim.k is None else [f"where counts below {claim.k} are left out"]
     if claim.crowd == 1:
-        return ["if you are alone in your cell", *clauses]
+        return ["if the device is alone in its cell", *clauses]
     if claim.crowd is not None:
         least = "at least " if claim.view == "released_counts" and claim.k is None else ""
-        return [f"if {least}{claim.crowd:,} devices, including yours, are in your cell", *clauses]
+        return [f"if {least}{claim.crowd:,} devices, including this one, are in its cell", *clauses]
     return clauses
 
 
@@ -164,7 +164,8 @@ def learns(claim: Claim, *, several: bool = False) -> str:
     Returns
     -------
     text
-        A sentence without its subject and full stop, for example ``learns your exact cell with probability 45 %``.
+        A sentence without its subject and full stop, for example ``learns the device’s exact cell with probability
+        45 %``.
     """
     code, epsilon, delta = claim.limit
     verb, most = "learn" if several else "learns", "at most " if claim.delta_kind == "bound" else ""
@@ -174,17 +175,17 @@ def learns(claim: Claim, *, several: bool = False) -> str:
         case "everything":
             text = f"{verb} {_unprotected(claim)}, for certain. There is no protection here"
         case "constant":
-            what = "your exact cell" if claim.tells_cell else "for certain that you were there"
+            what = "the device’s exact cell" if claim.tells_cell else "for certain that the device was there"
             what += " at one query or more" if claim.queries > 1 else ""
             likely = f"with probability {most}{percent(delta, up=True)}"
             text = f"{verb} {what} {likely}; no ε changes that ({related('δ', '=', delta)} at every ε)"
         case "never":
-            text = f"can sometimes learn where you are for certain; {never.replace('ε', 'finite ε')}"
+            text = f"can sometimes learn where the device is for certain; {never.replace('ε', 'finite ε')}"
         case "except":
             most = "" if 0 < delta < LEAST_CHANCE else most
             text = f"{_shift(claim, epsilon)} except with probability {most}{chance(delta)}; {never}"
         case "always" if epsilon < 1e-12:
-            text = f"{verb} nothing about where you are: the observation is equally likely wherever you are"
+            text = f"{verb} nothing about where the device is: the observation is equally likely wherever it is"
         case "always":
             text = f"{_shift(claim, epsilon)}{'; the truth may be better' if claim.kind == 'bound' else ''}"
     return text
@@ -199,16 +200,16 @@ def _shift(claim: Claim, epsilon: float) -> str:
 
 
 def _unprotected(claim: Claim) -> str:
-    return "how fast you drive" if claim.view == VALUES else "where you are"
+    return "how fast the device drives" if claim.view == VALUES else "where the device is"
 
 
 def _alternatives(claim: Claim) -> str:
     if claim.view == VALUES:
-        return "any two speeds at which you might drive"
+        return "any two speeds at which the device might drive"
     return {
-        "move": "any two places you might be",
-        "add_remove": "your taking part in a cell or not at all, where no number of devices is published,",
-    }.get(claim.adjacency, "your being in a cell or outside all cells")
+        "move": "any two places where the device might be",
+        "add_remove": "the device’s taking part in a cell or not at all, where no number of devices is published,",
+    }.get(claim.adjacency, "the device’s being in a cell or outside all cells")
 
 
 _SHORT = {
@@ -250,7 +251,7 @@ def sentence(claim: Claim, *, over: str | None = None, subject: Subject | None =
         How the sentence states the queries that the claim is about, with which it begins; empty for nothing. By default
         the observer's name includes their number.
     subject
-        The observers, where they are not that of the claim alone.
+        The observers, if there are others than the claim's.
     end
         What the sentence says after its limit.
 
@@ -359,8 +360,8 @@ def row_words(alike: Sequence[Claim]) -> str:
     claim = alike[0]
     if len(alike) == 1:
         return sentence(claim)
-    where = "among the reports" if claim.family == "shuffled" else "in your cell"
+    where = "among the reports" if claim.family == "shuffled" else "in its cell"
     return (
         f"{subject_of(replace(claim, crowd=None))}, to tell apart {_alternatives(claim)}: "
-        f"the limits depend on how many devices, including yours, are {where}."
+        f"the limits depend on how many devices, including this one, are {where}."
     )

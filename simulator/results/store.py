@@ -75,9 +75,9 @@ def check_free(directory: Path, *, overwrite: bool, numbered: bool = False) -> N
 def fill_directory(directory: Path, fill: Callable[[Path], None], *, overwrite: bool, numbered: bool = False) -> Path:
     """Let `fill` write into a staging directory, then move that into place in one step.
 
-    After any failure, Ctrl-C included, `directory` is unchanged and the staging directory is removed; that of a killed
-    process is removed by the next run beside it.
-    With `numbered`, the path is the first of `directory`, `directory-2`, `directory-3` … that is free at the end.
+    After any failure, Ctrl-C included, `directory` is unchanged and the staging directory is removed; a killed
+    process's staging directory is removed by the next run beside it. With `numbered`, the path is the first of
+    `directory`, `directory-2`, `directory-3` … that is free at the end.
 
     Returns
     -------
@@ -259,7 +259,7 @@ def _faults_in_words(error: ValidationError) -> str:
 
 
 class StoredTables(dict[str, Any]):
-    """The tables of a run directory by name, each of which is read when it is first asked for; None if a run has none.
+    """The tables of a run directory by name; each is read when it is first asked for; None if a run has none.
 
     Parameters
     ----------
@@ -418,8 +418,8 @@ def _in_current_form(name: str, table: Any, record: RunRecord) -> Any:
 def _claims(claims: pd.DataFrame) -> pd.DataFrame:
     """Return claims with their campaigns, release, adjacency and reason.
 
-    Those of earlier versions name a release, its campaigns and the reason in the basis only, and do not state their
-    adjacency: those of published values hide at least a device that enters or leaves a cell.
+    Claims of earlier versions name a release, its campaigns and the reason in the basis only, and do not state their
+    adjacency: claims of published values hide at least a device that enters or leaves a cell.
     """
     if "reason" not in claims:
         differ = claims["basis"].fillna("").str.startswith(say(Reason.ROUNDS_DIFFER))

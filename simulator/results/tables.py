@@ -22,17 +22,16 @@ SCALED_SCORES = ("mae", "rmse", "bias", "max_error", "coverage", "theory_rmse")
 def is_partial(scores: pd.DataFrame) -> bool:
     """Return whether fewer than all vehicles take part, or are assumed to, in a run with these `scores`.
 
-    Scores of earlier versions do not state it: they are those of the devices asked.
+    Scores of earlier versions do not state it: they are for the devices asked.
     """
     stated = [name for name in ("participation", "assumed_participation") if name in scores]
     return bool((scores[stated] != 1.0).any(axis=None))
 
 
 def of_all_vehicles(table: pd.DataFrame) -> pd.DataFrame:
-    """Return `estimates` or `scores` with the figures of all vehicles in place of those of the devices asked.
+    """Return `estimates` or `scores` with figures of all vehicles in place of figures of the devices asked.
 
-    Rows without them, which are those of speeds, stay as they are: who takes part does not change a mean speed on
-    average.
+    Rows without them, the rows of speeds, stay as they are: who takes part does not change a mean speed on average.
     """
     if "scaled_rmse" in table:
         counts, pairs = table["scaled_rmse"].notna(), {name: f"scaled_{name}" for name in SCALED_SCORES}

@@ -1,6 +1,6 @@
 """Default speed, lanes and capacity by class of road.
 
-The numbers are those of MATSim's OpenStreetMap converter (``org.matsim.core.utils.io.OsmNetworkReader``, as kept in
+The numbers come from MATSim's OpenStreetMap converter (``org.matsim.core.utils.io.OsmNetworkReader``, as kept in
 arup-group/genet, ``matsim_xml_values.py``). A capacity below saturation flow accounts for the loss at junctions and
 signals; lanes count one direction.
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ClassDefaults:
-    """Values assumed for a road of which a file states no more than the class.
+    """Values assumed for a road if a file states no more than its class.
 
     Parameters
     ----------

@@ -52,7 +52,7 @@ class Loss:
 
 
 def largest_strong_component(graph: nx.MultiDiGraph[Any]) -> tuple[nx.MultiDiGraph[Any], Loss]:
-    """Keep the largest set of nodes any two of which are connected by paths in both directions.
+    """Keep the largest set of nodes where any two nodes are connected by paths in both directions.
 
     Parameters
     ----------

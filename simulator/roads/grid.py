@@ -45,12 +45,12 @@ def build_grid(
         Free-flow speed, metres per second, and lanes per direction of streets, and of avenues unless those have their
         own.
     avenue_speed_mps, avenue_lanes
-        Speed and lanes of avenues; those of streets if None.
+        Speed and lanes of avenues; the speed and lanes of streets if None.
     one_way
         Avenues are one-way: the westernmost leads north, the next south, and so on. Streets stay two-way.
     signals
-        Crossings have signals: those at which roads of both directions meet. Their programs are those of
-        :mod:`simulator.roads.junctions`.
+        Crossings at which roads of both directions meet have signals. :mod:`simulator.roads.junctions` makes their
+        programs.
     capacity_vph
         Vehicles per hour and lane.
     anchor

@@ -9,9 +9,9 @@ Turns
     which the link comes is a U-turn from 135 degrees on.
 Lanes
     Right turns from the rightmost lane, left turns and U-turns from the leftmost, straight from all lanes; but where a
-    link has three lanes or more, the lane of left turns is for them only, and from four on that of right turns. Without
-    a straight turn, right and left turns share the lanes. A vehicle keeps to its side of the road; straight movements
-    reach all lanes of the next link.
+    link has three lanes or more, the lane of left turns is for them only, and from four lanes on so is the lane of
+    right turns. Without a straight turn, right and left turns share the lanes. A vehicle keeps to its side of the road;
+    straight movements reach all lanes of the next link.
 Path
     An arc from the end of a lane to the begin of the next. Where links meet at the node itself, they contain the
     junction, and the length of the path is 0. Its speed is the mean of both links' speeds, and on paths above 1 m at
@@ -19,12 +19,12 @@ Path
     It is the rule of SUMO's netconvert (``junctions.limit-turn-speed``), after A. Odhams and D. Cole, Models of Driver
     Speed Choice in Curves (2004).
 Priority
-    Of two movements whose paths cross or merge into a lane, that yields which is a U-turn; else that of the link with
-    less right of way; else that which has the other on its right. But between links that face each other, and those of
-    49 km/h or more, a turn yields to a straight movement, and a left turn to a right turn, before that. Right of way is
-    that of the network's signs, or else of the class of road, then speed, then lanes. Where three links of 49 km/h or
-    more are equal in these, the two that continue each other have right of way over the third. At signals all links are
-    equal. The speed is that from which netconvert makes such junctions.
+    Of two movements whose paths cross or merge into a lane, a U-turn yields; else the movement from the link with less
+    right of way yields; else the movement that has the other on its right. But between links that face each other, and
+    between links of 49 km/h or more, a turn yields to a straight movement, and a left turn to a right turn, before
+    that. Right of way follows the network's signs, or else the class of road, then speed, then lanes. Where three links
+    of 49 km/h or more are equal in these, the two that continue each other have right of way over the third. At signals
+    all links are equal. From this speed on netconvert makes such junctions.
 Signals
     A signal without any times has two phases, one for approaches along the main road of its junction and one for all
     others: 40 s of green each, then 3 s of yellow and 2 s of red for all. A cycle has 90 s and begins at 0 s. Movements
@@ -344,7 +344,7 @@ def _conflicts(
     approach: tuple[NDArray[np.float64], NDArray[np.bool_]],
     node_rows: tuple[NDArray[np.int64], NDArray[np.int64]],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return pairs of rows of a node of which the first yields to the second.
+    """Return pairs of rows of a node; the first row yields to the second.
 
     `approach` has the rank of each row and whether its link is fast, `node_rows` the first row at its node and their
     number.

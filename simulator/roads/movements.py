@@ -33,15 +33,15 @@ MOVEMENT_COLUMNS = {
 
 Lanes are counted from the edge of the road, from 0: from the right, or from the left where traffic drives on the left;
 -1 if the source does not state them, for any lane. `allowed` is False if no vehicle may make the turn. `turn` is one of
-`TURNS` and `right_of_way` one of `RIGHTS_OF_WAY`, or None if unknown; at a signal, the latter holds while the signal is
-off. `signal` is the key of the signal, or None; `group` is the number of a group of it that has green at the same
-times, or -1 if unknown. At a node that has rows, every turn that vehicles can make by its links has one; at other nodes
-all turns are open.
+`TURNS` and `right_of_way` one of `RIGHTS_OF_WAY`, or None if unknown; at a signal, the right of way holds while the
+signal is off. `signal` is the key of the signal, or None; `group` is the number of a group of it that has green at the
+same times, or -1 if unknown. At a node that has rows, every turn that vehicles can make by its links has one; at other
+nodes all turns are open.
 
 `length_m` is the length of the path over the junction and `speed_mps` the speed allowed on it, NaN if unknown. `place`
 is the number of the movement among those at its node, or -1 if unknown. `yields_to` is a tuple of the places at the
-same node to which it yields unless a signal protects it, or None if unknown; a place that no row has is that of a
-movement for other vehicles, or of a link that the network does not have. `classes` has the vehicle classes to which the
+same node to which it yields unless a signal protects it, or None if unknown; a place that no row has belongs to a
+movement for other vehicles, or to a link that the network does not have. `classes` has the vehicle classes to which the
 movement is open, separated by blanks, or None if it is open to all.
 """
 SIGNAL_COLUMNS = {
@@ -54,11 +54,11 @@ SIGNAL_COLUMNS = {
     "offset_s": "float64",
     "actuated": "bool",
 }
-"""Columns of signals. A row is a green window of a group, seconds of the cycle; those of a group do not overlap.
+"""Columns of signals. A row is a green window of a group, seconds of the cycle; windows of a group do not overlap.
 
 A signal may control several nodes. Second 0 of the cycle is at simulated time `offset_s`, and every `cycle_s` seconds
 later. While `protected` is False, vehicles that have green yield to conflicting movements. If `actuated`, vehicles
-change the times, and those of the table are nominal.
+change the times, and the table's times are nominal.
 """
 TURNS = ("straight", "slight_left", "left", "slight_right", "right", "u_turn")
 RIGHTS_OF_WAY = ("priority", "yield", "stop", "all_way_stop", "equal", "zipper")
@@ -143,7 +143,7 @@ def renumbered(
     arriving: Mapping[tuple[int, Hashable], int],
     leaving: Mapping[tuple[int, Hashable], int],
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Make the tables of a network from those of its files.
+    """Make the tables of a network from the tables of its files.
 
     Parameters
     ----------

@@ -346,7 +346,7 @@ class RoadNetwork:
 
     @cached_property
     def banned_turns(self) -> NDArray[np.int32]:
-        """Turns of which no movement is allowed: pairs of link ids, ascending, shape (turns, 2)."""
+        """Turns without an allowed movement: pairs of link ids, ascending, shape (turns, 2)."""
         return self.banned_to([])
 
     def banned_to(self, classes: Iterable[str]) -> NDArray[np.int32]:

@@ -39,7 +39,7 @@ SLOWEST_KPH = 14.0
 HIGHEST_LANE_VPH, LOWEST_LANE_VPH = 2600.0, 300.0
 """Vehicles per hour of a lane. A lane of a motorway has at most 2,400 passenger cars (Highway Capacity Manual), and 300
 is the lowest default of a class of road."""
-_PER_LANE = ("per lane", "capacity_total_vph", "that of whole links")
+_PER_LANE = ("per lane", "capacity_total_vph", "the capacity of whole links")
 
 
 def length_warnings(
@@ -91,7 +91,10 @@ def length_warnings(
     observation = f"the straight distance between a link's nodes is, in the median, {words} its length"
     if units is not None and not 1 / FACTOR <= ratio <= FACTOR:
         unit_m = float(np.median(length[units[usable] > 0] / units[usable & (units > 0)]))
-        plane = f'"+proj=tmerc +lat_0=LATITUDE +lon_0=LONGITUDE +to_meter={unit_m:.4g}", with those of the origin'
+        plane = (
+            f'"+proj=tmerc +lat_0=LATITUDE +lon_0=LONGITUDE +to_meter={unit_m:.4g}", '
+            "with the latitude and longitude of the origin"
+        )
         fit = (
             f"they agree if one unit of the coordinates is {unit_m:,.4g} m (as crs = {plane}), or if the lengths are "
             f"multiplied by {ratio:,.4g}: state crs, or correct the unit of length"
@@ -180,16 +183,16 @@ def capacity_warnings(lane_vph: ArrayLike, *, file: str, total: bool) -> list[No
     file
         The file's name for the sentence.
     total
-        Whether the file's capacities are those of whole links, divided by lanes.
+        Whether the file's capacities are of whole links, divided by lanes.
 
     Returns
     -------
     list of Note
-        One for links above 2,600 vehicles an hour and lane, and one for links below 300; the keys named are those of
+        One for links above 2,600 vehicles an hour and lane, and one for links below 300; the keys named are keys of
         ``roads.columns``.
     """
     values, warnings = np.asarray(lane_vph, dtype=np.float64), []
-    read, key, if_ = ("that of whole links", "capacity_vph", "per lane") if total else _PER_LANE
+    read, key, if_ = ("the capacity of whole links", "capacity_vph", "per lane") if total else _PER_LANE
     other = f"it is read as {read}: if it is {if_}, name the column as {key} in roads.columns"
     for wrong, words in (
         (values > HIGHEST_LANE_VPH, f"above {HIGHEST_LANE_VPH:,.0f}"),

@@ -69,7 +69,7 @@ longitude."""
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """Conversion of a file's coordinates to those of a network.
+    """Conversion of a file's coordinates to a network's coordinates.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ class Projection:
 LARGEST_SCALE_ERROR = 0.01
 """Greatest accepted difference of a plane's scale from 1: UTM's, within its zone, is at most a thousandth."""
 _STEPS_M = ((50.0, 0.0), (0.0, 50.0), (50.0, 50.0), (50.0, -50.0))
-"""Steps of which the scale is measured: a sheared plane may be true east and north, and not between."""
+"""Steps along which the scale is measured: a sheared plane may be true east and north, and not between."""
 
 
 def scale_error(crs: pyproj.CRS, lonlat: NDArray[np.float64]) -> float:
@@ -210,8 +210,8 @@ def scale_error(crs: pyproj.CRS, lonlat: NDArray[np.float64]) -> float:
     Returns
     -------
     float
-        What is to be subtracted from a plane distance of 1 at a point for that on the ground: that of the direction in
-        which it is greatest in absolute value, in the median over the points; 0 if no point is in the plane.
+        What is to be subtracted from a plane distance of 1 at a point to get the distance on the ground, in the
+        direction where it is greatest in absolute value, in the median over the points; 0 if no point is in the plane.
     """
     xy = transform(WGS84, crs, lonlat)
     xy = xy[np.isfinite(xy).all(axis=1)]
@@ -245,7 +245,7 @@ def true_plane(crs: pyproj.CRS, lonlat: NDArray[np.float64], *, what: str) -> tu
     -------
     crs : pyproj.CRS
         The plane; the UTM zone of the places' middle if the scale of the plane is off there by more than 1 %, and by
-        more than that of the zone.
+        more than the zone's scale.
     notes : list of str
         One sentence if the plane was replaced.
     """

@@ -1,6 +1,6 @@
 """Raw networks: the tables that every reader of a road format returns, and the network that is made of them.
 
-A reader knows its format only. Units, projection, directions, defaults, checks and notes are those of `build`.
+A reader knows its format only. `build` is responsible for units, projection, directions, defaults, checks and notes.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class RawNetwork:
     loss
         What the reader has left out, if it reduced the network to its largest part itself.
     node_rows, link_rows, row
-        Numbers of nodes and links in the files, and the word for one of the latter; by default those of the tables.
+        Numbers of nodes and links in the files, and the word for a link; by default the tables' numbers.
     unit
         What the numbers of rows count: "row" or "line".
     dropped, filled, remarks, warnings
@@ -185,9 +185,9 @@ def column_of(values: Iterable[Any], index: NDArray[np.int64] | None = None) -> 
 def build(raw: RawNetwork) -> tuple[RoadNetwork, ReadReport]:
     """Make a network of tables: convert units, project, fill in missing values, check, and keep the part asked for.
 
-    A length that is missing or 0 is replaced by that of the link's shape, else by the straight distance between its
-    nodes if that is at least 1 m, else by 1 m. Where the files have no lengths at all, they are the straight distances,
-    and links between two nodes at the same position are dropped.
+    A length that is missing or 0 is replaced by the length of the link's shape, else by the straight distance between
+    its nodes if that is at least 1 m, else by 1 m. Where the files have no lengths at all, they are the straight
+    distances, and links between two nodes at the same position are dropped.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Conversion of the coordinates of a SUMO network to those of the city."""
+"""Conversion of the coordinates of a SUMO network to the coordinates of the city."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ def with_streets(network: RoadNetwork) -> gpd.GeoDataFrame | None:
     Parameters
     ----------
     network
-        The network; streets are those of the edges' attribute ``name``.
+        The network; streets are named by the edges' attribute ``name``.
 
     Returns
     -------

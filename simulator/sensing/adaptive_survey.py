@@ -189,7 +189,7 @@ class AdaptiveSurvey:
         return units > 0 and self.mechanism.publishes(moved, last, units=units, asked=asked)
 
     def _answering(self, present: Respondents, groups: tuple[int, ...]) -> Respondents:
-        """Return the devices present that answer: all of them, or those of some groups."""
+        """Return the devices present that answer: all of them, or the devices of some groups."""
         if self.mechanism.divides == "budget":
             return present
         return self.history.members(present, groups, vehicles=self.vehicles, asked=self.asked, rng=self.rng)

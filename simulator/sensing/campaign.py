@@ -1,4 +1,4 @@
-"""Campaign: what is asked of whom and when, as one value, and the SimPy process that asks it."""
+"""Campaign: what is asked, which devices are asked and when, as one value, and the SimPy process that asks it."""
 
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -35,7 +35,7 @@ from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import Engine, VehicleStates
 
 TRUTH_MOMENT = 2
-"""The moment whose occupancy is estimated, the moment of truth: that of round two."""
+"""The moment whose occupancy is estimated, the moment of truth: round two."""
 
 
 def moments_of(mechanisms: Iterable[LocalMechanism | BudgetSchedule]) -> range:
@@ -129,8 +129,8 @@ class Campaign:
     deployment
         The servers.
     release
-        What the trusted servers apply before they publish: `kind` and its parameters; those of the question of speeds
-        are among them.
+        What the trusted servers apply before they publish: `kind` and its parameters; parameters of the question of
+        speeds are among them.
     publications
         How the release is applied to counts, by mechanism; the other mechanisms publish their own estimates.
     speeds

@@ -94,7 +94,7 @@ class Downtime:
     server
         "server:1", "mixer" and so on, as named by the deployment.
     from_s, to_s
-        The server is down from `from_s` until `to_s`, the latter excluded.
+        The server is down from `from_s` until just before `to_s`.
     """
 
     server: str
@@ -132,7 +132,7 @@ class Transmission:
     def agreed(self, received: Sequence[float]) -> "Transmission":
         """Return the transmission whose route begins with the messages that the servers agree to count.
 
-        These are the `needed` messages of which the most were received; of equal ones, the first.
+        These are the `needed` messages that were received most often; of equal ones, the first.
 
         Parameters
         ----------
@@ -275,8 +275,8 @@ class Channel:
     latency
         The latency of each message, independent of all others.
     loss_one, loss_two
-        Probability that a message sent at the moment of round one, or at that of round two or a later one, is lost;
-        the two are equal if losses come in bursts.
+        Probability that a message sent at the moment of round one, or of round two or a later round, is lost; the two
+        are equal if losses come in bursts.
     burst_s
         Mean duration in seconds for which a link is down; 0 if losses are independent.
     churn

@@ -134,7 +134,7 @@ class Party:
             self.receive((yield self.mailbox.get()))
 
     def tally(self, round_: int, sums: IntArray) -> IntArray:  # noqa: ARG002 - for parties that alter what they state
-        """Return the sums of a round that the server states to be those of its reports, or shares; here they are.
+        """Return the sums of a round that the server states as the sums of its reports, or shares; here they are.
 
         Parameters
         ----------

@@ -228,7 +228,7 @@ class QueryRecord:
         return list(self.asked) == list(self.counted)
 
     def among(self, places: IntArray) -> "QueryRecord":
-        """Return the record with only the recorded devices at these positions; sums stay those of all devices."""
+        """Return the record with only the recorded devices at these positions; sums stay sums of all devices."""
         return replace(self, recorded=self.recorded.among(places), truth=self.truth[places])
 
     def placed(self, campaign: str, number: int) -> "QueryRecord":

@@ -90,9 +90,9 @@ def survey_speeds(
     Returns
     -------
     tuple
-        The published rows; the theoretical root mean square error of each, (rows,) float64: that of the release at the
-        values received, combined with that due to the vehicles of the cell that were not received, a random subset;
-        and the account of the round's reports.
+        The published rows; the theoretical root mean square error of each, (rows,) float64: the release's error at the
+        values received, combined with the error due to the vehicles of the cell that were not received, a random
+        subset; and the account of the round's reports.
     """
     devices = len(cells) + outside
     deliveries, servers = channel.deliver(devices, transmission, rng=noise), ServerAccounts(transmission.route)
@@ -154,7 +154,7 @@ def _widened(question: SpeedQuestion, published: ValueEstimate, received: int, r
 
 
 def _missed(statistic: SpeedStatistic, asked: FloatArray, received: int, truth: float) -> float:
-    """Return the mean squared difference between the statistic of `received` random vehicles and that of all asked."""
+    """Return the mean squared difference between the statistics of `received` random vehicles and of all asked."""
     if received == len(asked):
         return 0.0
     sample = SimpleRandomSample(len(asked), received / len(asked))

@@ -108,8 +108,8 @@ def count_by_rounds_present(
 class Recorder:
     """Records reports of one mechanism, round by round.
 
-    Reports of different batches cannot be concatenated, so only reports of one batch are recorded: that of the first
-    target.
+    Reports of different batches cannot be concatenated, so only reports of one batch are recorded: the batch of the
+    first target.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ def value_text(value: object) -> str:
 
 
 def ordered_values(values: pd.Series) -> list[Any]:
-    """Return the distinct values: numbers in ascending order, others in that of the design."""
+    """Return the distinct values: numbers in ascending order, others in the order of the design."""
     found = values.dropna().unique().tolist()
     return sorted(found) if is_numeric(values) else list(dict.fromkeys(map(str, found)))
 

@@ -21,7 +21,7 @@ from simulator.files.errors import InputError
 from simulator.studies.point import Point
 
 LABELS = ("key", "point", "setting", "replicate", "seed")
-"""Columns that identify a point, in every table of a study, before those of the factors."""
+"""Columns that identify a point, in every table of a study, before the columns of the factors."""
 
 
 class Setting(NamedTuple):
@@ -184,7 +184,7 @@ def design_of(
     replicates: int | None = None,
     **options: Any,
 ) -> Design:
-    """Return the design in a file, or else that of every combination of values.
+    """Return the design in a file, or else the design of every combination of values.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ def design_of(
     vary
         For each key path of the scenario, as in `scenarios.load`, the values it takes.
     replicates
-        Runs of each setting, with different seeds; by default those of the file, or 1.
+        Runs of each setting, with different seeds; by default as many as the file states, or 1.
     **options
         Seed, overrides and permissions, as in `scenarios.load`.
 

@@ -56,12 +56,12 @@ def participation_design(
     Parameters
     ----------
     scenario
-        Its first campaign of counts is run. That of speeds has the release, bounds and `min_vehicles` of the scenario's
-        first campaign of mean speeds; without one, exact means of two vehicles or more are published. Data owners that
-        do not move have no speeds.
+        Its first campaign of counts is run. The campaign of speeds has the release, bounds and `min_vehicles` of the
+        scenario's first campaign of mean speeds; without one, exact means of two vehicles or more are published. Data
+        owners that do not move have no speeds.
     levels
-        Values of `population.participation`. 1 is added: true speeds are those of the run of the same seed in which
-        all vehicles take part.
+        Values of `population.participation`. 1 is added: true speeds come from the run of the same seed in which all
+        vehicles take part.
     replicates, **options
         As in `design_of`.
 
@@ -94,7 +94,7 @@ def cell_groups(scenario: Scenario, by: str | None) -> "pd.Series[str]":
     scenario
         The scenario.
     by
-        ``class``, the class of the road where cells are roads; or the name of a partition, with the cell of which the
+        ``class``, the class of the road where cells are roads; or the name of a partition, with its cell that the
         middle of each cell is in; ``zone`` is the last one. None for no groups.
 
     Raises
@@ -281,7 +281,7 @@ def write_participation(
     found = tables["participation"]
     sentences, charts = list(needed_sentences(found, within)), participation_charts(found)
     write_tables(directory.path / TABLES, tables)
-    formats = {"rmse_over_mean": "percent"}  # no share, of which `means` would give other intervals
+    formats = {"rmse_over_mean": "percent"}  # no share: `means` would give a share other intervals
     views = {
         name: [PageGroup(table=view_table(name, SHOWN["captions"][name], table, formats=formats))]
         for name, table in tables.items()

@@ -35,7 +35,7 @@ _AGAIN_S = 0.1
 
 
 class DifferentVersionError(InputError):
-    """A worker whose source or data are not those of the study; its results would not be comparable."""
+    """A worker whose source or data are not the study's; its results would not be comparable."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def _within(timeout_s: float | None) -> Iterator[None]:
     PointTimeoutError
         If it has.
     InputError
-        If the system, or a worker that runs points in threads, as those of Dask, has no alarm for it.
+        If the system, or a worker that runs points in threads, as Dask's workers do, has no alarm for it.
     """
     if timeout_s is None:
         yield
@@ -155,7 +155,7 @@ def run_point(
     PointTimeoutError
         If the run takes longer than `timeout_s`.
     DifferentVersionError
-        If the source, the data or the users' classes that this process finds are not those of the key.
+        If the source, the data or the users' classes that this process finds are not the key's.
     ScenarioError
         If the scenario has a fault that only a run finds.
     """

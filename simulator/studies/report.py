@@ -278,7 +278,7 @@ def markdown(tables: Mapping[str, pd.DataFrame]) -> str:
     A cell has the mean RMSE in vehicles and the ends of its 95 % interval. The least of a row that meets the
     target is bold, with all that do and are not distinguishable from it; an error that misses the target is in
     brackets. A star marks a claim that relies on devices certain to be in the cell, a dagger an error that is not less
-    than that of estimating 0 everywhere.
+    than the error of estimating 0 everywhere.
     """
     table, differences = tables["evaluation"], tables["differences"]
     names = list(dict.fromkeys(table["mechanism"]))

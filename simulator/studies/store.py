@@ -186,7 +186,7 @@ class StudyDirectory:
             _delete(parts)
 
     def finished(self) -> set[str]:
-        """Return the keys of all finished points, those of an earlier design included."""
+        """Return the keys of all finished points, points of an earlier design included."""
         return set().union(*_held_by(self.sources()).values())
 
     def results(self, keys: Iterable[str]) -> dict[str, pd.DataFrame]:
@@ -195,7 +195,7 @@ class StudyDirectory:
         return {name: _of_keys(table, wanted).to_pandas() for name, table in _joined(_held_by(self.sources())).items()}
 
     def compact(self, design: pd.DataFrame) -> None:
-        """Join all results: those of the design's points into one file a table, all others into `earlier`.
+        """Join all results: results of the design's points into one file a table, all others into `earlier`.
 
         Parameters
         ----------
@@ -302,7 +302,7 @@ class Study:
     path
         Its directory.
     name
-        Name of the study: that of its scenario.
+        Name of the study: its scenario's name.
     factors
         Key paths of what was varied.
     points

@@ -20,7 +20,7 @@ from simulator.studies.store import Study
 class ScoreColumn(NamedTuple):
     """A score of `scores.parquet`: its column, its title, its unit and its format in a report.
 
-    The unit ``statistic`` is that of the campaign's statistic; empty for none.
+    ``statistic`` means the unit of the campaign's statistic; empty for none.
     """
 
     column: str
@@ -64,8 +64,8 @@ def is_numeric(values: pd.Series) -> bool:
 def means(table: pd.DataFrame, keys: Sequence[str], columns: Sequence[str]) -> pd.DataFrame:
     """Return the means over replicates with 95 % intervals.
 
-    Intervals of `ERRORS` are those of `error_interval`, and intervals of `SHARES` those of `share_interval`: no end is
-    below 0. All others are t-intervals.
+    Intervals of `ERRORS` are made by `error_interval`, and intervals of `SHARES` by `share_interval`: no end is below
+    0. All others are t-intervals.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def leaks_table(study: Study) -> pd.DataFrame:
 
 
 def leaks_of(leaks: pd.DataFrame, campaign: str) -> pd.DataFrame:
-    """Return the rows of `leaks_table` that are for a campaign: its own, or else those of all campaigns."""
+    """Return the rows of `leaks_table` that are for a campaign: its own, or else the rows of all campaigns."""
     named = leaks["campaign"].astype("object")
     return leaks[named == campaign] if (named == campaign).any() else leaks[named.isna()]
 

@@ -209,7 +209,7 @@ class Sweep:
         self.directory.write_table(DESIGN, self.design.table(self.points))
 
     def _facts(self) -> dict[str, Any]:
-        """Return the content of ``study.json``, as of a study of which nothing is finished."""
+        """Return the content of ``study.json`` for a study that has nothing finished."""
         return {
             "format": STUDY_FORMAT,
             "name": self.design.name,

@@ -85,10 +85,10 @@ def view_table(
         The table; a column with others of its name and `HALF`, `LOW`, `HIGH` is shown with these, as
         `interval_text`.
     formats
-        Names of formats of columns, as in `simulator.pages.document.FORMATS`, beside those of ``tables.toml``; by
+        Names of formats of columns, as in `simulator.pages.document.FORMATS`, beside the formats in ``tables.toml``; by
         default `whole` for integers and `number` for other numbers.
     titles
-        Titles of columns, beside those of ``tables.toml``; others are shown by their names.
+        Titles of columns, beside the titles in ``tables.toml``; others are shown by their names.
     """
     content = base64.b64encode(table.to_csv(index=False, lineterminator="\n").encode()).decode("ascii")
     left_out = ""
@@ -203,7 +203,7 @@ def sentences(tables: Mapping[str, pd.DataFrame], view: str) -> list[str]:
             continue
         winner = rows[rows["mechanism"] == best[0]].iloc[0]
         share = winner["participation"]
-        whose = "" if share == 1.0 else f" (of all vehicles, of which {percent(share)} take part)"
+        whose = "" if share == 1.0 else f" (of all vehicles; {percent(share)} of them take part)"
         least = f"{number(winner['rmse'])} vehicles{whose}, {number(winner['relative_rmse'])} times the mean occupancy"
         also = f"; not distinguishable from it: {', '.join(best[1:])}" if len(best) > 1 else ""
         none = "" if winner["beats_zero"] else "no mechanism errs less than an estimate of 0 everywhere; "
@@ -231,7 +231,7 @@ def interval(values: np.ndarray) -> tuple[float, float, float]:
 
 
 def best_of(rows: pd.DataFrame, differences: pd.DataFrame) -> list[str]:
-    """Return the mechanism of least error among those of a data set that meet the target, then those as good.
+    """Return the mechanism of least error that meets the target on a data set, then the mechanisms that are as good.
 
     As good are those whose difference from it has a 95 % interval that includes 0.
     """
@@ -261,7 +261,7 @@ def leak_of(claims: Sequence[Claim], goal: Goal, crowd: int | None) -> tuple[flo
 
 
 def _view_names(view: str, claimed: set[str]) -> set[str]:
-    """Return those of the views claimed that a target's view stands for, as `Target.views` has them."""
+    """Return the views claimed that a target's view stands for, as `Target.views` has them."""
     if view in RELEASED:
         differences = "released_differences" in claimed and view != "released_counts"
         return {"released_differences" if differences else "released_counts"}

@@ -48,7 +48,7 @@ class Sumo:
     insertions
         Vehicles that SUMO can insert, with their maximum number.
     frame
-        Transformation from SUMO's coordinates to those of the network's source.
+        Transformation from SUMO's coordinates to the coordinates of the network's source.
     clock
         Clock whose tick is SUMO's step.
     link_of
@@ -167,7 +167,7 @@ class Sumo:
             self._next_tick += 1
 
     def _follow(self, events: Events, now_s: float) -> None:
-        """Record the events of a step whose state is that of `now_s`."""
+        """Record the events of a step whose state is the state at `now_s`."""
         registry = self._registry
         self._load(events, clock_s=now_s + self._clock.step_s)
         registry.schedule(now_s)
@@ -308,7 +308,7 @@ class Sumo:
             If SUMO has not written its outputs.
         """
         if self._tables is None:
-            raise ProgramError(["SUMO ended without writing its outputs, of which links by interval are made"])
+            raise ProgramError(["SUMO ended without writing its outputs, from which links by interval are made"])
         return self._tables
 
     def __repr__(self) -> str:

@@ -40,7 +40,7 @@ def sumo_command() -> list[str]:
 
 
 def sumo_environment() -> Mapping[str, str]:
-    """Return SUMO's environment, in which the library uses its own schemas and types, not those of another SUMO."""
+    """Return SUMO's environment, in which the library uses its own schemas and types, not another SUMO's."""
     return {name: value for name, value in os.environ.items() if name != "SUMO_HOME"}
 
 

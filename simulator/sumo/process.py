@@ -25,7 +25,7 @@ class Events(NamedTuple):
     loaded
         Vehicle, delay of its departure in seconds, and first and last edge of its route, of each vehicle that SUMO has
         read. Before the departure, the delay is SUMO's time since the planned departure, below 0 if it is in future.
-        The edges of a vehicle between zones are those of the zones, which are not edges of the network.
+        The edges of a vehicle between zones are the zones' edges, which are not edges of the network.
     departed
         Vehicle, and first and last edge of its route.
     teleport_starts, teleport_ends, arrived

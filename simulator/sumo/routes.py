@@ -55,7 +55,7 @@ class SumoRoutes(NamedTuple):
     notes
         What was left out and why, one sentence each.
     classes
-        Classes, speeds and sizes of the vehicles, by their types; those of a distribution of types are drawn.
+        Classes, speeds and sizes of the vehicles, by their types; types of a distribution are drawn.
     """
 
     trips: Trips
@@ -204,7 +204,7 @@ def _without_folders(note: str, files: Sequence[str | Path]) -> str:
 
 
 _POINT_LIKE = '<vType id="{0}" vClass="{0}" length="0.01" minGap="0" tau="0.01"/>'
-"""Type of vehicles of which no two are in each other's way when they depart."""
+"""Type of vehicles that are not in each other's way when they depart."""
 
 
 def draw_vehicles(
@@ -225,7 +225,7 @@ def draw_vehicles(
     step_s
         SUMO's step: SUMO draws a flow with a probability once a step.
     vehicle_class
-        SUMO's vehicle class, whose lanes the routes keep to; None for that of each vehicle, or the first of its types.
+        SUMO's vehicle class, whose lanes the routes keep to; None for each vehicle's own, or the first of its types.
     seed
         SUMO's seed.
 

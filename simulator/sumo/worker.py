@@ -13,7 +13,7 @@ from typing import Any
 
 
 class Requests:
-    """Requests to SUMO, each of which returns a JSON value; positions are in SUMO's coordinates.
+    """Requests to SUMO; each returns a JSON value; positions are in SUMO's coordinates.
 
     Parameters
     ----------

@@ -238,7 +238,7 @@ def _preferred(
     turn_lanes: Bitmap,
     turn_reach: Bitmap,
 ) -> np.uint64:
-    """Return those of the lanes of link `onto` `allowed` for the first of `turns` that also lead on for two more."""
+    """Return the lanes of link `onto`, among `allowed` for the first of `turns`, that also lead on for two more."""
     low = np.uint64((1 << bits) - 1)
     link = links[onto]
     code = turns & low
@@ -893,7 +893,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
     planned
         (vehicles,) int32, ascending ticks: the departures as planned.
     departure
-        (vehicles,) int32: the same; that of a trip whose vehicle comes too late is changed.
+        (vehicles,) int32: the same; the departure of a trip whose vehicle comes too late is changed.
     following, held_back, stop_ticks
         As `following`, `follows` and `stop_ticks` of `Trips`; a trip that may depart is no longer held back.
     ring

@@ -121,7 +121,7 @@ ENTRY = np.dtype(
     [
         ("head", np.int32),  # queue of trips that wait to enter a link
         ("tail", np.int32),
-        ("served", np.int32),  # as those of `MOVEMENT`, of the trips
+        ("served", np.int32),  # as in `MOVEMENT`, of the trips
         ("stride", np.int32),
     ]
 )
@@ -299,7 +299,7 @@ class _Builder:
         return np.clip(np.rint(np.asarray(seconds) / self._step_s * ONE_TICK), 1, NEVER).astype(np.int32)
 
     def vehicles(self, classes: VehicleClasses | None) -> tuple[npt.NDArray[np.uint8], FloatArray]:
-        """Return the class and the pace of each vehicle, none where they are those of all."""
+        """Return the class and the pace of each vehicle; none if all vehicles have the same."""
         if classes is None:
             return np.zeros(0, dtype=np.uint8), np.zeros(0)
         of = classes.of if len(self.turn_lanes) > 1 else classes.of[:0]
@@ -424,7 +424,7 @@ class _Builder:
             self._set_gap(movements[at], rows_of[at][0], [rows_of[foe][0].from_link for foe in owed])
 
     def _permit(self, table: pd.DataFrame) -> None:
-        """Write the lanes that each class may use: those of the movements that are open to it.
+        """Write the lanes that each class may use: the lanes of the movements that are open to it.
 
         A trip may end on a lane from which, or onto which, one leads. A class to which no movement of a turn is open
         takes it from the lanes of all.
@@ -474,7 +474,7 @@ class _Builder:
             (int(self.units(begin_s)) if begin_s else 0, int(self.units(end_s)), right)
             for begin_s, end_s, right in self._used(windows, cycle_s, clears=across)
         )
-        # Movements with equal windows share them, so that the cache holds those of many junctions.
+        # Movements with equal windows share them, so that the cache holds the windows of many junctions.
         record["window_first"] = first = self._windows_at.setdefault(used, len(self.windows))
         if first == len(self.windows):
             self.windows += used

@@ -3,9 +3,9 @@
 The vehicles of a queue engine are where Newell's trajectories put them (`simulator.traffic.places`), and on a junction
 at the end of the link that they left. A vehicle is in the queue from the moment at which those ahead of it, or the end
 of the link, first hold it up until it leaves its lane. A recorded vehicle covers its part of a link at constant speed.
-Densities and speeds are those of Edie's definitions (1963): of all vehicles on a link
-during an interval, the time spent over length and duration, and the distance covered over the time spent. SUMO makes
-these tables itself (`simulator.sumo.outputs`).
+Densities and speeds follow Edie's definitions (1963): of all vehicles on a link during an interval, the time spent over
+length and duration, and the distance covered over the time spent. SUMO makes these tables itself
+(`simulator.sumo.outputs`).
 """
 
 from collections.abc import Iterator
@@ -67,7 +67,7 @@ class Traversals(NamedTuple):
 
     @classmethod
     def of(cls, engine: QueueEngine, clock: Clock, log: IntArray) -> "Traversals":
-        """Return those of an engine that has logged the entries of every vehicle, at the end of its run.
+        """Return the traversals of an engine that has logged the entries of every vehicle, at the end of its run.
 
         `log` is the engine's `log_by_vehicle()`, which a caller may need for more.
 
@@ -88,7 +88,7 @@ class Traversals(NamedTuple):
 
     @classmethod
     def of_tracks(cls, tracks: Tracks, *, end_s: float) -> "Traversals":
-        """Return those of recorded tracks on links, from second 0 to the end of the run.
+        """Return the traversals of recorded tracks on links, from second 0 to the end of the run.
 
         A vehicle that is first observed on a link enters it there; one that is last observed on it, or for so long that
         its way is not known, leaves it there.
@@ -241,7 +241,8 @@ def trip_table(driven: Traversals, engine: QueueEngine, clock: Clock) -> pd.Data
 def recorded_trips(driven: Traversals, engine: Replay, links: Links) -> pd.DataFrame:
     """Return the trips of all recorded vehicles that have been observed, as `trip_table`.
 
-    A trip lasts from the first fix to the last one. Its length and its time at free speed are those of its traversals.
+    A trip lasts from the first fix to the last one. Its length and its time at free speed are the sums over its
+    traversals.
     """
     state, tracks = engine.places().state, engine.tracks
     departed = len(state)

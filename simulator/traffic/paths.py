@@ -79,7 +79,7 @@ class TurnGraph(NamedTuple):
 
     @classmethod
     def build(cls, links: Links, through: Mask | None = None, banned: Int32Array | None = None) -> "TurnGraph":
-        """Build the graph; the parameters are those of `ShortestPaths`."""
+        """Build the graph; the parameters are as in `ShortestPaths`."""
         nodes, number = len(links.first_out) - 1, np.arange(len(links), dtype=np.int32)
         node = np.arange(nodes, dtype=np.int32)
         through = np.ones(nodes, dtype=np.bool_) if through is None else through

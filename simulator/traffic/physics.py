@@ -74,7 +74,7 @@ class Rules(NamedTuple):
     start_loss: int
     """Time lost by the first vehicle that a signal or a conflicting movement has held."""
     loss_kept: int
-    """The loss of each vehicle that follows, in 1/1024 of that of the one before it."""
+    """The loss of each vehicle that follows, in 1/1024 of the loss of the vehicle before it."""
     entry_loss: int
     """Time lost by a vehicle that starts its trip from standing."""
     other_lane: int
@@ -127,7 +127,7 @@ def slower(vehicle: int | np.int64, link: int | np.int64, pace: FloatArray, leng
 class Driving:
     """How vehicles drive, in seconds, metres and metres per second.
 
-    The defaults are those of SUMO's passenger cars as measured with SUMO 1.28 (saturation flows of straight and turning
+    The defaults hold for SUMO's passenger cars as measured with SUMO 1.28 (saturation flows of straight and turning
     lanes, start-up at signals, gaps at permissive green).
 
     Parameters
@@ -270,8 +270,8 @@ def green_at(time: int, windows: Int32Array, first: int, last: int, cycle: int, 
     Parameters
     ----------
     windows
-        (windows, 3) int32: begin and end in the cycle, right (`PERMISSIVE`, `PROTECTED`, `CLEARING`); those of a
-        movement are `first` … `last` − 1, ascending. With none, the signal is always red.
+        (windows, 3) int32: begin and end in the cycle, right (`PERMISSIVE`, `PROTECTED`, `CLEARING`); a movement's
+        windows are `first` … `last` − 1, ascending. With none, the signal is always red.
     cycle, offset
         Length of the cycle, and a time at which it begins.
     """

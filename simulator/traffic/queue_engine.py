@@ -273,8 +273,8 @@ class QueueEngine(ABC):
         Returns
         -------
         spacing_m
-            (links,) float64: the distance between two vehicles that stand in one queue; less than that of vehicles if
-            the queue is that of several lanes.
+            (links,) float64: the distance between two vehicles that stand in one queue; less than the distance of
+            vehicles in a lane if the queue is of several lanes.
         wave_s
             (links,) float64: the time after which a vehicle in a queue repeats the motion of the one ahead.
         """
@@ -341,7 +341,7 @@ class QueueEngine(ABC):
         rows = np.sort(self._logged)
         lane, time = rows & ((1 << LOG_LANE_BITS) - 1), (rows >> LOG_LANE_BITS) & ((1 << LOG_TIME_BITS) - 1)
         vehicle = (rows >> (LOG_LANE_BITS + LOG_TIME_BITS)) * max(1, self.record_entries)
-        # The links are those of the route, which is kept as it was driven.
+        # The links come from the route, which is kept as it was driven.
         place = np.arange(len(rows)) - np.searchsorted(vehicle, vehicle) + self._book.start[vehicle]
         arrived = place == self._book.end[vehicle]
         link = np.where(arrived, ARRIVED_AT, self._book.links[place - arrived].astype(np.int64))

@@ -123,7 +123,7 @@ class Recording:
     fix_times_s
         (fixes,) float64: seconds of the run of the recording's fixes.
     rule
-        How places at other times than those of fixes are computed.
+        How places at times other than the times of fixes are computed.
     read
         Notes on what was read, left out and matched.
     hold_s

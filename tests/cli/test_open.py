@@ -68,7 +68,7 @@ def test_open_prints_the_path_where_there_is_no_display(call, monkeypatch, runs)
     [
         ((), "there is no report.html in runs or studies; crowdveil run SCENARIO makes one"),
         (("nowhere",), "there is no such folder; got nowhere"),
-        (("empty",), "there is no report.html in it; crowdveil report empty writes that of a finished run; got empty"),
+        (("empty",), "there is no report.html in it; crowdveil report empty writes it for a finished run; got empty"),
     ],
 )
 def test_open_without_a_page_gives_one_message(call, tmp_path, arguments, words):

@@ -17,7 +17,7 @@ def test_the_page_the_figure_and_the_tables_are_written_and_runs_are_kept(call, 
         assert (folder / name).stat().st_size > 0
     assert "Huang et al." in (folder / "report.html").read_text(encoding="utf-8")
     again = call(*arguments)
-    assert "2 points, of which 0 are to be run" in again.stderr
+    assert "2 points; 0 are to be run" in again.stderr
 
 
 def test_wrong_levels_and_groups_are_refused_before_anything_is_run(call, tmp_path):

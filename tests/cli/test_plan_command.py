@@ -142,7 +142,7 @@ def test_first_line_says_what_a_target_leaves_open(plan, view):
 
 def test_errors_are_those_of_the_stated_count_and_of_everybody(plan):
     out = " ".join(plan("--cells", "1", "--population", "1", "--epsilon", "1", "--mechanism", "oue").out.split())
-    assert "Errors are those of a cell of exactly 1, with 0 outside it; with all 1 in it and nobody outside" in out
+    assert "Errors are for a cell of exactly 1, with 0 outside it; with all 1 in it and nobody outside" in out
     arguments = (*CITY, "--occupancy", "40", "--epsilon", "1", "--mechanism", "warner", "--json")
     [made] = json.loads(plan(*arguments).out)["plans"]
     exact = Warner(cells=4, truthful=made["parameters"]["truthful"]).std_error(np.array([0, 400, 0, 0, 0]))[0]

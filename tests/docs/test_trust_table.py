@@ -53,7 +53,7 @@ def test_sentences_about_what_is_published(column, adjacency):
     names = ("sampling_privacy", "sampling_privacy_suppressed", "randomized_response")
     plans = {made.name: made for made in plan(target, names, claims=False).plans}
     [noisy] = plan(replace(target, servers=5, honest=3), ["server_noise"], claims=False).plans
-    shares = re.search(r"each adds a Pólya share of the noise, and the second row is ([\d.]+) and ([\d.]+)\.", README)
+    shares = re.search(r"If three of them do not collude, the second row is ([\d.]+) and ([\d.]+)\.", README)
     assert digits(noisy.std_error, shares[1 + column]) == shares[1 + column]
     assert noisy.aggregation["noise"]["kind"] == "polya"
     text = " ".join(README.split())

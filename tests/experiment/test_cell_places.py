@@ -51,7 +51,7 @@ def test_swapped_zones_are_refused_with_the_distance(city, tmp_path):
         return
     rule = refusal([*anchored(lon, lat), *cells])
     _, _, away_m = Geod(ellps="WGS84").inv(lat + 0.003, lon + 0.003, lon + 0.0027, lat + 0.0027)
-    stated_km = float(re.search(r"is ([0-9,]+) km from that of the roads", rule)[1].replace(",", ""))
+    stated_km = float(re.search(r"is ([0-9,]+) km from the middle of the roads", rule)[1].replace(",", ""))
     assert stated_km == pytest.approx(away_m / 1000, abs=3)
     assert rule.endswith("with their two coordinates swapped they are in the city: swap them")
 

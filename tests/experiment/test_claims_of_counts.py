@@ -79,7 +79,7 @@ def test_counts_of_kept_bits_are_claimed_with_new_coins(tmp_path, capsys):
     directory = result.save(tmp_path / "run")
     print_summary(directory)
     for words in (" ".join(capsys.readouterr().out.split()), build_report(directory)):
-        assert "claims are those of new coins" in words
+        assert "claims are for new coins" in words
 
 
 def test_several_cells_reveal_the_first_budget_at_every_query(tmp_path):

@@ -44,7 +44,7 @@ def test_recorded_vehicles_are_kept_on_request_only(cab, tmp_path):
     np.testing.assert_allclose(kept["lon"], 11.3 + kept["time_s"] * 4e-5, atol=1e-7)
     np.testing.assert_allclose(kept["lat"], 44.5, atol=1e-7)
     page = (tmp_path / "shown" / "report.html").read_text()
-    assert "They may be those of real people" in page
+    assert "They may be real people’s places" in page
 
 
 def test_simulated_vehicles_are_kept_and_those_of_studies_are_not():

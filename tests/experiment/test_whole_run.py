@@ -63,7 +63,7 @@ def test_the_summary_and_the_first_screen_begin_with_all_campaigns(kept):
         "its answer: ε ="
     )
     first = first_screen(kept)["sentences"][0]
-    assert "links all that you send in both campaigns, over 2 queries" in first
+    assert "links all that a device sends in both campaigns, over 2 queries" in first
     assert "ε = 17.0" in first
 
 

@@ -144,7 +144,7 @@ def test_maps_of_other_campaigns_are_written_on_request(directory, tmp_path, mon
         notes = write_figures(
             cv.load(directory), tmp_path / str(every), width_in=3.5, formats=["svg"], overwrite=False, every=every
         )[1]
-        note = "maps are those of campaign first; --all writes those of all 2 campaigns"
+        note = "maps are for campaign first; --all writes maps for all 2 campaigns"
         assert notes == ([] if every else [note])
     assert drawn == ["first", "first", "first", "first", "second"]
     assert (tmp_path / "True" / "map-second-truth.svg").is_file()

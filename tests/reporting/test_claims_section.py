@@ -45,16 +45,16 @@ def test_row_of_delta_zero_is_found_in_any_order() -> None:
 def test_sentence_of_epsilon_zero() -> None:
     text = sentence(only("report_round_1", 0.0, "exact", [0.0] * 4))
     assert text == (
-        "A server that receives only your first answer learns nothing about where you are: the observation is equally "
-        "likely wherever you are."
+        "A server that receives only the first answer of a device learns nothing about where the device is: the "
+        "observation is equally likely wherever it is."
     )
 
 
 def test_sentence_of_finite_exact_epsilon() -> None:
     text = sentence(only("report_round_2", math.log(3.2), "exact", [0.1]))
     assert text == (
-        "A server that receives only your second answer can shift the odds between any two places you might be at most "
-        "3.20-fold (ε = 1.17)."
+        "A server that receives only the second answer of a device can shift the odds between any two places where the "
+        "device might be at most 3.20-fold (ε = 1.17)."
     )
 
 
@@ -69,25 +69,30 @@ def test_sentence_of_large_epsilon_says_hardly_a_limit() -> None:
 def test_sentence_of_linked_reports_of_sampling_privacy() -> None:
     text = sentence(only("linked_reports", math.inf, "infinite", [0.45] * 4))
     assert text == (
-        "Two servers that link your two answers learn your exact cell with probability 45 %; no ε changes "
-        "that (δ = 0.45 at every ε)."
+        "Two servers that link the two answers of a device learn the device’s exact cell with probability 45 %; no ε "
+        "changes that (δ = 0.45 at every ε)."
     )
 
 
 def test_sentence_of_no_protection() -> None:
     text = sentence(only("report_round_1", math.inf, "infinite", [1.0] * 4, rounds=1))
-    assert text == "A server that receives your answer learns where you are, for certain. There is no protection here."
+    assert text == (
+        "A server that receives a device’s answer learns where the device is, for certain. There is no protection here."
+    )
 
 
 def test_sentence_of_released_differences_of_a_crowd() -> None:
     crowd = sentence(only("released_differences", math.inf, "infinite", [0.02, 0.0027, 3.4e-4, 3.4e-4], crowd=10))
     assert crowd == (
-        "Any reader of the published estimates, if 10 devices, including yours, are in your cell, can shift the odds "
-        "between any two places you might be at most 2.72-fold (ε = 1) except with probability 0.27 %; "
+        "Any reader of the published estimates, if 10 devices, including this one, are in its cell, can shift the odds "
+        "between any two places where the device might be at most 2.72-fold (ε = 1) except with probability 0.27 %; "
         "no ε holds always."
     )
     alone = sentence(only("released_differences", math.inf, "infinite", [0.45] * 4, crowd=1))
-    assert "if you are alone in your cell, learns for certain that you were there with probability 45 %" in alone
+    assert (
+        "if the device is alone in its cell, learns for certain that the device was there with probability 45 %"
+        in alone
+    )
 
 
 def test_unknown_claim_is_not_infinite() -> None:
@@ -110,14 +115,16 @@ def test_infinite_claim_with_bounded_delta_says_at_most() -> None:
 @pytest.mark.parametrize(
     ("view", "parameters", "rounds", "subject"),
     [
-        ("linked_reports", {}, 3, "Three servers that link your three answers"),
-        ("linked_reports", {}, 1, "An observer that knows which answer is yours"),
+        ("linked_reports", {}, 3, "Three servers that link the three answers of a device"),
+        ("linked_reports", {}, 1, "An observer that knows which device sent an answer"),
         ("shuffled_round_1", {"crowd": 1000}, 2,
          "A server that receives round 1’s answers shuffled among 1,000 devices"),
         ("shares", {"colluding": 2, "servers": 3}, 2, "2 of the 3 servers that combine their shares"),
         ("released_counts", {"crowd": 1, "k": 20}, 2,
-         "Any reader of the published counts of every round, if you are alone in your cell, where counts below 20"),
-        ("report_round_2", {"queries": 10}, 2, "A server that receives only your second answer, over 10 queries"),
+         ("Any reader of the published counts of every round, if the device is alone in its cell, where counts below "
+          "20")),
+        ("report_round_2", {"queries": 10}, 2,
+         "A server that receives only the second answer of a device, over 10 queries"),
         ("some_later_view", {}, 2, "Some later view"),
     ],
 )  # fmt: skip
@@ -180,7 +187,7 @@ def test_claims_about_different_releases_are_rows_of_their_own() -> None:
 
 
 def test_claims_notes_and_reasons_are_said_in_words() -> None:
-    assert say(only("report_round_1", 0.0, "exact", [0.0] * 4)).startswith("A server that receives only your first")
+    assert say(only("report_round_1", 0.0, "exact", [0.0] * 4)).startswith("A server that receives only the first")
     assert say(warning("gridlock", "roads are full", "traffic")) == "roads are full"
     assert [say(reason) for reason in Reason] == [
         "Rounds counted different devices",

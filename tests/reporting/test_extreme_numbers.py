@@ -89,7 +89,7 @@ def test_many_queries_with_a_large_budget_are_reported(tmp_path):
     result = cv.run("tiny", overrides={"scenario.warmup_s": 0, "campaigns": [asked], "mechanisms": mechanisms})
     result.save(tmp_path / "run", render=write_report)
     page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
-    assert "a server that receives your answer can learn where you are: ε = 800 is no protection" in page
+    assert "a server that receives a device’s answer can learn where the device is: ε = 800 is no protection" in page
 
 
 def test_a_run_whose_page_fails_is_saved(tmp_path, tiny_run):

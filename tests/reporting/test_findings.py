@@ -181,8 +181,8 @@ def test_the_headline_names_the_servers_that_each_campaign_has(tmp_path):
     cv.run("tiny", overrides={"campaigns": campaigns, "mechanisms": mechanisms}).save(tmp_path / "run")
     run = RunResult.load(tmp_path / "run")
     said = sentences(run)[-1]
-    assert "a server that receives your two answers (campaign alone), two servers that link your two answers " in said
-    assert "(campaign a-round-each) or both servers that combine their shares (campaign shares) learn your" in said
+    assert "a server that receives the two answers of a device (campaign alone), two servers that link " in said
+    assert "(campaign a-round-each) or both servers that combine their shares (campaign shares) learn the" in said
     assert said.endswith("What observers learn in campaign mixed is in the table.")
     reveals = {row["campaign"]: row["reveals"][-1] for row in first_screen(run)["rows"]}
     assert reveals["alone"] == "in one query: linked reports: δ = 0.45 at every ε"
@@ -192,9 +192,9 @@ def test_the_headline_names_the_servers_that_each_campaign_has(tmp_path):
     alone = {"campaigns": campaigns[2:3], "mechanisms": mechanisms}
     cv.run("tiny", overrides=alone).save(tmp_path / "alone")
     run = RunResult.load(tmp_path / "alone")
-    assert "both servers that combine their shares learn your exact cell" in sentences(run)[-1]
+    assert "both servers that combine their shares learn the device’s exact cell" in sentences(run)[-1]
     assert "All 2 servers" not in build_report(run.directory)
-    assert "A server that receives only your second answer (none in this run)" in build_report(run.directory)
+    assert "A server that receives only the second answer of a device (none in this run)" in build_report(run.directory)
 
 
 def test_labels_that_begin_alike_are_not_mixed(tmp_path):

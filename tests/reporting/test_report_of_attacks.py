@@ -232,7 +232,7 @@ def test_sentence_of_share_claims(colluding: int, start: str) -> None:
     )
     text_of_claim = sentence(claim)
     assert text_of_claim.startswith(start)
-    assert ("learns your exact cell" if colluding == 1 else " learn your exact cell") in text_of_claim
+    assert ("learns the device’s exact cell" if colluding == 1 else " learn the device’s exact cell") in text_of_claim
 
 
 def test_browser_draws_the_report_without_errors(attacked: Path, browse: Callable[..., str]) -> None:

@@ -73,12 +73,12 @@ def test_errors_have_their_own_units_and_names(mixed):
 def test_claims_of_counts_name_places_and_those_of_speeds_speeds(mixed):
     page = build_report(mixed)
     counts = (
-        "Any reader of the published counts, campaign noisy, can shift the odds between your being in a cell or "
-        "outside all cells at most 2.72"
+        "Any reader of the published counts, campaign noisy, can shift the odds between the device’s being in a "
+        "cell or outside all cells at most 2.72"
     )
     speeds = (
-        "Any reader of the published speeds, campaign mean, can shift the odds between any two speeds at which you "
-        "might drive at most 7.39"
+        "Any reader of the published speeds, campaign mean, can shift the odds between any two speeds at which "
+        "the device might drive at most 7.39"
     )
     assert counts in page
     assert speeds in page

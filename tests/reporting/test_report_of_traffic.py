@@ -102,7 +102,10 @@ def test_two_engines_are_compared_with_their_differences(report_of):
     assert names == ["SUMO, on the road", "SUMO, waiting to enter", "fleet engine, on the road"]
     # Areas under straight lines from 0: half of the last value times 400 s, divided by vehicles departed.
     spent, beside = 600 / 2 * 400 / 1000, 200 / 2 * 400 / 990
-    assert f"A vehicle spends {spent / beside:.2f} times as long in the traffic of SUMO as in that of the fleet" in text
+    assert (
+        f"A vehicle spends {spent / beside:.2f} times as long in the traffic of SUMO as in the traffic of the fleet"
+        in text
+    )
     assert f"{spent:.0f} s against {beside:.1f} s" in text
     assert "Mean trips are of the vehicles that arrived: 40 % with SUMO, 79.8 % with the fleet engine." in text
     assert "The longest trips of SUMO have not ended" in text

@@ -81,7 +81,7 @@ def test_result_and_claims_are_stated_in_words(small: Path) -> None:
         f"{number(rmse['randomized'])} with randomized response"
     )
     assert errors in text
-    assert "Two servers that link your two answers learn your exact cell with probability 45 %" in text
+    assert "Two servers that link the two answers of a device learn the device’s exact cell with" in text
 
 
 def test_constant_error_and_its_cost(highway: Path) -> None:

@@ -218,12 +218,12 @@ def test_recorded_data_bring_their_own_start(times, heading, starts, tmp_path):
         (
             {"start": "07:00"},
             {},
-            "scenario.start: must be left out, or that of the recorded data, of which second 0 is",
+            "scenario.start: must be left out, or be second 0 of the recorded data, which is",
         ),
         (
             {"start": "2008-02-03T07:00"},
             {"start": "2008-02-03T07:01"},
-            "of which second 0 is 2008-02-03 07:01:00+00:00",
+            "which is 2008-02-03 07:01:00+00:00",
         ),
     ],
 )

@@ -12,12 +12,12 @@ from mechanisms.local.mechanism import Estimate
 
 @dataclass(frozen=True, eq=False)
 class TwoRounds:
-    """The estimator of the devices in each cell from two rounds, of which the second repeats the blanks of the first.
+    """The estimator of the devices in each cell from two rounds; the second repeats the blanks of the first.
 
     On an ideal channel Ŷ = (C₂ − C₁)/π_s (SP eqs 11 and 16): the blanks of round one are repeated in round two
     and cancel, C₂ − C₁ is Bin(Y, π_s), and the interval inverts this binomial. Otherwise each count is divided by the
-    response rate of its round, Ŷ = N(C₂/n₂ − C₁/n₁)/π_s. Then the blanks cancel only on average, and the
-    interval is that of C₂ given C₁.
+    response rate of its round, Ŷ = N(C₂/n₂ − C₁/n₁)/π_s. Then the blanks cancel only on average, and the interval is
+    for C₂ given C₁.
 
     With refresh, Ŷ = N(C₂/n₂ − λC₁/n₁ − (1 − λ)π_v)/π_s is unbiased for any λ, as blanks of both rounds have
     probability π_v. At λ = 1 it is the difference (SP eq 16). At λ = 0 it uses round two alone, which is k-ary
@@ -139,7 +139,7 @@ class TwoRounds:
         received : ResponseCounts
             Devices asked and counted, with `silent` False.
         weight : float or (cells,) float64, optional
-            λ, the weight of the count of round one; that of the estimate by default.
+            λ, the weight of the count of round one; by default the weight that the estimate uses.
 
         Returns
         -------
@@ -182,7 +182,7 @@ def estimate_proportion(
         return estimate_nothing(received, rows)
     count = received.devices * (yes / n - false_yes) / (true_yes - false_yes)
     variance = proportion_variance(true_yes=true_yes, false_yes=false_yes, received=received)
-    # The distribution is that of the answer which devices in the cell give more often than others.
+    # The distribution is for the answer that devices in the cell give more often than others.
     more, p, q = (yes, true_yes, false_yes) if true_yes > false_yes else (n - yes, 1.0 - true_yes, 1.0 - false_yes)
     law = CountLaw.of_proportion(true_yes=p, false_yes=q, devices=received.devices, counted=n, rows=rows)
     return estimate_between(count, variance, law.invert(np.clip(more, 0, n)), received)

@@ -278,9 +278,10 @@ class CountLaw:
     def invert(self, seen: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return the least and the greatest Y that neither tail test rejects at 2.5 %, given C in each row.
 
-        If the variance of the count is small, the tails are those of the distribution itself: exact without knowledge
-        of an earlier round, else with the k known devices and the others assumed independent. Otherwise, and if the
-        rows have more than GROUPS distributions, they are those of the binomial with the same first three cumulants.
+        If the variance of the count is small, the tails are the tails of the distribution itself: exact without
+        knowledge of an earlier round, else with the k known devices and the others assumed independent. Otherwise, and
+        if the rows have more than GROUPS distributions, the tails are the tails of the binomial with the same first
+        three cumulants.
 
         Parameters
         ----------
@@ -317,8 +318,8 @@ class CountLaw:
     def moments(self, count: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the mean, the variance and the third cumulant of C at each row's Y, (rows,) float64.
 
-        The variance is exact: n·p̄(1 − p̄) minus the reduction due to drawing without replacement. The third cumulant is
-        exact if k = 0, else that of two independent groups.
+        The variance is exact: n·p̄(1 − p̄) minus the reduction due to drawing without replacement. The third cumulant
+        is exact if k = 0, else it is the third cumulant of two independent groups.
         """
         n, share = self.counted, np.asarray(count, dtype=np.float64) / self.devices
         gain, held = self.true_yes - self.false_yes, self.known / self.among
@@ -375,7 +376,7 @@ def accepted(
 ) -> tuple[IntArray, IntArray]:
     """Return the least and the greatest C that neither tail test rejects at 2.5 %, for each Y in 0…min(N, TOP).
 
-    They are computed from the probabilities of all outcomes. The parameters are those of one row of a `CountLaw`.
+    They are computed from the probabilities of all outcomes. The parameters describe one row of a `CountLaw`.
     """
     top, half = min(devices, TOP), (1.0 - LEVEL) / 2
     start = int(counted * (known / among * again + false_yes)) - BELOW

@@ -154,8 +154,8 @@ class ProtocolMechanism(DeclaredMechanism):
     """A table asked about every cell, answered with one of a few outputs; one set of coins serves all rounds.
 
     A device is a Yes-holder of the question about its own cell and a No-holder of all others. A device outside
-    every cell is a No-holder of all. Its coins for different cells are independent. The truth is that of
-    round one.
+    every cell is a No-holder of all. Its coins for different cells are independent. The truth is the truth of round
+    one.
 
     A class states its `table`, whose parameters are its fields, and the `statistics` that its papers solve for the
     number of Yes-holders: sums of counts by the labels of `Tallies.by_round`.

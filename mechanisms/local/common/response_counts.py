@@ -17,8 +17,8 @@ class ResponseCounts:
 
     The devices whose cells are estimated are those asked in the truth round: N = asked[truth_round − 1].
     The reports received in a round are assumed to be a simple random sample of these, and the devices asked in the
-    smaller round a simple random sample of those of the larger round (missing at random). Loss that affects one cell
-    more than another is not modelled here.
+    smaller round a simple random sample of the devices asked in the larger round (missing at random). Loss that affects
+    one cell more than another is not modelled here.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ class Axis:
     share
         Whether its numbers are shares, shown as percentages.
     ends
-        Its ends, in its own unit; by default those of the numbers, with a margin.
+        Its ends, in its own unit; by default the least and the greatest number, with a margin.
     ticks
         Its ticks: the text shown at a value; by default round numbers.
     names
@@ -82,7 +82,7 @@ class Series:
     bounds
         Whether each number is an upper bound, which a "≤" before it states.
     width
-        Of bars and dashes: their width in units of x; by default that of a symbol.
+        Of bars and dashes: their width in units of x; by default a symbol's width.
     thin
         Whether lines are thin.
     legend

@@ -1,4 +1,4 @@
-"""Colours, symbols and dashes, which are those of a mechanism in every chart."""
+"""Colours, symbols and dashes; a mechanism has the same ones in every chart."""
 
 from collections.abc import Iterable
 from typing import NamedTuple

@@ -48,7 +48,7 @@ def mean_estimates(data: RunResult) -> gpd.GeoDataFrame:
     geopandas.GeoDataFrame
         `cell`, `name`, and with the mechanism's name for M: `truth`, `estimate_M`, `error_M` (estimate − truth), all in
         vehicles or m/s, and `rmse_M`, the root mean square of the error. If the run has several campaigns, each name
-        ends in that of its campaign. If fewer than all vehicles take part, truth and estimates are of all vehicles.
+        ends in its campaign's name. If fewer than all vehicles take part, truth and estimates are of all vehicles.
     """
     frame = data.leading.estimates
     frame = frame.assign(error=frame["estimate"] - frame["truth"])
@@ -81,7 +81,7 @@ def timed_estimates(data: RunResult) -> gpd.GeoDataFrame:
         The columns of `estimates.parquet`, the cell's `name`, `error` (estimate − truth, of all vehicles if fewer than
         all take part), and `time` and `until` (dates
         and times in UTC): from the query to the campaign's next one, or to the end of the run. Second 0 of the run is
-        the `epoch` of its section `fcd`, or that of its clock.
+        the `epoch` of its section `fcd`, or second 0 of its clock.
     """
     frame = data.to_geodataframe()
     lead = data.leading.estimates
@@ -98,9 +98,8 @@ def timed_links(data: RunResult) -> gpd.GeoDataFrame:
     Returns
     -------
     geopandas.GeoDataFrame
-        The columns of `links.parquet` and those of the link in `roads.parquet`, `id` (of
-        `named_links`), `volume_vph` (vehicles that left it, an hour), `time` and `until` as
-        `timed_estimates`.
+        The columns of `links.parquet` and the link's columns in `roads.parquet`, `id` (of `named_links`), `volume_vph`
+        (vehicles that left it, an hour), `time` and `until` as `timed_estimates`.
     """
     table = named_links(data)
     hours = (table["to_s"] - table["from_s"]) / 3600.0

@@ -1,8 +1,8 @@
 """Files of the links by interval of a run: SUMO's edge data, and the link performance of GMNS tools.
 
-The edge data are those of https://sumo.dlr.de/docs/Simulation/Output/Lane-_or_Edge-based_Traffic_Measures.html, which
-sumolib, netedit and sumo-gui read. GMNS itself (https://github.com/zephyr-data-specs/GMNS) has no table of results;
-``link_performance.csv`` is the one that DTALite and Path4GMNS write beside its link table.
+The edge data are described by https://sumo.dlr.de/docs/Simulation/Output/Lane-_or_Edge-based_Traffic_Measures.html,
+which sumolib, netedit and sumo-gui read. GMNS itself (https://github.com/zephyr-data-specs/GMNS) has no table of
+results; ``link_performance.csv`` is the one that DTALite and Path4GMNS write beside its link table.
 """
 
 from pathlib import Path
@@ -23,7 +23,7 @@ HOW_TO_KEEP = (
 def named_links(data: RunResult) -> pd.DataFrame:
     """Return the links by interval with the columns of their roads and `id`.
 
-    The id is that of the source of the roads if it names one link each, as SUMO's edges; else the link's number.
+    The id comes from the source of the roads if it names one link each, as SUMO's edges; else it is the link's number.
 
     Raises
     ------

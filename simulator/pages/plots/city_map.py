@@ -86,7 +86,7 @@ def values_of(
 
 
 def projected(cells: "gpd.GeoDataFrame", crs: str | None) -> "gpd.GeoDataFrame":
-    """Return the cells in metres: in the city's coordinate system, else in that of their UTM zone."""
+    """Return the cells in metres: in the city's coordinate system, else in the system of their UTM zone."""
     return cells.to_crs(crs or cells.estimate_utm_crs())
 
 

@@ -95,7 +95,7 @@ def write_figures(
 
     campaigns = list(dict.fromkeys(campaign for campaign, _, _ in plots.maps))
     if len(campaigns) > 1 and not every:
-        notes[f"maps are those of campaign {campaigns[0]}; --all writes those of all {len(campaigns)} campaigns"] = None
+        notes[f"maps are for campaign {campaigns[0]}; --all writes maps for all {len(campaigns)} campaigns"] = None
 
     def fill(staging: Path) -> None:
         for name, draw in _figures(plots, every=every):

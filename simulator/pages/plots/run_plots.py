@@ -30,15 +30,15 @@ class NothingToDrawError(ValueError):
 class RunPlots:
     """The plots of a run: `result.plot`.
 
-    Each method draws on the axes given as `ax`, or on those of a new figure, and returns the axes. A mechanism has the
-    same colour in all of them as in the report.
+    Each method draws on the axes given as `ax`, or on the axes of a new figure, and returns the axes. A mechanism has
+    the same colour in all of them as in the report.
 
     Parameters
     ----------
     run
         The run.
     shown
-        Whether new figures are those of pyplot, which notebooks show.
+        Whether new figures are pyplot's, which notebooks show.
     """
 
     def __init__(self, run: RunResult, *, shown: bool = True) -> None:
@@ -129,7 +129,7 @@ class RunPlots:
 
         Notes
         -----
-        The 95 % interval of a campaign with several queries is that of the report, `error_intervals`.
+        The 95 % interval of a campaign with several queries is the report's interval, `error_intervals`.
         """
         every = self._run.errors_by_unit
         scores = every[chosen(unit, every, "unit")]
@@ -291,7 +291,7 @@ class RunPlots:
         Raises
         ------
         NothingToDrawError
-            If the run kept no link entries, as those of engines other than ``fleet`` and ``agents``, or none of this
+            If the run kept no link entries, as runs of engines other than ``fleet`` and ``agents``, or none of this
             vehicle.
         """
         chart = time_space(self._run, vehicle)
@@ -350,7 +350,7 @@ def rows_chart(rows: pd.DataFrame, x: Axis) -> tuple[Chart, float]:
 
 
 def _row(own: pd.DataFrame, middle: float, band: float) -> list[Series]:
-    """Return the values of a row, one below the other around its middle, with those of theory and of the prior."""
+    """Return the values of a row, one below the other around its middle, with values of theory and of the prior."""
     series = []
     prior, width = own["prior"].mean(), band / len(own)
     if not math.isnan(prior):

@@ -62,7 +62,7 @@ class Sensitivities:
 
     @property
     def ratios(self) -> NDArray[np.float64]:
-        """Ratio of S* of each sample to that of the population, (samples,)."""
+        """Ratio of S* of each sample to the population's S*, (samples,)."""
         return self.sampled / self.whole
 
     @property
@@ -192,7 +192,7 @@ TAIL = 0.025
 
 
 def _draw_ratios(results: Reproduction, study: Study, printed: Mapping[tuple[float, int], float]) -> None:
-    """Draw the ratio of S* of samples to that of the population, by n: median and middle 95 %."""
+    """Draw the ratio of S* of samples to the population's S*, by n: median and middle 95 %."""
     names = [f"n = {n:,}" for n in SIZES]
     for epsilon in EPSILONS:
         quantiles = [np.quantile(study[epsilon, n].ratios, (TAIL, 0.5, 1.0 - TAIL)) for n in SIZES]
@@ -247,7 +247,7 @@ def lognormal_ratios(results: Reproduction, seed: int) -> None:
         results.add_row("median", mean, fits, published=ratio, epsilon=epsilon, n=n, shown=shown)
         ordered = np.sort(seeded[epsilon, n].ratios)
         # The median's standard error, from the order statistics two binomial standard deviations on either side of it,
-        # and that of the paper's median, of at least 1,000 samples.
+        # and the standard error of the paper's median, of at least 1,000 samples.
         off = math.sqrt(len(ordered))
         low, high = (float(ordered[round(len(ordered) / 2 + end)]) for end in (-off, off))
         error = (high - low) / 4.0 * math.sqrt(1.0 + len(ordered) / 1000)

@@ -202,7 +202,7 @@ def _logs(epsilon: float) -> list[float]:
 
 
 def _needed(beta: float, epsilon: float) -> int:
-    """Return the least k whose δ is at most that of (k, β) = (15, .05)."""
+    """Return the least k whose δ is at most the δ of (k, β) = (15, .05)."""
     k, reference = PAIRS[0]
     target = strongly_safe_delta(k=k, sampling=reference, epsilon=epsilon)
     while strongly_safe_delta(k=k, sampling=beta, epsilon=epsilon) > target:

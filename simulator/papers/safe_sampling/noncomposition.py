@@ -1,7 +1,7 @@
 """Privacy by sampling does not compose (secs 2.2, 2.6 and 2.7), shown by attacks.
 
-The counterexamples are the parity of the number of tuples (sec 2.2), a majority XOR a device's presence (sec 2.6),
-and that of sec 2.6 corrected so that sampling satisfies its premise for every database.
+The counterexamples are the parity of the number of tuples (sec 2.2), a majority XOR a device's presence (sec 2.6), and
+the one of sec 2.6 corrected so that sampling satisfies its premise for every database.
 """
 
 import math
@@ -156,7 +156,7 @@ def _majority_sample(
 def event_probability(*, present: bool) -> float:
     """Return the exact Pr[A2 ≥ ½ and A1 = false].
 
-    When a males and b females are sampled with probability ½, the number of males minus that of females has the
+    When a males and b females are sampled with probability ½, the number of males minus the number of females has the
     distribution of Bin(a + b, ½) − b. A2 is the ratio of two noisy counts (parallel composition over disjoint tuples,
     so ε in total). It is at least ½ if that difference plus the difference of two Laplace variables is at least 0.
     """

@@ -265,7 +265,7 @@ class Demand:
     classes
         Classes, speeds and sizes of the vehicles; None if the demand does not state them.
     timed
-        Whether the departures are those of a file.
+        Whether the departures come from a file.
     """
 
     trips: Trips

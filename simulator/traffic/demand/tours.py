@@ -38,9 +38,9 @@ class TourOptions:
     other_share
         Probability that a vehicle visits another place on a day in place of its first destination.
     profiles
-        Departures of each day, seconds of the day: the order of the vehicles' first departures is kept, and their times
-        are those of the profile; on a day with fewer trips than another, fewer vehicles drive. Empty if each day is
-        like the first.
+        Departures of each day, seconds of the day: the order of the vehicles' first departures is kept, and the profile
+        gives their times; on a day with fewer trips than another, fewer vehicles drive. Empty if each day is like the
+        first.
     """
 
     duration_s: float
