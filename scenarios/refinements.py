@@ -12,6 +12,7 @@ from scenarios.section import ByKind, NamedByKind
 class RefinementSection(NamedByKind):
     """A refinement of some mechanisms' estimates; results name its rows ``MECHANISM+REFINEMENT``."""
 
+    role = "refinement"
     mechanisms: Annotated[tuple[Name, ...], Field(strict=False, min_length=1)] | None = None
     """Names of the mechanisms refined. Default: all except the baselines without privacy."""
 

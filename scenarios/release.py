@@ -8,8 +8,8 @@ from pydantic import Field
 
 from scenarios.errors import RuleViolation
 from scenarios.field_types import Name, Positive, PositiveProbability, number
-from scenarios.kinds import find_kind, is_capable, names_of
-from scenarios.section import ByKind, OwnKind, OwnParameters, Section, ValidFields
+from scenarios.kinds import is_capable, names_of
+from scenarios.section import ByKind, Section, ValidFields
 
 MOST_LEVELS = 16
 MOST_K = 100_000
@@ -18,8 +18,13 @@ Threshold = Annotated[int, Field(ge=1, le=MOST_K)]
 
 
 class ReleaseSection(Section):
-    """A release of some kind."""
+    """A release of some kind.
 
+    Its capabilities are the statistics of campaigns that it can publish; "whole": it publishes only if all reports were
+    received; "exact": it needs the true counts of all devices.
+    """
+
+    role = "release"
     kind: str
 
 
@@ -27,6 +32,8 @@ class NoRelease(ReleaseSection):
     """Publish counts or speeds unchanged."""
 
     kind: Literal["none"] = "none"
+    title = "no release"
+    capabilities = frozenset({"count", "mean_speed", "median_speed"})
     sample: PositiveProbability = 1.0
     """Share of a cell's vehicles whose speeds are used: a simple random sample drawn beforehand."""
 
@@ -42,6 +49,8 @@ class Suppress(_OfCounts):
     """Sample the devices, then publish only cells in which at least k were sampled (LQS theorem 5)."""
 
     kind: Literal["suppress"]
+    title = "suppression"
+    capabilities = frozenset({"count"})
     k: Threshold
     """Cells with fewer sampled devices than this are not published."""
     sampling: PositiveProbability | None = None
@@ -54,6 +63,8 @@ class Generalise(_OfCounts):
     """Choose the coarseness of the cells privately, then sample and suppress (LQS theorem 6)."""
 
     kind: Literal["generalise"]
+    title = "generalisation"
+    capabilities = frozenset({"count", "whole"})
     k: Threshold
     """Blocks of cells with fewer sampled devices than this are not published."""
     sampling: PositiveProbability | None = None
@@ -68,6 +79,8 @@ class Recode(_OfCounts):
     """Cluster the devices and recode every cluster of at least k locally: documented as vulnerable (LQS 3.1)."""
 
     kind: Literal["recode"]
+    title = "local recoding"
+    capabilities = frozenset({"count", "whole", "exact"})
     k: Threshold
     """Minimum number of devices in a cluster."""
 
@@ -76,6 +89,8 @@ class Laplace(_OfCounts):
     """Add Laplace noise to the counts, or to the mean of a cell's speeds."""
 
     kind: Literal["laplace"]
+    title = "Laplace noise"
+    capabilities = frozenset({"count", "mean_speed"})
     epsilon: Positive
     """ε of the release, including amplification by sampling."""
     sampling: PositiveProbability | None = None
@@ -89,6 +104,8 @@ class ThresholdRelease(_OfCounts):
     """Add Laplace noise to the counts, and publish only cells whose noisy count is at least k."""
 
     kind: Literal["threshold"]
+    title = "noise and threshold"
+    capabilities = frozenset({"count", "whole", "exact"})
     k: Threshold
     """Cells with a smaller noisy count than this are not published."""
     epsilon: Positive
@@ -99,6 +116,8 @@ class SmoothMedianSection(_OfCounts):
     """Publish the median of a cell's speeds with noise scaled to its smooth sensitivity (HDK eq 4)."""
 
     kind: Literal["smooth_median"]
+    title = "median with smooth sensitivity"
+    capabilities = frozenset({"median_speed"})
     epsilon: Positive
     """ε of the release, including amplification by sampling."""
     delta: Annotated[float, Field(gt=0, lt=1)]
@@ -107,13 +126,7 @@ class SmoothMedianSection(_OfCounts):
     """Share of a cell's vehicles in a simple random sample drawn beforehand."""
 
 
-class OwnRelease(_OfCounts, OwnParameters):
-    """A user's release of counts, ``package.module:Class``; its other keys are its parameters."""
-
-    kind: OwnKind
-
-
-Release = Annotated[ReleaseSection, ByKind("release", plug_in="scenarios.release:OwnRelease")]
+Release = Annotated[ReleaseSection, ByKind("release")]
 
 
 @dataclass(frozen=True)
@@ -146,8 +159,8 @@ class ReleaseRules:
 
     @property
     def whole(self) -> bool:
-        """Whether it publishes only if all reports were received, as a user's own release does."""
-        return find_kind("release", self.kind) is None or is_capable("release", self.kind, "whole")
+        """Whether it publishes only if all reports were received."""
+        return is_capable("release", self.kind, "whole")
 
     def obstacle(self, mechanism: ValidFields) -> str | None:
         """Return the reason why the release cannot publish this mechanism's counts, or None if it can."""
@@ -161,7 +174,7 @@ class ReleaseRules:
             why = "its server holds noisy answers, not numbers of devices"
         elif mechanism.get("refresh"):
             why = "its differences are numbers of sampled devices only with refresh = 0"
-        elif find_kind("release", self.kind) is None or is_capable("release", self.kind, "exact"):
+        elif is_capable("release", self.kind, "exact"):
             why = f"{self.kind} needs the exact counts of all devices, and its server has those of the sampled ones"
         elif not self.everything_arrives():
             why = "its differences are the sampled devices' counts only where every report arrives"
@@ -192,7 +205,7 @@ def broken_release(released: ReleaseRules) -> Iterator[RuleViolation]:
     if not counted and not any(is_capable("mechanism", each["kind"], "exact") for each in released.mechanisms):
         return  # reported as a fault of the campaign
     fitting = names_of("release", statistic)
-    if released.kind not in fitting and not (counted and find_kind("release", released.kind) is None):
+    if released.kind not in fitting:
         listed = " or ".join(f'"{kind}"' for kind in fitting)
         campaign = "" if at[0] == "campaigns" else f", as in campaigns.{released.campaign.get('name')}: give it its own"
         yield RuleViolation((*at, "kind"), f'must be {listed} where statistic = "{statistic}"{campaign}', released.kind)

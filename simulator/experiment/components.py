@@ -11,7 +11,7 @@ import pandas as pd
 
 from mechanisms.local import LocalMechanism, NotEstimableError
 from scenarios import Fault, Scenario, ScenarioError
-from scenarios.kinds import find_kind
+from scenarios.kinds import sections_of
 from scenarios.run_clock import RunClock, find_zone
 from simulator.attacks.games import Attack
 from simulator.experiment.assembly.attacks import build_attacks, check_attacks
@@ -42,8 +42,8 @@ def check_extras(scenario: Scenario) -> None:
     ScenarioError
         If not, for each key; the message names the extra that installs the package.
     """
-    named = [(at, name, find_kind(role, name)) for at, role, name in scenario.kinds()]
-    needed = [(at, name, *kind.needs) for at, name, kind in named if kind is not None and kind.needs is not None]
+    named = [(at, name, sections_of(role).get(name)) for at, role, name in scenario.kinds()]
+    needed = [(at, name, *section.needs) for at, name, section in named if section is not None and section.needs]
     trips = getattr(scenario.traffic, "trips", None)
     if str(trips).lower().endswith(".omx"):
         needed.append(("traffic.trips", str(trips), "h5py", "omx"))

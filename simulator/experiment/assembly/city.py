@@ -1,25 +1,30 @@
 """Builds the study area of a scenario: roads from any source, recordings, and the cells over them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, cast
+from functools import singledispatch
 
 import scenarios
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.kinds import names_of
-from scenarios.references import Reference
-from scenarios.roads import ColumnNames, GridSection, NoRoads, RoadSection, SumoRoads, TextTables
-from scenarios.section import Place
+from scenarios.roads import (
+    GeoPackageRoads,
+    GmnsRoads,
+    GridSection,
+    LineRoads,
+    MatsimRoads,
+    NoRoads,
+    OsmRoads,
+    PlacedRoads,
+    RoadSection,
+    SumoRoads,
+    Tables,
+    TntpRoads,
+)
 from scenarios.units import in_metres, in_mps, in_seconds
 from simulator.cells import Partition
 from simulator.experiment.assembly.cells import build_cells
-from simulator.experiment.assembly.constructors import (
-    constructor_of,
-    faults_of_files,
-    reader_of,
-    same_keys,
-    text_format,
-)
+from simulator.experiment.assembly.constructors import faults_of_files, same_keys, text_format
 from simulator.experiment.assembly.engine import read_recorded, traffic_faults
 from simulator.experiment.assembly.sumo_traffic import sumo_classes
 from simulator.experiment.memory_estimate import check_memory
@@ -27,6 +32,14 @@ from simulator.experiment.study_area import City, Ground, refuse_elsewhere
 from simulator.files.available_memory import shortage
 from simulator.files.errors import InputError
 from simulator.files.messages import Note, notes_of, warnings_among
+from simulator.formats.geo.geopackage import read_geopackage
+from simulator.formats.geo.lines import read_lines
+from simulator.formats.gmns.roads import read_gmns
+from simulator.formats.matsim.roads import read_matsim
+from simulator.formats.osm.roads import read_osm
+from simulator.formats.sumo.roads import read_sumo_net
+from simulator.formats.tables.roads import read_tables
+from simulator.formats.tntp.roads import read_tntp
 from simulator.roads import RoadNetwork, build_grid
 from simulator.roads.driving_side import side_of
 from simulator.roads.plausibility import speed_warnings
@@ -41,6 +54,18 @@ _CROSSING_NBYTES = 7_000.0
 
 Built = tuple[RoadNetwork | None, list[Note]]
 """The roads, or None, and notes on what was left out or filled in."""
+
+
+@singledispatch
+def roads_of(section: RoadSection) -> Built:
+    """Build or read the roads of a section, by the function for its class.
+
+    Raises
+    ------
+    InputError
+        If a file holds no usable network.
+    """
+    raise NotImplementedError(type(section).__name__)
 
 
 def build_roads(scenario: Scenario) -> Built:
@@ -58,8 +83,7 @@ def build_roads(scenario: Scenario) -> Built:
         except InputError as error:
             raise ScenarioError(scenario.name, traffic_faults(scenario, error)) from error
     with faults_of_files(scenario, "roads"):
-        built: Built = constructor_of("roads", section.source)(section)
-        return built
+        return roads_of(section)
 
 
 def build_city(scenario: Scenario) -> City:
@@ -115,47 +139,124 @@ def _misplaced(scenario: Scenario, ground: Ground, notes: Sequence[Note]) -> lis
     return [Fault(f"{name}.crs", rule, crs), *(Fault(name, warning) for warning in warnings)]
 
 
-_UNITS = {
-    "length_unit": ("length_m", in_metres),
-    "speed_unit": ("speed_mps", in_mps),
-    "time_unit": ("time_s", in_seconds),
-}
-"""Keys of units to the keyword of a reader, and the conversion."""
-
-
-def read_roads(section: RoadSection) -> Built:
-    """Read files with the reader of their format, which takes the section's keys as keywords, and make a network."""
-    read = cast("Callable[..., RawNetwork]", reader_of("roads", section.source))
-    raw = read(**_keywords(section))
-    roads, report = build(replace(raw, driving_side=getattr(section, "driving_side", None) or raw.driving_side))
+def _network(raw: RawNetwork, section: PlacedRoads) -> Built:
+    """Make a network of what a format holds; the section may state the driving side."""
+    roads, report = build(replace(raw, driving_side=section.driving_side or raw.driving_side))
     return roads, report.notes()
 
 
-def _keywords(section: RoadSection) -> dict[str, Any]:
-    """Return the keys of a section as keywords: files located, units as numbers, places as longitude and latitude."""
-    keywords: dict[str, Any] = {"text": text_format(section)} if hasattr(section, "separator") else {}
-    for key, value in section:
-        if key in ("source", "flows", *TextTables.model_fields):
-            continue
-        if key == "driving_side" and section.source != "osm":
-            continue  # only this reader counts lanes from a side
-        if key in _UNITS:
-            keyword, converted = _UNITS[key]
-            keywords[keyword] = None if value is None else converted(value)
-        elif isinstance(value, Reference):
-            keywords[key] = scenarios.locate(value, "folder", "file")
-        elif isinstance(value, Place):
-            keywords[key] = (value.lon, value.lat)
-        else:
-            keywords[key] = value.mapping() if isinstance(value, ColumnNames) else value
-    return keywords
+@roads_of.register
+def osm_roads(section: OsmRoads) -> Built:
+    """Read OpenStreetMap."""
+    path, given = scenarios.locate(section.path), same_keys(section, "crs", "capacity_vph", "driving_side")
+    return _network(read_osm(path, **given), section)
 
 
-def none_roads(section: NoRoads) -> Built:  # noqa: ARG001 - every source's function has this parameter
+@roads_of.register
+def sumo_roads(section: SumoRoads) -> Built:
+    """Read a network of SUMO."""
+    raw = read_sumo_net(
+        scenarios.locate(section.path),
+        additional=None if section.additional is None else scenarios.locate(section.additional),
+        vehicle_class=section.vehicle_class,
+        anchor=None if section.anchor is None else (section.anchor.lon, section.anchor.lat),
+        capacity_vph=section.capacity_vph,
+        keep=section.keep,
+    )
+    return _network(raw, section)
+
+
+@roads_of.register
+def tntp_roads(section: TntpRoads) -> Built:
+    """Read a network of the Transportation Networks test problems."""
+    raw = read_tntp(
+        network=scenarios.locate(section.network),
+        nodes=None if section.nodes is None else scenarios.locate(section.nodes),
+        length_m=in_metres(section.length_unit),
+        time_s=in_seconds(section.time_unit),
+        crs=section.crs,
+        project_to=section.project_to,
+        capacity_hours=section.capacity_hours,
+        capacity_vph=section.capacity_vph,
+        default_speed_mps=section.default_speed_mps,
+    )
+    return _network(raw, section)
+
+
+@roads_of.register
+def matsim_roads(section: MatsimRoads) -> Built:
+    """Read a network of MATSim."""
+    path, given = scenarios.locate(section.path), same_keys(section, "crs", "project_to", "modes", "keep")
+    return _network(read_matsim(path, **given), section)
+
+
+@roads_of.register
+def gmns_roads(section: GmnsRoads) -> Built:
+    """Read a network of GMNS."""
+    raw = read_gmns(
+        scenarios.locate(section.path, "folder"),
+        crs=section.crs,
+        project_to=section.project_to,
+        length_m=None if section.length_unit is None else in_metres(section.length_unit),
+        speed_mps=None if section.speed_unit is None else in_mps(section.speed_unit),
+        coordinates=section.coordinates,
+        modes=section.modes,
+        default_speed_mps=section.default_speed_mps,
+        default_lanes=section.default_lanes,
+        capacity_vph=section.capacity_vph,
+        keep=section.keep,
+    )
+    return _network(raw, section)
+
+
+@roads_of.register
+def geopackage_roads(section: GeoPackageRoads) -> Built:
+    """Read a GeoPackage of nodes and links."""
+    return _network(read_geopackage(scenarios.locate(section.path)), section)
+
+
+@roads_of.register
+def line_roads(section: LineRoads) -> Built:
+    """Read roads drawn as lines."""
+    raw = read_lines(
+        scenarios.locate(section.path),
+        layer=section.layer,
+        columns=section.columns.mapping(),
+        crs=section.crs,
+        join_m=section.join_m,
+        along=section.along,
+        against=section.against,
+        classes=section.classes,
+        default_speed_mps=section.default_speed_mps,
+        default_lanes=section.default_lanes,
+        capacity_vph=section.capacity_vph,
+    )
+    return _network(raw, section)
+
+
+@roads_of.register
+def table_roads(section: Tables) -> Built:
+    """Read a table of nodes and a table of edges."""
+    raw = read_tables(
+        nodes=scenarios.locate(section.nodes),
+        edges=scenarios.locate(section.edges),
+        columns=section.columns.mapping(),
+        crs=section.crs,
+        default_speed_mps=section.default_speed_mps,
+        default_lanes=section.default_lanes,
+        capacity_vph=section.capacity_vph,
+        text=text_format(section),
+    )
+    return _network(raw, section)
+
+
+@roads_of.register
+def none_roads(section: NoRoads) -> Built:  # noqa: ARG001 - its class alone is used
     """Return no roads."""
     return None, []
 
 
+@roads_of.register
 def grid_roads(section: GridSection) -> Built:
     """Generate a rectangular city."""
     spacing_x_m, spacing_y_m = section.spacings_m

@@ -1,5 +1,6 @@
 """Builds the detectors of a scenario, and the measured counts with which its run is compared."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -7,14 +8,14 @@ import pandas as pd
 
 import scenarios
 from scenarios import Scenario
-from scenarios.detectors import READER, DetectorColumns
-from scenarios.kinds import import_dotted
+from scenarios.detectors import DetectorColumns
 from scenarios.run_clock import RunClock
 from simulator.experiment.assembly.cells import of_classes
 from simulator.experiment.assembly.constructors import faults_of_files, file_format, same_keys
 from simulator.files.errors import InputError
 from simulator.files.messages import Note, notes_of
 from simulator.files.tables import Table
+from simulator.formats.recordings.measured_counts import read_counts, read_detectors, read_table
 from simulator.roads import RoadNetwork
 
 
@@ -37,7 +38,7 @@ def build_detectors(scenario: Scenario, roads: RoadNetwork | None) -> tuple[pd.D
     with faults_of_files(scenario, "detectors"):
         for section in scenario.detectors:
             try:
-                found, more = _read("read_detectors", section, roads)
+                found, more = _read(read_detectors, section, roads)
                 placed.append(found.assign(every_s=section.every_s))
                 notes += more
             except InputError as error:
@@ -71,12 +72,12 @@ def build_counts(
     with faults_of_files(scenario, "counts"):
         reading = {"within": (heading.warmup_s, heading.duration_s), "known": detectors}
         reading |= same_keys(section, "interval_s", "time_format")
-        rows, notes = _read("read_counts", section, roads, clock, **reading)
+        rows, notes = _read(read_counts, section, roads, clock, **reading)
     return rows, notes_of("counts", notes, "counts")
 
 
-def _read(function: str, section: Any, roads: RoadNetwork | None, *clock: RunClock, **reading: Any) -> Any:
-    """Call a function of the reader on the table of a section, the roads, and the links that are near."""
+def _read(read: Callable[..., Any], section: Any, roads: RoadNetwork | None, *clock: RunClock, **reading: Any) -> Any:
+    """Call a reader on the table of a section, the roads, and the links that are near."""
     if roads is None:
         raise InputError(['needs links, and roads.source is "none"'])
     allowed = np.ones(len(roads.links), dtype=np.bool_)
@@ -88,7 +89,5 @@ def _read(function: str, section: Any, roads: RoadNetwork | None, *clock: RunClo
         table = Table.from_frame(pd.DataFrame([row]), title=f"detectors.{section.name}")
     else:
         columns = {} if section.columns is None else section.columns.mapping()
-        read_table = import_dotted(f"{READER}:read_table")
         table = read_table(scenarios.locate(section.file), columns=columns, format_=file_format(section))
-    read = import_dotted(f"{READER}:{function}")
     return read(table, roads, *clock, within_m=section.within_m, allowed=allowed, **reading)

@@ -1,6 +1,7 @@
 """Builds the mechanisms of a scenario, including the user's own."""
 
 import warnings
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
@@ -9,15 +10,33 @@ import numpy as np
 from mechanisms.declared import Declared
 from mechanisms.local import (
     AdaptiveBudget,
+    AnonymizedCancelling,
+    AnonymizedDeniable,
+    AnonymizedFirstAttempt,
+    AnonymizedLocal,
     BinarySamplingPrivacy,
     Counts,
+    DistributedLaplace,
     Estimate,
+    HadamardResponse,
+    KRandomizedResponse,
+    LocalHashing,
     LocalMechanism,
+    LongitudinalUnary,
     NoMemory,
+    NoPrivacy,
+    OptimisedUnary,
     ParameterError,
     ParameterWarning,
+    RandomizedResponse,
+    SampledResponse,
+    SamplingAndNoise,
     SamplingPrivacy,
+    SubsetSelection,
+    SymmetricUnary,
+    ThresholdHistogram,
     UniformPopulation,
+    Warner,
     uniform_budget,
 )
 from mechanisms.local.budget_schedules import Division
@@ -28,7 +47,7 @@ from scenarios.field_types import number
 from scenarios.mechanisms import PlugInSection
 from scenarios.section import NamedByKind
 from simulator.arrays import FloatArray, IntArray, Mask
-from simulator.experiment.assembly.constructors import REQUIRED, build_own_kind, constructor_of, in_words
+from simulator.experiment.assembly.constructors import REQUIRED, build_own_kind, in_words
 from simulator.files.errors import InputError
 from simulator.sensing.adaptive_survey import BudgetSchedule
 from simulator.sensing.campaign import WindowBudget
@@ -210,7 +229,7 @@ def drawn_as_counts(mechanism: LocalMechanism) -> LocalMechanism:
 
 def _divided(section: NamedByKind, cells: int, epsilon: float) -> Any:
     """Build a mechanism with another ε; parameters that follow from ε by default do so again."""
-    return constructor_of("mechanism", section.kind)(cells=cells, **{**section.parameters, "epsilon": epsilon})
+    return MECHANISMS[section.kind](cells=cells, **{**section.parameters, "epsilon": epsilon})
 
 
 def _build(section: NamedByKind, cells: int) -> LocalMechanism:
@@ -222,7 +241,7 @@ def _build(section: NamedByKind, cells: int) -> LocalMechanism:
         wrapped.check()
         mechanism: LocalMechanism = wrapped
     else:
-        mechanism = constructor_of("mechanism", section.kind)(cells=cells, **section.parameters)
+        mechanism = MECHANISMS[section.kind](cells=cells, **section.parameters)
     return mechanism
 
 
@@ -235,3 +254,32 @@ def build_sampling_privacy(*, cells: int, form: str, refresh: float, **parameter
     if blank is not None:
         parameters.setdefault("blank_zero", 1.0 - parameters["sampling"] - blank)
     return BinarySamplingPrivacy(cells=cells, **parameters)
+
+
+MECHANISMS: Mapping[str, Callable[..., LocalMechanism]] = {
+    **{
+        class_.declared.kind: class_
+        for class_ in (
+            NoPrivacy,
+            RandomizedResponse,
+            Warner,
+            KRandomizedResponse,
+            SymmetricUnary,
+            OptimisedUnary,
+            ThresholdHistogram,
+            LocalHashing,
+            SubsetSelection,
+            HadamardResponse,
+            LongitudinalUnary,
+            DistributedLaplace,
+            SamplingAndNoise,
+            SampledResponse,
+            AnonymizedLocal,
+            AnonymizedFirstAttempt,
+            AnonymizedCancelling,
+            AnonymizedDeniable,
+        )
+    },
+    SamplingPrivacy.declared.kind: build_sampling_privacy,
+}
+"""What makes each mechanism from the number of cells and its parameters."""
