@@ -8,10 +8,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from scenarios.errors import Fault, ScenarioError, item_names
-from scenarios.in_memory import is_table, store
+from scenarios.errors import Fault, ScenarioError, item_names, suggestion
 from scenarios.kinds import name_object
-from scenarios.suggestions import suggestion
+from scenarios.references import is_table, store
 
 DEEPEST = 50
 TOO_DEEP = f"tables and lists must nest at most {DEEPEST} deep"

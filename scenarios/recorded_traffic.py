@@ -6,14 +6,13 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from scenarios.cells import Bounds, Column, PlaceTable, four_numbers, has_an_area
-from scenarios.field_types import NotNegative, Positive, rule, text_or_number
+from scenarios.field_types import NotNegative, Positive, TimeUnit, rule, text_or_number
 from scenarios.references import FileOrFolderReference, FileReference
 from scenarios.roads import CRS_OF_NAMED_X_Y, CRS_OF_X_Y, AnyCrs, ColumnNames, MetricCrs, TextTables
 from scenarios.rules import GIVEN, LEFT_OUT, Rule, among, must, needs, one_of, unlike
 from scenarios.run_clock import TimeZone
 from scenarios.section import ByKind
 from scenarios.simulated_traffic import TrafficSection
-from scenarios.units import TimeUnit
 
 _EXAMPLE = datetime(2013, 11, 28, 17, 42)  # noqa: DTZ001 - only formatted and parsed back, without a zone
 

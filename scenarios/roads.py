@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from scenarios.errors import RuleViolation
-from scenarios.field_types import Count, NotNegative, Positive, rule
+from scenarios.field_types import Count, LengthUnit, NotNegative, Positive, SpeedUnit, TimeUnit, rule
 from scenarios.references import FileReference, FolderReference
 from scenarios.rules import GIVEN, LEFT_OUT, Rule, needs, one_of, unlike
 from scenarios.section import ByKind, Place, Section, ValidFields
-from scenarios.units import LengthUnit, SpeedUnit, TimeUnit
 
 if TYPE_CHECKING:
     import pyproj

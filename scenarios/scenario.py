@@ -26,8 +26,7 @@ from scenarios.mechanisms import Mechanism, has_silent_blank
 from scenarios.overrides import TOO_DEEP, Overrides, apply_overrides, nests_too_deeply, plain
 from scenarios.recorded_traffic import Traffic
 from scenarios.references import WITH_FILES, Permissions, files_of, is_outside
-from scenarios.refinements import Refinement
-from scenarios.release import NoRelease, Release, ReleaseRules, released_by
+from scenarios.release import NoRelease, Refinement, Release, ReleaseRules, released_by
 from scenarios.roads import Roads
 from scenarios.rules import described_rules
 from scenarios.run_clock import RunClock, clock_of

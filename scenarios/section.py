@@ -26,11 +26,10 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, ErrorDetails, InitErrorDetails, PydanticCustomError, core_schema
 
-from scenarios.errors import RuleViolation
+from scenarios.errors import RuleViolation, suggestion
 from scenarios.field_types import PATTERNS, PLUG_IN_PATTERN, Name, unit_of, without_default
 from scenarios.kinds import is_own_kind, names_of, register, sections_of
 from scenarios.references import trusted_only
-from scenarios.suggestions import suggestion
 
 
 class ValidFields(dict[str, Any]):

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mechanisms.declared import MECHANISMS
+from scenarios.errors import suggestion
 from scenarios.overrides import apply_overrides
-from scenarios.suggestions import suggestion
 from simulator.cli.common import find_own_modules, print_json, wrapped
 from simulator.cli.options import Role, command, mechanism_class_names
 from simulator.files.errors import UserError
@@ -132,7 +132,7 @@ def _role_of(reference: str, subject: Any) -> Role:
         If there is none, or there are several.
     """
     from scenarios.kinds import WORDS  # noqa: PLC0415 - imported only when needed
-    from simulator.experiment.assembly.constructors import METHODS, missing_methods  # noqa: PLC0415 - as above
+    from simulator.experiment.assembly.own_kinds import METHODS, missing_methods  # noqa: PLC0415 - as above
 
     by_word = {WORDS.get(role, role): role for role in METHODS}
     needed = {word: METHODS[role] for word, role in by_word.items()}

@@ -14,7 +14,7 @@ from scenarios import Scenario, kinds
 from scenarios.recorded_traffic import VEHICLES
 from scenarios.run_clock import RunClock
 from simulator.attacks.games import AttackResults
-from simulator.experiment.assembly.constructors import source_sha256
+from simulator.experiment.assembly.own_kinds import source_sha256
 from simulator.experiment.claims import tabulate_claims, weakened_claims
 from simulator.experiment.components import RunComponents
 from simulator.experiment.count_comparison import compare_counts

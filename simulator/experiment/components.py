@@ -17,10 +17,10 @@ from simulator.attacks.games import Attack
 from simulator.experiment.assembly.attacks import build_attacks, check_attacks
 from simulator.experiment.assembly.campaigns import build_campaigns, unchecked_counts
 from simulator.experiment.assembly.city import build_city
-from simulator.experiment.assembly.constructors import check_own_kinds
 from simulator.experiment.assembly.demand import clock_of_trips
 from simulator.experiment.assembly.detectors import build_counts, build_detectors
 from simulator.experiment.assembly.mechanisms import build_mechanisms
+from simulator.experiment.assembly.own_kinds import check_own_kinds
 from simulator.experiment.build_cache import cached_city
 from simulator.experiment.memory_estimate import check_memory
 from simulator.experiment.refine import Refining, plan_refinements

@@ -20,10 +20,10 @@ from simulator.attacks.games import play_attacks
 from simulator.attacks.records import record_campaigns
 from simulator.experiment.assembly.attacks import most_corrupted
 from simulator.experiment.assembly.campaigns import build_channel, build_population, check_behaviour
-from simulator.experiment.assembly.constructors import check_own_kinds, faults_of_files, faults_of_own_kinds
-from simulator.experiment.assembly.constructors import source_sha256 as module_sha256
 from simulator.experiment.assembly.demand import check_corrupted
 from simulator.experiment.assembly.engine import build_beside, build_engine, build_samplers, traffic_faults
+from simulator.experiment.assembly.own_kinds import check_own_kinds, faults_of_files, faults_of_own_kinds
+from simulator.experiment.assembly.own_kinds import source_sha256 as module_sha256
 from simulator.experiment.build_cache import default_folder, folder_fault, using_cache
 from simulator.experiment.collect import collect
 from simulator.experiment.components import RunComponents

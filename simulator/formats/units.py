@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from scenarios.units import METRES, METRES_PER_SECOND
+from scenarios.field_types import METRES, METRES_PER_SECOND
 
 LENGTH_UNITS = {unit: METRES[unit] for unit in ("m", "km", "ft", "mi")}
 SPEED_UNITS = {unit: METRES_PER_SECOND[unit] for unit in ("kph", "mph", "mps")}

@@ -17,8 +17,7 @@ import scenarios
 from mechanisms.privacy.claim import Claim
 from scenarios import Scenario
 from scenarios.kinds import title as title_of
-from scenarios.manifest import data_set
-from scenarios.references import DATA_PREFIX
+from scenarios.references import DATA_PREFIX, data_set
 from simulator.files.available_memory import peak_memory_nbytes
 from simulator.files.messages import release_parameters
 from simulator.files.stopwatch import Stopwatch

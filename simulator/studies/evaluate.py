@@ -14,8 +14,8 @@ from mechanisms.declared import Declared
 from mechanisms.planning import Plan, plan
 from mechanisms.planning.families import family_names
 from scenarios import Fault, Scenario, ScenarioError, kinds
+from scenarios.errors import suggestion
 from scenarios.overrides import parse_toml
-from scenarios.suggestions import suggestion
 from simulator.experiment.components import check_extras
 from simulator.experiment.run import setting_sha256
 from simulator.files.errors import InputError

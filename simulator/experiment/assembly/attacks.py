@@ -24,7 +24,7 @@ from simulator.attacks.games import Attack
 from simulator.attacks.guesses import CheckedAttack
 from simulator.attacks.guessing_games import CellGame, LongitudinalGame
 from simulator.attacks.world import Game, Member
-from simulator.experiment.assembly.constructors import (
+from simulator.experiment.assembly.own_kinds import (
     accepted,
     build_own_kind,
     faults_of_files,

@@ -37,14 +37,14 @@ from simulator.aggregation.servers import (
 )
 from simulator.aggregation.transcript import NETWORK
 from simulator.cells import Partition
-from simulator.experiment.assembly.constructors import (
+from simulator.experiment.assembly.engine import answering_states
+from simulator.experiment.assembly.mechanisms import build_budget, drawn_as_counts
+from simulator.experiment.assembly.own_kinds import (
     accepted,
     build_own_kind,
     faults_of_files,
     same_keys,
 )
-from simulator.experiment.assembly.engine import answering_states
-from simulator.experiment.assembly.mechanisms import build_budget, drawn_as_counts
 from simulator.experiment.assembly.releases import build_release, place_of
 from simulator.experiment.study_area import City
 from simulator.files.messages import Note

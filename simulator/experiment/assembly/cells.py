@@ -18,7 +18,7 @@ from scenarios.cells import (
     StationCells,
     ZoneCells,
 )
-from scenarios.suggestions import suggestion
+from scenarios.errors import suggestion
 from simulator.arrays import IntArray, Mask
 from simulator.cells import (
     Coarsened,
@@ -32,7 +32,7 @@ from simulator.cells import (
 )
 from simulator.cells.road_segments import pairs_of
 from simulator.cells.zones import UnprojectableError
-from simulator.experiment.assembly.constructors import file_format
+from simulator.experiment.assembly.own_kinds import file_format
 from simulator.experiment.study_area import Ground, away
 from simulator.files.errors import InputError
 from simulator.files.messages import counted

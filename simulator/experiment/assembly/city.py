@@ -6,6 +6,7 @@ from functools import singledispatch
 
 import scenarios
 from scenarios import Fault, Scenario, ScenarioError
+from scenarios.field_types import in_metres, in_mps, in_seconds
 from scenarios.kinds import names_of
 from scenarios.roads import (
     GeoPackageRoads,
@@ -21,11 +22,10 @@ from scenarios.roads import (
     Tables,
     TntpRoads,
 )
-from scenarios.units import in_metres, in_mps, in_seconds
 from simulator.cells import Partition
 from simulator.experiment.assembly.cells import build_cells
-from simulator.experiment.assembly.constructors import faults_of_files, same_keys, text_format
 from simulator.experiment.assembly.engine import read_recorded, traffic_faults
+from simulator.experiment.assembly.own_kinds import faults_of_files, same_keys, text_format
 from simulator.experiment.assembly.sumo_traffic import sumo_classes
 from simulator.experiment.memory_estimate import check_memory
 from simulator.experiment.study_area import City, Ground, refuse_elsewhere

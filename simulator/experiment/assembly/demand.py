@@ -15,7 +15,7 @@ from scenarios.attacks import corrupted_in, parties_of
 from scenarios.kinds import is_capable
 from scenarios.run_clock import RunClock
 from simulator.cells.zones import Zones
-from simulator.experiment.assembly.constructors import (
+from simulator.experiment.assembly.own_kinds import (
     faults_of_files,
     same_keys,
     text_format,

@@ -11,7 +11,7 @@ from scenarios import Scenario
 from scenarios.detectors import DetectorColumns
 from scenarios.run_clock import RunClock
 from simulator.experiment.assembly.cells import of_classes
-from simulator.experiment.assembly.constructors import faults_of_files, file_format, same_keys
+from simulator.experiment.assembly.own_kinds import faults_of_files, file_format, same_keys
 from simulator.files.errors import InputError
 from simulator.files.messages import Note, notes_of
 from simulator.files.tables import Table

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple, cast
 
 import scenarios
 from scenarios import Fault, Scenario, ScenarioError
+from scenarios.field_types import in_seconds
 from scenarios.recorded_traffic import MATCH_M, NOISE_M, StaticTraffic, TraceTraffic
 from scenarios.roads import MatsimRoads, OsmRoads, SumoRoads
 from scenarios.simulated_traffic import REROUTE_EVERY_S, REROUTE_SHARE, DrivenTraffic, SumoTraffic, TrafficSection
-from scenarios.units import in_seconds
-from simulator.experiment.assembly.constructors import file_format, same_keys, text_format
 from simulator.experiment.assembly.demand import plan_traffic
+from simulator.experiment.assembly.own_kinds import file_format, same_keys, text_format
 from simulator.experiment.assembly.sumo_traffic import (
     build_sumo,
     last_departure_s,

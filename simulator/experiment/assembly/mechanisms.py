@@ -7,36 +7,19 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from mechanisms import local
 from mechanisms.declared import Declared
 from mechanisms.local import (
     AdaptiveBudget,
-    AnonymizedCancelling,
-    AnonymizedDeniable,
-    AnonymizedFirstAttempt,
-    AnonymizedLocal,
     BinarySamplingPrivacy,
     Counts,
-    DistributedLaplace,
     Estimate,
-    HadamardResponse,
-    KRandomizedResponse,
-    LocalHashing,
     LocalMechanism,
-    LongitudinalUnary,
     NoMemory,
-    NoPrivacy,
-    OptimisedUnary,
     ParameterError,
     ParameterWarning,
-    RandomizedResponse,
-    SampledResponse,
-    SamplingAndNoise,
     SamplingPrivacy,
-    SubsetSelection,
-    SymmetricUnary,
-    ThresholdHistogram,
     UniformPopulation,
-    Warner,
     uniform_budget,
 )
 from mechanisms.local.budget_schedules import Division
@@ -47,7 +30,7 @@ from scenarios.field_types import number
 from scenarios.mechanisms import PlugInSection
 from scenarios.section import NamedByKind
 from simulator.arrays import FloatArray, IntArray, Mask
-from simulator.experiment.assembly.constructors import REQUIRED, build_own_kind, in_words
+from simulator.experiment.assembly.own_kinds import REQUIRED, build_own_kind, in_words
 from simulator.files.errors import InputError
 from simulator.sensing.adaptive_survey import BudgetSchedule
 from simulator.sensing.campaign import WindowBudget
@@ -256,30 +239,9 @@ def build_sampling_privacy(*, cells: int, form: str, refresh: float, **parameter
     return BinarySamplingPrivacy(cells=cells, **parameters)
 
 
+_DECLARED = [each for each in vars(local).values() if isinstance(each, type) and "declared" in vars(each)]
 MECHANISMS: Mapping[str, Callable[..., LocalMechanism]] = {
-    **{
-        class_.declared.kind: class_
-        for class_ in (
-            NoPrivacy,
-            RandomizedResponse,
-            Warner,
-            KRandomizedResponse,
-            SymmetricUnary,
-            OptimisedUnary,
-            ThresholdHistogram,
-            LocalHashing,
-            SubsetSelection,
-            HadamardResponse,
-            LongitudinalUnary,
-            DistributedLaplace,
-            SamplingAndNoise,
-            SampledResponse,
-            AnonymizedLocal,
-            AnonymizedFirstAttempt,
-            AnonymizedCancelling,
-            AnonymizedDeniable,
-        )
-    },
-    SamplingPrivacy.declared.kind: build_sampling_privacy,
+    **{vars(each)["declared"].kind: each for each in _DECLARED},
+    SamplingPrivacy.declared.kind: build_sampling_privacy,  # one of two classes, by a parameter
 }
-"""What makes each mechanism from the number of cells and its parameters."""
+"""What makes each mechanism from the number of cells and its parameters: the class that has its declaration."""

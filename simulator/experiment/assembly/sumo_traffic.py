@@ -9,7 +9,7 @@ import scenarios
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.roads import SumoRoads
 from scenarios.simulated_traffic import SumoTraffic
-from simulator.experiment.assembly.constructors import same_keys
+from simulator.experiment.assembly.own_kinds import same_keys
 from simulator.experiment.study_area import City
 from simulator.files.errors import InputError, ProgramError, RejectionError
 from simulator.files.stopwatch import Stopwatch

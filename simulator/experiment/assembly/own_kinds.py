@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from scenarios import Fault, Scenario, ScenarioError, kinds
+from scenarios.errors import suggestion
 from scenarios.references import PLUGIN_REFUSAL
-from scenarios.suggestions import suggestion
 from simulator.files.errors import InputError
 from simulator.files.tables import FileFormat, TextFormat
 
