@@ -54,7 +54,7 @@ def _as_table(value: Any) -> Any:
 
 
 Latency = Annotated[
-    ConstantLatency | ExponentialLatency | LognormalLatency,
+    LatencySection,
     ByKind("latency", shape="must be a number of seconds, or a table with a kind"),
 ]
 
@@ -177,7 +177,7 @@ class PolyaNoise(NoiseSection):
     """Number of servers whose shares add up to discrete Laplace noise, at most the number of servers."""
 
 
-Noise = Annotated[GaussianNoise | LaplaceNoise | PolyaNoise, ByKind("noise")]
+Noise = Annotated[NoiseSection, ByKind("noise")]
 
 
 class AggregationSection(Section):

@@ -16,9 +16,8 @@ from scenarios.run_clock import RunClock, find_zone
 from simulator.attacks.games import Attack
 from simulator.experiment.assembly.attacks import build_attacks, check_attacks
 from simulator.experiment.assembly.campaigns import build_campaigns, unchecked_counts
-from simulator.experiment.assembly.city import build_city
+from simulator.experiment.assembly.city import build_city, build_counts, build_detectors
 from simulator.experiment.assembly.demand import clock_of_trips
-from simulator.experiment.assembly.detectors import build_counts, build_detectors
 from simulator.experiment.assembly.mechanisms import build_mechanisms
 from simulator.experiment.assembly.own_kinds import check_own_kinds
 from simulator.experiment.build_cache import cached_city
@@ -76,7 +75,7 @@ class RunComponents:
     clock
         The clock of the run.
     detectors, measured
-        Places at which passing vehicles are counted, and measured counts (`build.detectors`); None for none.
+        Places at which passing vehicles are counted, and measured counts (`assembly.city`); None for none.
     """
 
     scenario: Scenario

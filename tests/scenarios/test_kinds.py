@@ -11,10 +11,10 @@ from scenarios.kinds import is_built_in, is_capable, names_of, sections_of, titl
 from simulator.experiment.assembly.attacks import GAMES
 from simulator.experiment.assembly.campaigns import DEPLOYMENTS, LATENCIES, noise_of
 from simulator.experiment.assembly.cells import laid_over
-from simulator.experiment.assembly.city import roads_of
 from simulator.experiment.assembly.engine import ENGINES
 from simulator.experiment.assembly.mechanisms import MECHANISMS
 from simulator.experiment.assembly.releases import of_counts, of_speeds
+from simulator.experiment.assembly.roads import roads_of
 from simulator.experiment.refine import PROJECTIONS
 
 BY_CLASS = {

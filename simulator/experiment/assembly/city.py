@@ -1,89 +1,31 @@
-"""Builds the study area of a scenario: roads from any source, recordings, and the cells over them."""
+"""Builds the study area of a scenario, roads and cells over them, with detectors and measured counts on its links."""
 
-from collections.abc import Sequence
-from dataclasses import replace
-from functools import singledispatch
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
 
 import scenarios
 from scenarios import Fault, Scenario, ScenarioError
-from scenarios.field_types import in_metres, in_mps, in_seconds
+from scenarios.detectors import DetectorColumns
 from scenarios.kinds import names_of
-from scenarios.roads import (
-    GeoPackageRoads,
-    GmnsRoads,
-    GridSection,
-    LineRoads,
-    MatsimRoads,
-    NoRoads,
-    OsmRoads,
-    PlacedRoads,
-    RoadSection,
-    SumoRoads,
-    Tables,
-    TntpRoads,
-)
+from scenarios.run_clock import RunClock
 from simulator.cells import Partition
-from simulator.experiment.assembly.cells import build_cells
-from simulator.experiment.assembly.engine import read_recorded, traffic_faults
-from simulator.experiment.assembly.own_kinds import faults_of_files, same_keys, text_format
-from simulator.experiment.assembly.sumo_traffic import sumo_classes
+from simulator.experiment.assembly.cells import build_cells, of_classes
+from simulator.experiment.assembly.engine import read_recorded
+from simulator.experiment.assembly.own_kinds import faults_of_files, file_format, same_keys
+from simulator.experiment.assembly.roads import build_roads
 from simulator.experiment.memory_estimate import check_memory
 from simulator.experiment.study_area import City, Ground, refuse_elsewhere
-from simulator.files.available_memory import shortage
 from simulator.files.errors import InputError
 from simulator.files.messages import Note, notes_of, warnings_among
-from simulator.formats.geo.geopackage import read_geopackage
-from simulator.formats.geo.lines import read_lines
-from simulator.formats.gmns.roads import read_gmns
-from simulator.formats.matsim.roads import read_matsim
-from simulator.formats.osm.roads import read_osm
-from simulator.formats.sumo.roads import read_sumo_net
-from simulator.formats.tables.roads import read_tables
-from simulator.formats.tntp.roads import read_tntp
-from simulator.roads import RoadNetwork, build_grid
-from simulator.roads.driving_side import side_of
-from simulator.roads.plausibility import speed_warnings
-from simulator.roads.raw_network import RawNetwork, build
+from simulator.files.tables import Table
+from simulator.formats.recordings.measured_counts import read_counts, read_detectors, read_table
+from simulator.roads import RoadNetwork
 
 WIDEST_CITY_KM = 200.0
 """Extent greater than that of any metropolitan area; wider roads were more likely read in a wrong coordinate system."""
-
-
-_CROSSING_NBYTES = 7_000.0
-"""Memory of a grid's crossing and its four links, bytes, measured on a grid of 160,000 crossings."""
-
-Built = tuple[RoadNetwork | None, list[Note]]
-"""The roads, or None, and notes on what was left out or filled in."""
-
-
-@singledispatch
-def roads_of(section: RoadSection) -> Built:
-    """Build or read the roads of a section, by the function for its class.
-
-    Raises
-    ------
-    InputError
-        If a file holds no usable network.
-    """
-    raise NotImplementedError(type(section).__name__)
-
-
-def build_roads(scenario: Scenario) -> Built:
-    """Build or read the roads of a city.
-
-    Raises
-    ------
-    ScenarioError
-        If the files hold no usable network.
-    """
-    section = scenario.roads
-    if isinstance(section, SumoRoads) and section.vehicle_class is None:
-        try:
-            section = section.model_copy(update={"vehicle_class": sumo_classes(scenario)})
-        except InputError as error:
-            raise ScenarioError(scenario.name, traffic_faults(scenario, error)) from error
-    with faults_of_files(scenario, "roads"):
-        return roads_of(section)
 
 
 def build_city(scenario: Scenario) -> City:
@@ -139,133 +81,75 @@ def _misplaced(scenario: Scenario, ground: Ground, notes: Sequence[Note]) -> lis
     return [Fault(f"{name}.crs", rule, crs), *(Fault(name, warning) for warning in warnings)]
 
 
-def _network(raw: RawNetwork, section: PlacedRoads) -> Built:
-    """Make a network of what a format holds; the section may state the driving side."""
-    roads, report = build(replace(raw, driving_side=section.driving_side or raw.driving_side))
-    return roads, report.notes()
+def build_detectors(scenario: Scenario, roads: RoadNetwork | None) -> tuple[pd.DataFrame | None, list[Note]]:
+    """Put the detectors of a scenario on links.
+
+    Returns
+    -------
+    tuple
+        `name`, `link`, `fraction` and `every_s` of each, None if there are none; and notes on what was left out.
+
+    Raises
+    ------
+    ScenarioError
+        If a detector cannot be put on a link, or two have one name.
+    """
+    if not scenario.detectors:
+        return None, []
+    placed, notes, faults = [], [], []
+    with faults_of_files(scenario, "detectors"):
+        for section in scenario.detectors:
+            try:
+                found, more = _read(read_detectors, section, roads)
+                placed.append(found.assign(every_s=section.every_s))
+                notes += more
+            except InputError as error:
+                faults += error.faults
+        if faults:
+            raise InputError(faults)
+        detectors = pd.concat(placed, ignore_index=True)
+        if (again := detectors["name"].duplicated()).any():
+            raise InputError([f"names must differ, and {detectors['name'][again].iloc[0]!r} occurs twice"])
+    return detectors, notes_of("detectors", notes, "detectors")
 
 
-@roads_of.register
-def osm_roads(section: OsmRoads) -> Built:
-    """Read OpenStreetMap."""
-    path, given = scenarios.locate(section.path), same_keys(section, "crs", "capacity_vph", "driving_side")
-    return _network(read_osm(path, **given), section)
+def build_counts(
+    scenario: Scenario, roads: RoadNetwork | None, clock: RunClock, detectors: pd.DataFrame | None
+) -> tuple[pd.DataFrame | None, list[Note]]:
+    """Read the measured counts of a scenario.
+
+    Returns
+    -------
+    tuple
+        The values measured within the run, None if the scenario has none; and notes on what was left out.
+
+    Raises
+    ------
+    ScenarioError
+        If the table cannot be used, or has no interval within the run.
+    """
+    section, heading = scenario.counts, scenario.scenario
+    if section is None:
+        return None, []
+    with faults_of_files(scenario, "counts"):
+        reading = {"within": (heading.warmup_s, heading.duration_s), "known": detectors}
+        reading |= same_keys(section, "interval_s", "time_format")
+        rows, notes = _read(read_counts, section, roads, clock, **reading)
+    return rows, notes_of("counts", notes, "counts")
 
 
-@roads_of.register
-def sumo_roads(section: SumoRoads) -> Built:
-    """Read a network of SUMO."""
-    raw = read_sumo_net(
-        scenarios.locate(section.path),
-        additional=None if section.additional is None else scenarios.locate(section.additional),
-        vehicle_class=section.vehicle_class,
-        anchor=None if section.anchor is None else (section.anchor.lon, section.anchor.lat),
-        capacity_vph=section.capacity_vph,
-        keep=section.keep,
-    )
-    return _network(raw, section)
-
-
-@roads_of.register
-def tntp_roads(section: TntpRoads) -> Built:
-    """Read a network of the Transportation Networks test problems."""
-    raw = read_tntp(
-        network=scenarios.locate(section.network),
-        nodes=None if section.nodes is None else scenarios.locate(section.nodes),
-        length_m=in_metres(section.length_unit),
-        time_s=in_seconds(section.time_unit),
-        crs=section.crs,
-        project_to=section.project_to,
-        capacity_hours=section.capacity_hours,
-        capacity_vph=section.capacity_vph,
-        default_speed_mps=section.default_speed_mps,
-    )
-    return _network(raw, section)
-
-
-@roads_of.register
-def matsim_roads(section: MatsimRoads) -> Built:
-    """Read a network of MATSim."""
-    path, given = scenarios.locate(section.path), same_keys(section, "crs", "project_to", "modes", "keep")
-    return _network(read_matsim(path, **given), section)
-
-
-@roads_of.register
-def gmns_roads(section: GmnsRoads) -> Built:
-    """Read a network of GMNS."""
-    raw = read_gmns(
-        scenarios.locate(section.path, "folder"),
-        crs=section.crs,
-        project_to=section.project_to,
-        length_m=None if section.length_unit is None else in_metres(section.length_unit),
-        speed_mps=None if section.speed_unit is None else in_mps(section.speed_unit),
-        coordinates=section.coordinates,
-        modes=section.modes,
-        default_speed_mps=section.default_speed_mps,
-        default_lanes=section.default_lanes,
-        capacity_vph=section.capacity_vph,
-        keep=section.keep,
-    )
-    return _network(raw, section)
-
-
-@roads_of.register
-def geopackage_roads(section: GeoPackageRoads) -> Built:
-    """Read a GeoPackage of nodes and links."""
-    return _network(read_geopackage(scenarios.locate(section.path)), section)
-
-
-@roads_of.register
-def line_roads(section: LineRoads) -> Built:
-    """Read roads drawn as lines."""
-    raw = read_lines(
-        scenarios.locate(section.path),
-        layer=section.layer,
-        columns=section.columns.mapping(),
-        crs=section.crs,
-        join_m=section.join_m,
-        along=section.along,
-        against=section.against,
-        classes=section.classes,
-        default_speed_mps=section.default_speed_mps,
-        default_lanes=section.default_lanes,
-        capacity_vph=section.capacity_vph,
-    )
-    return _network(raw, section)
-
-
-@roads_of.register
-def table_roads(section: Tables) -> Built:
-    """Read a table of nodes and a table of edges."""
-    raw = read_tables(
-        nodes=scenarios.locate(section.nodes),
-        edges=scenarios.locate(section.edges),
-        columns=section.columns.mapping(),
-        crs=section.crs,
-        default_speed_mps=section.default_speed_mps,
-        default_lanes=section.default_lanes,
-        capacity_vph=section.capacity_vph,
-        text=text_format(section),
-    )
-    return _network(raw, section)
-
-
-@roads_of.register
-def none_roads(section: NoRoads) -> Built:  # noqa: ARG001 - its class alone is used
-    """Return no roads."""
-    return None, []
-
-
-@roads_of.register
-def grid_roads(section: GridSection) -> Built:
-    """Generate a rectangular city."""
-    spacing_x_m, spacing_y_m = section.spacings_m
-    anchor = (section.anchor.lon, section.anchor.lat)
-    crossings = section.rows * section.columns
-    if problem := shortage(crossings * _CROSSING_NBYTES, to=f"generate a grid of {crossings:,} crossings"):
-        raise InputError([f"rows × columns: {problem}"])
-    avenues = ("avenue_speed_mps", "avenue_lanes", "one_way", "signals")
-    options = same_keys(section, "rows", "columns", "speed_mps", "lanes", *avenues, "capacity_vph")
-    roads = build_grid(spacing_x_m=spacing_x_m, spacing_y_m=spacing_y_m, anchor=anchor, **options)
-    roads = replace(roads, side=side_of(roads.node_xy, roads.crs, section.driving_side))
-    return roads, [*speed_warnings(roads.links.speed_mps, roads.links.length_m, file="the grid")]
+def _read(read: Callable[..., Any], section: Any, roads: RoadNetwork | None, *clock: RunClock, **reading: Any) -> Any:
+    """Call a reader on the table of a section, the roads, and the links that are near."""
+    if roads is None:
+        raise InputError(['needs links, and roads.source is "none"'])
+    allowed = np.ones(len(roads.links), dtype=np.bool_)
+    if section.classes is not None:
+        classes = {data["link"]: data.get("class") for *_, data in roads.graph.edges(data=True)}
+        allowed = of_classes([classes[link] for link in range(len(classes))], section.classes)
+    if section.file is None:
+        row = section.model_dump(include={"name", *DetectorColumns.model_fields}, exclude_none=True)
+        table = Table.from_frame(pd.DataFrame([row]), title=f"detectors.{section.name}")
+    else:
+        columns = {} if section.columns is None else section.columns.mapping()
+        table = read_table(scenarios.locate(section.file), columns=columns, format_=file_format(section))
+    return read(table, roads, *clock, within_m=section.within_m, allowed=allowed, **reading)
