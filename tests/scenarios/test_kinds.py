@@ -13,7 +13,7 @@ from simulator.experiment.assembly.campaigns import DEPLOYMENTS, LATENCIES, nois
 from simulator.experiment.assembly.cells import laid_over
 from simulator.experiment.assembly.engine import ENGINES
 from simulator.experiment.assembly.mechanisms import MECHANISMS
-from simulator.experiment.assembly.releases import of_counts, of_speeds
+from simulator.experiment.assembly.releases import counts_release, speeds_release
 from simulator.experiment.assembly.roads import roads_of
 from simulator.experiment.refine import PROJECTIONS
 
@@ -47,8 +47,8 @@ def test_each_release_has_a_builder_for_the_statistics_that_it_publishes():
     averaged = {
         sections[name] for statistic in ("mean_speed", "median_speed") for name in names_of("release", statistic)
     }
-    assert counted == {*of_counts.registry} - {object}
-    assert averaged == {*of_speeds.registry} - {object}
+    assert counted == {*counts_release.registry} - {object}
+    assert averaged == {*speeds_release.registry} - {object}
 
 
 @pytest.mark.parametrize("role", NAMED_IN_REPORTS)

@@ -78,7 +78,7 @@ def _of_counts(
     for published in released.published():
         name, themselves = str(published["name"]), is_capable("mechanism", published["kind"], "sampled")
         sampling = mechanisms[name].sampling if themselves else released.release.get("sampling") or 1.0
-        made = of_counts(section, sampling=sampling, city=city, themselves=themselves)
+        made = counts_release(section, sampling=sampling, city=city, themselves=themselves)
         if isinstance(made, SampledCounts):
             divided = made if themselves or not released.whole else None
             publications[name] = Publication(made.release_at(1.0), divided, differences=themselves)
@@ -96,7 +96,7 @@ def _of_counts(
 
 
 @singledispatch
-def of_counts(
+def counts_release(
     section: ReleaseSection, *, sampling: float, city: City, themselves: bool
 ) -> SampledCounts | CountRelease:
     """Return the release of a mechanism's counts, by the function for the class of the section.
@@ -115,12 +115,12 @@ def of_counts(
     raise NotImplementedError(type(section).__name__)
 
 
-@of_counts.register
-def _suppress(section: Suppress, *, sampling: float, city: City, themselves: bool) -> SampledCounts:  # noqa: ARG001 - as `of_counts`
+@counts_release.register
+def _suppress(section: Suppress, *, sampling: float, city: City, themselves: bool) -> SampledCounts:  # noqa: ARG001 - as `counts_release`
     return SampledCounts(sampling, lambda share: SampleThenSuppress(k=section.k, sampling=sampling * share))
 
 
-@of_counts.register
+@counts_release.register
 def _generalise(section: Generalise, *, sampling: float, city: City, themselves: bool) -> SampledCounts:
     levels = [city.cells.coarsened(level) for level in range(section.levels + 1)]
     kind = GeneralisedSample if themselves else Generalised
@@ -128,14 +128,14 @@ def _generalise(section: Generalise, *, sampling: float, city: City, themselves:
     return SampledCounts(sampling, lambda share: release)  # noqa: ARG005 - the release is the same for any share
 
 
-@of_counts.register
-def _recode(section: Recode, *, sampling: float, city: City, themselves: bool) -> LocalRecoding:  # noqa: ARG001 - as `of_counts`
+@counts_release.register
+def _recode(section: Recode, *, sampling: float, city: City, themselves: bool) -> LocalRecoding:  # noqa: ARG001 - as `counts_release`
     centres = city.cells.polygons().geometry.centroid  # the places of the devices, as far as they are known
     return LocalRecoding(k=section.k, places=np.column_stack([centres.x, centres.y]))
 
 
-@of_counts.register
-def _laplace(section: Laplace, *, sampling: float, city: City, themselves: bool) -> SampledCounts:  # noqa: ARG001 - as `of_counts`
+@counts_release.register
+def _laplace(section: Laplace, *, sampling: float, city: City, themselves: bool) -> SampledCounts:  # noqa: ARG001 - as `counts_release`
     noise = LaplaceCounts(epsilon=section.epsilon, sampling=sampling).sample_epsilon
 
     def release_at(share: float) -> LaplaceCounts:
@@ -146,13 +146,15 @@ def _laplace(section: Laplace, *, sampling: float, city: City, themselves: bool)
     return SampledCounts(sampling, release_at)
 
 
-@of_counts.register
-def _threshold(section: ThresholdRelease, *, sampling: float, city: City, themselves: bool) -> ThresholdCounts:  # noqa: ARG001 - as `of_counts`
+@counts_release.register
+def _threshold(section: ThresholdRelease, *, sampling: float, city: City, themselves: bool) -> ThresholdCounts:  # noqa: ARG001 - as `counts_release`
     return ThresholdCounts(epsilon=section.epsilon, k=section.k)
 
 
 @singledispatch
-def of_speeds(section: ReleaseSection, *, statistic: str, lower: float, upper: float, sample: float) -> ValueRelease:
+def speeds_release(
+    section: ReleaseSection, *, statistic: str, lower: float, upper: float, sample: float
+) -> ValueRelease:
     """Return the release of a cell's speeds, by the function for the class of the section.
 
     Parameters
@@ -169,18 +171,18 @@ def of_speeds(section: ReleaseSection, *, statistic: str, lower: float, upper: f
     raise NotImplementedError(type(section).__name__)
 
 
-@of_speeds.register
-def _no_release(section: NoRelease, *, statistic: str, **sampled: float) -> ExactStatistic:  # noqa: ARG001 - as `of_speeds`
+@speeds_release.register
+def _no_release(section: NoRelease, *, statistic: str, **sampled: float) -> ExactStatistic:  # noqa: ARG001 - as `speeds_release`
     return ExactStatistic(statistic="mean" if statistic == "mean_speed" else "median", **sampled)
 
 
-@of_speeds.register
-def _laplace_mean(section: Laplace, *, statistic: str, **sampled: float) -> LaplaceMean:  # noqa: ARG001 - as `of_speeds`
+@speeds_release.register
+def _laplace_mean(section: Laplace, *, statistic: str, **sampled: float) -> LaplaceMean:  # noqa: ARG001 - as `speeds_release`
     return LaplaceMean(epsilon=section.epsilon, **sampled)
 
 
-@of_speeds.register
-def _smooth_median(section: SmoothMedianSection, *, statistic: str, **sampled: float) -> SmoothMedian:  # noqa: ARG001 - as `of_speeds`
+@speeds_release.register
+def _smooth_median(section: SmoothMedianSection, *, statistic: str, **sampled: float) -> SmoothMedian:  # noqa: ARG001 - as `speeds_release`
     return SmoothMedian(epsilon=section.epsilon, delta=section.delta, **sampled)
 
 
@@ -197,7 +199,7 @@ def _of_speeds(
         "upper": float(math.ceil(city.roads.links.speed_mps.max()) if upper is None else upper),
     }
     statistic, least = campaign["statistic"], campaign["min_vehicles"]
-    made = of_speeds(section, statistic=statistic, **bounds, sample=float(release["sample"]))
+    made = speeds_release(section, statistic=statistic, **bounds, sample=float(release["sample"]))
     interval = INTERVALS.get(released.kind, "exact" if release["sample"] == 1.0 else "sampling")
     others = ", ".join(name for name in mechanisms if name != receiver)
     where = f"campaigns.{campaign['name']}"
