@@ -12,8 +12,7 @@ from timing import spread
 
 import scenarios
 from simulator.experiment.assembly.city import build_city
-from simulator.experiment.assembly.engine import build_engine
-from simulator.experiment.assembly.physics import build_physics
+from simulator.experiment.assembly.engine import build_engine, build_physics
 from simulator.files.resources import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.agents import Agents

@@ -105,10 +105,7 @@ class Declared:
     about : str
         What a device does, in one sentence.
     class_name : str
-        The class of a built-in mechanism.
-    builder : str
-        What makes it from the number of cells and its parameters, as ``module:attribute``, if it is not the class in
-        `mechanisms.local`.
+        The name of a built-in mechanism's class in `mechanisms.local`.
     parameters : tuple of Parameter
     capabilities : frozenset of str
         "exact": the server has the true counts; "sampled": published differences are counts of sampled devices;
@@ -119,14 +116,8 @@ class Declared:
     title: str = ""
     about: str = ""
     class_name: str = ""
-    builder: str = ""
     parameters: tuple[Parameter, ...] = ()
     capabilities: frozenset[str] = frozenset()
-
-    @property
-    def build(self) -> str:
-        """What makes the mechanism from the number of cells and its parameters, as ``module:attribute``."""
-        return self.builder or f"mechanisms.local:{self.class_name}"
 
     def check(self, mechanism: Any) -> None:
         """Check a mechanism's number of cells and each parameter that is an attribute of it; store the checked values.
@@ -220,7 +211,6 @@ MECHANISMS: Final = (
         title="Sampling Privacy",
         about="Two rounds: all devices answer with blanks, then the sampled devices answer with the truth.",
         class_name="SamplingPrivacy",
-        builder="simulator.experiment.assembly.mechanisms:build_sampling_privacy",
         parameters=(
             _choice(
                 "form", "One answer among all cells, or a yes/no answer for each cell.", ("multi", "binary"), "multi"

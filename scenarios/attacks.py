@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from scenarios.errors import RuleViolation
 from scenarios.field_types import PARTY_PATTERN, Count, Name, without_default
-from scenarios.kinds import find_kind, is_capable, names_of
+from scenarios.kinds import is_built_in, is_capable, names_of
 from scenarios.rules import EachOnce, bounded
 from scenarios.section import (
     ByKind,
@@ -68,8 +68,13 @@ def _members(valid: ValidFields) -> Iterator[RuleViolation]:
 
 
 class AttackSection(NamedByKind):
-    """An attack by a coalition on some campaigns and mechanisms; it changes no estimate."""
+    """An attack by a coalition on some campaigns and mechanisms; it changes no estimate.
 
+    The capability "guess": it guesses cells from what was received in one query; "shares": it needs servers that hold
+    shares.
+    """
+
+    role = "attack"
     coalition: Annotated[
         tuple[Member, ...],
         Field(strict=False),
@@ -113,12 +118,16 @@ class RoundOneSection(AttackSection):
     """Guess the cells of devices, and which devices were sampled, from round one alone."""
 
     kind: Literal["round_one"]
+    title = "guesses the cell from round one alone, and separately which devices were sampled"
+    capabilities = frozenset({"guess"})
 
 
 class RoundTwoSection(AttackSection):
     """Guess the cells of devices from round two alone."""
 
     kind: Literal["round_two"]
+    title = "guesses the cell from round two alone"
+    capabilities = frozenset({"guess"})
 
 
 class SpanningSection(AttackSection):
@@ -133,18 +142,26 @@ class LinkRoundsSection(SpanningSection):
     """Guess the cells of devices from all rounds, with the reports of a device linked where that is possible."""
 
     kind: Literal["link_rounds"]
+    title = "guesses the cell from all reports of a query that the coalition can read and link"
+    capabilities = frozenset({"guess"})
 
 
 class SharesSection(AttackSection):
     """Add up the shares that the coalition holds, and guess the cells of devices from the sum."""
 
     kind: Literal["shares"]
+    title = "adds the shares that the coalition holds, and guesses the cell from the sum"
+    capabilities = frozenset({"guess", "shares"})
 
 
 class KnownOthersSection(AttackSection):
     """Guess from published differences whether a device is in a cell, given the cells of all other devices."""
 
     kind: Literal["known_others"]
+    title = (
+        "from published differences, with all other devices known, guesses whether the vehicle is in the cell, at even "
+        "odds"
+    )
     k: Count | None = None
     """Differences below `k` are suppressed. Default: none are."""
 
@@ -153,6 +170,7 @@ class LongitudinalSection(SpanningSection):
     """Guess the cells of devices that stay in one cell, from several queries."""
 
     kind: Literal["longitudinal"]
+    title = "guesses the cell of a vehicle that stays, from several queries"
     asked: Annotated[tuple[Count, ...], Field(strict=False, min_length=1)]
     """Numbers of first queries to guess from, of the campaign or of all campaigns together; one result row for each."""
 
@@ -176,6 +194,7 @@ class PoisoningSection(AttackSection):
     """Corrupted vehicles inflate the estimate of a cell."""
 
     kind: Literal["poisoning"]
+    title = "corrupted vehicles send reports that raise the estimate of a cell"
     cell: Count = 1
     """Number of the inflated cell, from 1."""
     magnitude: Annotated[int, Field(ge=1, le=LARGEST_MAGNITUDE)] = MAGNITUDE
@@ -188,6 +207,7 @@ class DropOutSection(AttackSection):
     """Make devices drop out between the rounds, and guess the target's cell from what is then released."""
 
     kind: Literal["drop_out"]
+    title = "guesses the cell from what is published after devices were prevented from answering"
     dropped: Literal["target", "others"]
     """The devices that drop out: the target alone, or all devices but the target."""
 
@@ -202,12 +222,12 @@ class OwnAttack(AttackSection, OwnParameters):
 
 def without_parameters(attack: ValidFields) -> ValidFields:
     """Return an attack's fields without those of its kind, if it is a user's own: a parameter may have any name."""
-    if find_kind("attack", attack.get("kind")) is not None:
+    if is_built_in("attack", attack.get("kind")):
         return attack
     return ValidFields({name: value for name, value in attack.items() if name in AttackSection.model_fields})
 
 
-Attack = Annotated[AttackSection, ByKind("attack", plug_in="scenarios.attacks:OwnAttack")]
+Attack = Annotated[AttackSection, ByKind("attack", plug_in=OwnAttack)]
 
 
 def parties_of(coalition: Iterable[Any]) -> tuple[str, ...]:
@@ -261,7 +281,7 @@ def _parties(
         for campaign in campaigns
     ]
     kinds = [deployment.get("kind") for _, deployment in deployments]
-    if any(find_kind("deployment", kind) is None or is_capable("deployment", kind, "divided") for kind in kinds):
+    if any(not is_built_in("deployment", kind) or is_capable("deployment", kind, "divided") for kind in kinds):
         return  # their parties are known when they are built
     shared = any(is_capable("deployment", servers["kind"], "shares") for _, servers in deployments)
     if is_capable("attack", attack.get("kind"), "shares") and not shared:

@@ -6,14 +6,13 @@ from collections.abc import Iterator
 
 from scenarios.attacks import broken_attack
 from scenarios.campaigns import last_round_s
-from scenarios.errors import RuleViolation
+from scenarios.errors import RuleViolation, suggestion
 from scenarios.field_types import exceeds, number
 from scenarios.kinds import is_capable, names_of
 from scenarios.release import broken_release, released_by
 from scenarios.rules import Each, bounded, must, unlike
 from scenarios.run_clock import clock_of
 from scenarios.section import BrokenRules, ValidFields, broken_names
-from scenarios.suggestions import suggestion
 
 MOST_TICKS = 2**31 - 1
 """Maximum number of steps of a run: steps are numbered in 32 bits."""

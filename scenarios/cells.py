@@ -18,6 +18,7 @@ HIGHEST = 40
 class Levels(Section):
     """Fields that all kinds of cells have in common."""
 
+    role = "cells"
     kind: str
     partition: Name = "cells"
     """Name of this partition of the city; where `[[cells]]` lists several, `campaigns.cells` refers to it."""
@@ -66,20 +67,6 @@ class PlaceTable(TextTables):
 Texts = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Field(strict=False, min_length=1)]
 
 
-class RoadCells(Levels):
-    """Road segments: each link is a cell, or the two directions of a street together are one."""
-
-    kind: Literal["roads"]
-    per: Literal["link", "road"] = "link"
-    """Whether each direction is a cell of its own, or both directions are one cell."""
-    classes: Texts | None = None
-    """Only roads of these classes are cells; all other roads are outside."""
-    top: Count | None = None
-    """Maximum number of cells: the segments that can carry the most vehicles per hour; among equals, the longest."""
-    within_m: Positive = 30.0
-    """A vehicle known by coordinates alone is on the nearest segment within this distance, metres."""
-
-
 class PlaceColumns(ColumnNames):
     """Columns of a table of places: name in this schema = the file's name of the column, or its number."""
 
@@ -95,6 +82,96 @@ class PlaceColumns(ColumnNames):
     """Northing, metres in `crs`."""
 
     rules = (LON_LAT_OR_X_Y,)
+
+
+Bounds = tuple[float, float, float, float]
+
+
+def four_numbers(form: str) -> BeforeValidator:
+    """Return a validator that takes a list of four numbers; `form` names them."""
+
+    def check(value: Any) -> Any:
+        if isinstance(value, list | tuple) and len(value) == 4:
+            return tuple(value)
+        raise rule(f"must be four numbers, {form}")
+
+    return BeforeValidator(check)
+
+
+def has_an_area(key: str, *axes: str) -> BrokenRules:
+    """Return the rule that the window `key` has width and height; `axes` are its two directions."""
+
+    def broken(valid: ValidFields) -> Iterator[RuleViolation]:
+        bounds = valid.get(key) or (0, 0, 1, 1)
+        for axis, low, high in zip(axes, bounds[:2], bounds[2:], strict=True):
+            if low >= high:
+                yield valid.violation(key, f"{axis}_min must be below {axis}_max")
+
+    return broken
+
+
+class _Windowed(Levels):
+    """Cells over the extent of the roads or of the recorded positions, or over a window of it."""
+
+    bounds: Annotated[Bounds, four_numbers("[x_min, y_min, x_max, y_max]")] | None = None
+    """Window that is divided into cells, [x_min, y_min, x_max, y_max]; the rest is outside every cell.
+
+    Projected metres; in a generated city, metres from its south-west corner."""
+
+    rules = (has_an_area("bounds", "x", "y"),)
+
+
+class SquareCells(_Windowed):
+    """Squares over the extent of the roads, or over a window of it."""
+
+    kind: Literal["square"]
+    size_m: Positive
+    """Side of a cell, metres."""
+
+
+class GeographicCells(Levels):
+    """The papers' cells of one size in miles over a square of 9,500 miles, each with a 32-bit identifier."""
+
+    kind: Literal["geographic"]
+    size_miles: Positive = 0.15
+    """Side of a cell, miles."""
+    origin: Place = Place()
+    """Centre of the square."""
+
+
+class HexagonCells(_Windowed):
+    """The cells of the global grid H3 that meet the extent of the roads, or a window of it."""
+
+    kind: Literal["h3"]
+    needs = ("h3", "h3")
+    resolution: Annotated[int, Field(ge=0, le=15)]
+    """H3's resolution: the side of a cell is about 531 m at 8, 201 m at 9, 76 m at 10."""
+
+
+class ZoneCells(Levels):
+    """Polygons of a file, as districts or traffic analysis zones; whoever is in none of them is outside."""
+
+    kind: Literal["zones"]
+    file: FileReference
+    """File of polygons: GeoJSON, GeoPackage, Shapefile or GeoParquet."""
+    name: Annotated[str, Field(min_length=1)] | None = None
+    """Attribute with the names of the zones. Default: they are numbered from 1."""
+    layer: Annotated[str, Field(min_length=1)] | None = None
+    """Layer of a GeoPackage that has several."""
+
+
+class RoadCells(Levels):
+    """Road segments: each link is a cell, or the two directions of a street together are one."""
+
+    kind: Literal["roads"]
+    per: Literal["link", "road"] = "link"
+    """Whether each direction is a cell of its own, or both directions are one cell."""
+    classes: Texts | None = None
+    """Only roads of these classes are cells; all other roads are outside."""
+    top: Count | None = None
+    """Maximum number of cells: the segments that can carry the most vehicles per hour; among equals, the longest."""
+    within_m: Positive = 30.0
+    """A vehicle known by coordinates alone is on the nearest segment within this distance, metres."""
 
 
 class _Places(PlaceTable, Levels):
@@ -145,81 +222,6 @@ class LocationCells(_Places):
         must("top", LEFT_OUT, "applies to the table of owners, and cannot be used with file", file=GIVEN),
         must("top", LEFT_OUT, "must be left out where names are given", names=GIVEN),
     )
-
-
-Bounds = tuple[float, float, float, float]
-
-
-def four_numbers(form: str) -> BeforeValidator:
-    """Return a validator that takes a list of four numbers; `form` names them."""
-
-    def check(value: Any) -> Any:
-        if isinstance(value, list | tuple) and len(value) == 4:
-            return tuple(value)
-        raise rule(f"must be four numbers, {form}")
-
-    return BeforeValidator(check)
-
-
-def has_an_area(key: str, *axes: str) -> BrokenRules:
-    """Return the rule that the window `key` has width and height; `axes` are its two directions."""
-
-    def broken(valid: ValidFields) -> Iterator[RuleViolation]:
-        bounds = valid.get(key) or (0, 0, 1, 1)
-        for axis, low, high in zip(axes, bounds[:2], bounds[2:], strict=True):
-            if low >= high:
-                yield valid.violation(key, f"{axis}_min must be below {axis}_max")
-
-    return broken
-
-
-class _Windowed(Levels):
-    """Cells over the extent of the roads or of the recorded positions, or over a window of it."""
-
-    bounds: Annotated[Bounds, four_numbers("[x_min, y_min, x_max, y_max]")] | None = None
-    """Window that is divided into cells, [x_min, y_min, x_max, y_max]; the rest is outside every cell.
-
-    Projected metres; in a generated city, metres from its south-west corner."""
-
-    rules = (has_an_area("bounds", "x", "y"),)
-
-
-class ZoneCells(Levels):
-    """Polygons of a file, as districts or traffic analysis zones; whoever is in none of them is outside."""
-
-    kind: Literal["zones"]
-    file: FileReference
-    """File of polygons: GeoJSON, GeoPackage, Shapefile or GeoParquet."""
-    name: Annotated[str, Field(min_length=1)] | None = None
-    """Attribute with the names of the zones. Default: they are numbered from 1."""
-    layer: Annotated[str, Field(min_length=1)] | None = None
-    """Layer of a GeoPackage that has several."""
-
-
-class SquareCells(_Windowed):
-    """Squares over the extent of the roads, or over a window of it."""
-
-    kind: Literal["square"]
-    size_m: Positive
-    """Side of a cell, metres."""
-
-
-class HexagonCells(_Windowed):
-    """The cells of the global grid H3 that meet the extent of the roads, or a window of it."""
-
-    kind: Literal["h3"]
-    resolution: Annotated[int, Field(ge=0, le=15)]
-    """H3's resolution: the side of a cell is about 531 m at 8, 201 m at 9, 76 m at 10."""
-
-
-class GeographicCells(Levels):
-    """The papers' cells of one size in miles over a square of 9,500 miles, each with a 32-bit identifier."""
-
-    kind: Literal["geographic"]
-    size_miles: Positive = 0.15
-    """Side of a cell, miles."""
-    origin: Place = Place()
-    """Centre of the square."""
 
 
 _OneOfCells = Annotated[Levels, ByKind("cells")]

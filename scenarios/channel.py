@@ -1,7 +1,7 @@
 """``[channel]`` and ``[aggregation]``: transmission of reports, and the servers that add them up."""
 
-from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field
 
@@ -11,10 +11,17 @@ from scenarios.field_types import SERVER_PATTERN, NotNegative, Positive, Probabi
 from scenarios.kinds import is_capable
 from scenarios.rules import GIVEN, LEFT_OUT, among, bounded, must, needs, unlike
 from scenarios.run_clock import Moment
-from scenarios.section import ByKind, OneOf, OwnKind, OwnParameters, Section, ValidFields
+from scenarios.section import ByKind, OwnKind, OwnParameters, Section, ValidFields
 
 
-class ConstantLatency(Section):
+class LatencySection(Section):
+    """A distribution of latencies."""
+
+    role = "latency"
+    kind: str
+
+
+class ConstantLatency(LatencySection):
     """The same latency for every report."""
 
     kind: Literal["constant"]
@@ -22,7 +29,7 @@ class ConstantLatency(Section):
     """Latency, seconds."""
 
 
-class ExponentialLatency(Section):
+class ExponentialLatency(LatencySection):
     """Latencies with an exponential distribution."""
 
     kind: Literal["exponential"]
@@ -30,7 +37,7 @@ class ExponentialLatency(Section):
     """Mean latency, seconds."""
 
 
-class LognormalLatency(Section):
+class LognormalLatency(LatencySection):
     """Latencies whose logarithm has a normal distribution."""
 
     kind: Literal["lognormal"]
@@ -40,12 +47,6 @@ class LognormalLatency(Section):
     """Standard deviation of the natural logarithm of the latency."""
 
 
-class OwnLatency(OwnParameters):
-    """A user's distribution of latencies, ``package.module:Class``; its other keys are its parameters."""
-
-    kind: OwnKind
-
-
 def _as_table(value: Any) -> Any:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return {"kind": "constant", "value_s": value}
@@ -53,10 +54,8 @@ def _as_table(value: Any) -> Any:
 
 
 Latency = Annotated[
-    ConstantLatency | ExponentialLatency | LognormalLatency | OwnLatency,
-    ByKind(
-        "latency", shape="must be a number of seconds, or a table with a kind", plug_in="scenarios.channel:OwnLatency"
-    ),
+    LatencySection,
+    ByKind("latency", shape="must be a number of seconds, or a table with a kind"),
 ]
 
 
@@ -145,7 +144,14 @@ _NO_HANDLES = "its mixer knows devices, and its server has no handles"
 _PAIRED_SHARES = 'must be "query" where shares are paired: they are filed under one-time pseudonyms'
 
 
-class GaussianNoise(Section):
+class NoiseSection(Section):
+    """Noise that each server adds."""
+
+    role = "noise"
+    kind: str
+
+
+class GaussianNoise(NoiseSection):
     """Discrete Gaussian noise: P(k) in proportion to e^(−k²/(2σ²))."""
 
     kind: Literal["discrete_gaussian"]
@@ -153,7 +159,7 @@ class GaussianNoise(Section):
     """σ, vehicles: about the standard deviation of one server's noise on a cell's count."""
 
 
-class LaplaceNoise(Section):
+class LaplaceNoise(NoiseSection):
     """Discrete Laplace noise: P(k) in proportion to e^(−|k|/b)."""
 
     kind: Literal["discrete_laplace"]
@@ -161,7 +167,7 @@ class LaplaceNoise(Section):
     """b, vehicles: one server's noise alone has ε = 1/b for a count that changes by 1."""
 
 
-class PolyaNoise(Section):
+class PolyaNoise(NoiseSection):
     """Pólya noise, a share of discrete Laplace noise: those of ``honest`` servers add up to P(k) ~ e^(−|k|/b)."""
 
     kind: Literal["polya"]
@@ -171,12 +177,17 @@ class PolyaNoise(Section):
     """Number of servers whose shares add up to discrete Laplace noise, at most the number of servers."""
 
 
-Noise = Annotated[GaussianNoise | LaplaceNoise | PolyaNoise, ByKind("noise")]
+Noise = Annotated[NoiseSection, ByKind("noise")]
 
 
 class AggregationSection(Section):
-    """Servers of some kind that add up the reports."""
+    """Servers of some kind that add up the reports.
 
+    The capability "mixer": a mixer stands before the server; "per round": there is a server for each round; "shares":
+    servers hold shares; "divided": devices are divided over servers, whose number is known when they are built.
+    """
+
+    role = "deployment"
     kind: str
 
 
@@ -196,7 +207,18 @@ def _honest_servers(valid: ValidFields) -> Iterator[RuleViolation]:
 class Aggregation(AggregationSection):
     """The servers that add up the reports."""
 
-    kind: Annotated[str, OneOf("deployment", "Aggregation")] = "trusted"
+    title: ClassVar[Mapping[str, str]] = {
+        "trusted": "one trusted server",
+        "per_round": "a server for each round",
+        "shuffled": "a server behind a mixer",
+        "secret_shared": "servers that hold shares",
+    }
+    capabilities: ClassVar[Mapping[str, frozenset[str]]] = {
+        "per_round": frozenset({"per round"}),
+        "shuffled": frozenset({"mixer"}),
+        "secret_shared": frozenset({"shares"}),
+    }
+    kind: Literal["trusted", "per_round", "shuffled", "secret_shared"] = "trusted"
     """One server that sees every report; one server for each round; one server behind a mixer that removes the
     identities of devices; or several servers that hold shares of each report."""
     servers: Annotated[int, Field(ge=1, le=MOST_SHARES)] | None = Field(default=None, json_schema_extra=without_default)
@@ -243,6 +265,8 @@ class ThresholdShares(AggregationSection):
     """Servers that hold shares of each report, of which any ``threshold`` suffice."""
 
     kind: Literal["threshold_shared"]
+    title = "servers that hold threshold shares"
+    capabilities = frozenset({"shares"})
     servers: Annotated[int, Field(ge=FEWEST_SHARES, le=MOST_SHARES)] = 3
     """Number of servers among which reports are shared."""
     threshold: Annotated[int, Field(ge=FEWEST_SHARES, le=MOST_SHARES)] = 2
@@ -269,6 +293,8 @@ class RoadsideUnitsSection(AggregationSection):
     """A road-side unit for each district, to which the devices of the district report; it knows the district."""
 
     kind: Literal["roadside_units"]
+    title = "a road-side unit for each district"
+    capabilities = frozenset({"divided"})
     level: Annotated[int, Field(ge=0, le=HIGHEST)] = 1
     """How many times the side of a cell is doubled to obtain a district."""
     paired: bool = False
@@ -277,6 +303,4 @@ class RoadsideUnitsSection(AggregationSection):
     """Identifier under which units store reports: the device's number, or a one-time pseudonym, new in each query."""
 
 
-Servers = Annotated[
-    AggregationSection, ByKind("deployment", default="trusted", plug_in="scenarios.channel:OwnAggregation")
-]
+Servers = Annotated[AggregationSection, ByKind("deployment", default="trusted", plug_in=OwnAggregation)]

@@ -12,9 +12,6 @@ from scenarios.roads import ColumnNames
 from scenarios.rules import GIVEN, LEFT_OUT, must, needs, one_of
 from scenarios.section import Rules
 
-READER = "simulator.formats.recordings.measured_counts"
-"""The module that reads tables of detectors and of counts."""
-
 LinkName = Annotated[
     str, BeforeValidator(lambda value: str(value) if type(value) is int else value, json_schema_input_type=str | int)
 ]

@@ -1,14 +1,11 @@
-"""Errors of a scenario: each fault with its key path and the rule it breaks."""
-
-from __future__ import annotations
+"""Errors of a scenario: each fault with its key path and the rule it breaks, and the name that was probably meant."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from difflib import get_close_matches
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 _LONGEST_VALUE = 240  # long enough to show a path in full
 
@@ -65,7 +62,7 @@ class ScenarioError(ValueError):
         heading = f"scenario {_one_line(source)}: {count} fault{'' if count == 1 else 's'}"
         super().__init__("\n".join([heading, *(f"  {fault}" for fault in self.faults)]))
 
-    def __reduce__(self) -> tuple[type[ScenarioError], tuple[str, tuple[Fault, ...]]]:
+    def __reduce__(self) -> tuple[type["ScenarioError"], tuple[str, tuple[Fault, ...]]]:
         """Pickle by source and faults, so that another process can send the error back."""
         return type(self), (self.source, self.faults)
 
@@ -147,3 +144,14 @@ def _name(item: Any, section: str) -> str | None:
     if name is None and section == "campaigns":
         name = "campaign"
     return name if isinstance(name, str) else None
+
+
+def suggestion(received: object, valid: Iterable[str], *, instead: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Return a question that names the known text closest to the one received, or "" if none is close.
+
+    Case and the dashes of options are ignored. `instead` has the text to suggest in place of a known one.
+    """
+    folded = {name.casefold().lstrip("-"): name for name in valid}
+    near = get_close_matches(received.casefold().lstrip("-"), folded, n=1) if isinstance(received, str) else []
+    name = folded[near[0]] if near else ""
+    return f" (did you mean {instead.get(name, name)}?)" if near else ""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from scenarios.scenario import schema
+from scenarios.section import SELECTORS
 
 SCHEMA_FILE = Path(__file__).with_name("schema.json")
 """The JSON Schema beside the shipped scenarios, which name it so that editors complete and check their keys."""
@@ -32,8 +33,6 @@ _TYPES = {
     "object": "table",
 }
 _BOUNDS = {"exclusiveMinimum": "above", "minimum": "at least", "exclusiveMaximum": "below", "maximum": "at most"}
-_SELECTORS = ("kind", "source", "engine")
-"""Keys whose values select the model of a section."""
 
 
 def keys_page() -> str:
@@ -72,7 +71,7 @@ def _refs(value: Any) -> Iterator[str]:
 
 def _heading(model: dict[str, Any]) -> str:
     """Return the key and the values that select a model."""
-    key = next(key for key in _SELECTORS if key in model["properties"])
+    key = next(key for key in SELECTORS if key in model["properties"])
     value = model["properties"][key]
     if "const" in value:
         return f"`{key} = {json.dumps(value['const'])}`"

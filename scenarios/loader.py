@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 
 import tomli_w
 
-from scenarios.errors import Fault, ScenarioError
+from scenarios.errors import Fault, ScenarioError, suggestion
 from scenarios.overrides import Overrides, parse_toml
 from scenarios.references import WITH_FILES, Permissions, relative_to
 from scenarios.scenario import Scenario
-from scenarios.suggestions import suggestion
 
 _SHIPPED_FOLDER = Path(__file__).resolve().parent
 _TEMPLATE = _SHIPPED_FOLDER / "template.toml"

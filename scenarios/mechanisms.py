@@ -5,17 +5,17 @@ The section of a built-in mechanism is made from its declaration (`mechanisms.de
 
 import math
 from collections.abc import Callable, Iterator
-from functools import cache
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, ConfigDict, Discriminator, Field, Tag, create_model
+from pydantic import AfterValidator, Discriminator, Field, Tag, create_model
 
 from mechanisms.declared import MECHANISMS, REQUIRED, Declared, Parameter
 from mechanisms.parameter import ParameterError
 from scenarios.errors import RuleViolation
 from scenarios.field_types import Name, Probability, number, rule, without_default
+from scenarios.kinds import sections_of
 from scenarios.rules import Condition, among, bounded, must
-from scenarios.section import ByKind, NamedByKind, OwnKind, ValidFields, broken_parameters
+from scenarios.section import ByKind, NamedByKind, OwnKind, OwnParameters, Section, ValidFields
 
 SUM_TOLERANCE = 1e-9
 
@@ -63,16 +63,18 @@ def _die(valid: ValidFields) -> Iterator[RuleViolation]:
         yield RuleViolation((at,), f"{' + '.join(summands)} must be at most 1, and is {number(total)}", valid[at])
 
 
-class PlugInSection(NamedByKind):
-    """A user's mechanism, ``package.module:Class``; its other keys are its parameters."""
+class MechanismSection(NamedByKind):
+    """The parameters of a mechanism."""
 
-    model_config = ConfigDict(extra="allow")
+    role = "mechanism"
+
+
+class PlugInSection(MechanismSection, OwnParameters):
+    """A user's mechanism, ``package.module:Class``; its other keys are its parameters."""
 
     kind: OwnKind
     name: Name = Field(default="", json_schema_extra=without_default)
     """Unique name in key paths and results. Default: the name of the class."""
-
-    rules = (broken_parameters,)
 
 
 ONE_NUMBER = Condition(lambda value, _: not isinstance(value, tuple), {"not": {"type": "array"}})
@@ -120,26 +122,27 @@ def _type_of(parameter: Parameter) -> Any:
     return checked | None if parameter.default is None else checked
 
 
-@cache
-def _section(declared: Declared) -> type[NamedByKind]:
-    """Return the model of a mechanism's section."""
+def _declare(declared: Declared) -> None:
+    """Make the section class of a mechanism, which registers itself."""
     fields: dict[str, Any] = {"kind": (Literal[declared.kind], ...)}
     for parameter in declared.parameters:
         default = ... if parameter.default is REQUIRED else parameter.default
         fields[parameter.name] = (_type_of(parameter), Field(default, description=parameter.about))
-    made: type[NamedByKind] = create_model(
-        f"{declared.class_name}Section", __base__=NamedByKind, __module__=__name__, __doc__=declared.about, **fields
-    )
-    made.rules = _RULES.get(declared.kind, ())
-    return made
+    name, about = f"{declared.class_name}Section", declared.about
+    made = create_model(name, __base__=MechanismSection, __module__=__name__, __doc__=about, **fields)
+    made.title, made.capabilities, made.rules = declared.title, declared.capabilities, _RULES.get(declared.kind, ())
 
 
-def __getattr__(name: str) -> type[NamedByKind]:
-    """Return the model of a mechanism's section by its name; it is made when it is first needed."""
-    for declared in MECHANISMS:
-        if name == f"{declared.class_name}Section":
-            return _section(declared)
+for _declared in MECHANISMS:
+    _declare(_declared)
+
+
+def __getattr__(name: str) -> type[Section]:
+    """Return the section class of a mechanism by its name, with which it is pickled."""
+    for section in sections_of("mechanism").values():
+        if section.__name__ == name:
+            return section
     raise AttributeError(name)
 
 
-Mechanism = Annotated[NamedByKind, ByKind("mechanism", plug_in="scenarios.mechanisms:PlugInSection")]
+Mechanism = Annotated[MechanismSection, ByKind("mechanism", plug_in=PlugInSection)]

@@ -8,10 +8,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from scenarios.errors import Fault, ScenarioError, item_names
-from scenarios.in_memory import is_table, store
-from scenarios.plug_ins import name_object
-from scenarios.suggestions import suggestion
+from scenarios.errors import Fault, ScenarioError, item_names, suggestion
+from scenarios.kinds import name_object
+from scenarios.references import is_table, store
 
 DEEPEST = 50
 TOO_DEEP = f"tables and lists must nest at most {DEEPEST} deep"
@@ -54,7 +53,7 @@ def plain(value: Any) -> Any:
     """Return a copy made of TOML types only, from mappings, lists, numpy numbers and arrays, paths and sections.
 
     A DataFrame or GeoDataFrame becomes the path of a file that holds it; a class or an object that is given as a kind
-    becomes the name under which `scenarios.plug_ins` finds it.
+    becomes the name under which `scenarios.kinds` finds it.
     """
     if is_table(value):
         return store(value)

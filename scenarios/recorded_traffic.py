@@ -6,13 +6,13 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from scenarios.cells import Bounds, Column, PlaceTable, four_numbers, has_an_area
-from scenarios.field_types import NotNegative, Positive, rule, text_or_number
+from scenarios.field_types import NotNegative, Positive, TimeUnit, rule, text_or_number
 from scenarios.references import FileOrFolderReference, FileReference
 from scenarios.roads import CRS_OF_NAMED_X_Y, CRS_OF_X_Y, AnyCrs, ColumnNames, MetricCrs, TextTables
 from scenarios.rules import GIVEN, LEFT_OUT, Rule, among, must, needs, one_of, unlike
 from scenarios.run_clock import TimeZone
+from scenarios.section import ByKind
 from scenarios.simulated_traffic import TrafficSection
-from scenarios.units import TimeUnit
 
 _EXAMPLE = datetime(2013, 11, 28, 17, 42)  # noqa: DTZ001 - only formatted and parsed back, without a zone
 
@@ -39,101 +39,6 @@ Called = Annotated[tuple[Word, Word], Field(strict=False)]
 """A noun in the singular and the plural, as ["patient", "patients"]."""
 
 VEHICLES: tuple[str, str] = ("vehicle", "vehicles")
-
-_moment = text_or_number("must be a time as the file has them: text, or a number")
-
-
-_POSITIONS = tuple({key: GIVEN} for key in ("place", "lon", "lat", "x", "y"))
-
-
-class OwnerColumns(ColumnNames):
-    """Columns of the user's table: name in this schema = the file's name of the column, or its number."""
-
-    place: Column | None = None
-    """Name of the place: a station, a location, a category."""
-    lon: Column | None = None
-    """Longitude, WGS84 degrees."""
-    lat: Column | None = None
-    """Latitude, WGS84 degrees."""
-    x: Column | None = None
-    """Easting, metres in `crs`."""
-    y: Column | None = None
-    """Northing, metres in `crs`."""
-    count: Column | None = None
-    """Number of data owners that the row represents. Default: one."""
-    time: Column | None = None
-    """When they are there: a time of day and date, or a number of `time_unit`. Default: throughout the run."""
-    owner: Column | None = None
-    """Identifier of the data owner."""
-    period: Column | None = None
-    """Value that distinguishes rows of one place, such as the hour they count in, if it is not the time of presence."""
-    ignored: Annotated[tuple[Column, ...], Field(strict=False)] | None = None
-    """Columns of numbers that are not read. A table with any other such column is refused, unless `count` or `owner`
-    is given."""
-
-    rules = (
-        one_of(("lon", "lat"), ("x", "y"), (), words="must name lon and lat, or x and y, or neither"),
-        Rule((), "must give the position of owners: place, or lon and lat, or x and y", _POSITIONS),
-    )
-
-
-class StaticTraffic(PlaceTable, TrafficSection):
-    """Data owners without movement: vehicles counted at a detector, people who checked in at a place."""
-
-    engine: Literal["static"]
-    owners: FileReference
-    """Table of the owners' places: one row per owner, or one row per place with the number of owners."""
-    columns: OwnerColumns
-    """Columns of the table."""
-    crs: MetricCrs | None = None
-    """Coordinate reference system of x and y: projected, in metres."""
-    window: Annotated[Bounds, four_numbers("[lon_min, lat_min, lon_max, lat_max]")] | None = None
-    """Rows outside these longitudes and latitudes are left out and counted, [lon_min, lat_min, lon_max, lat_max]."""
-    duplicates: Literal["refuse", "first", "last", "greatest", "sum"] | None = None
-    """Treatment of rows of the same place, period, time and owner; ``sum`` counts each of them.
-
-    Default: ``refuse`` where rows have counts, ``sum`` where each row is an owner. The number of such rows is reported
-    in any case."""
-    fractions: Literal["refuse", "nearest"] = "refuse"
-    """Treatment of counts that are not whole; ``nearest`` rounds the total of a place at a time, halves to even."""
-    one_per: Literal["row", "owner"] = "row"
-    """Whether each row is a data owner, or all rows of an owner are one data owner, at its last place."""
-    start: Annotated[str | float, Field(union_mode="left_to_right"), BeforeValidator(_moment)] | None = None
-    """Time in the file at which the run starts. Default: the earliest."""
-    time_unit: TimeUnit = "s"
-    """Unit of times that are numbers."""
-    time_zone: TimeZone | None = None
-    """Time zone, with its summer time, of dates that name none, as ``"Europe/Berlin"``. Default: `scenario.time_zone`,
-    else UTC."""
-    dwell_s: Positive | None = None
-    """How long an owner stays after its time, seconds. Default: to the end of the run."""
-    called: Called = VEHICLES
-    """Nouns of the report for one owner and for several, as ["patient", "patients"]."""
-
-    rules = (
-        *CRS_OF_NAMED_X_Y,
-        needs("window", "columns.lon", "needs columns.lon and columns.lat"),
-        has_an_area("window", "lon", "lat"),
-        needs(("start", "dwell_s", "time_zone"), "columns.time"),
-        must(
-            "one_per",
-            among("row"),
-            "needs columns.owner, the column of their identifiers",
-            **{"columns.owner": LEFT_OUT},
-        ),
-        must(
-            "one_per",
-            among("row"),
-            "needs rows of one owner each, but with columns.count a row has several",
-            **{"columns.count": GIVEN},
-        ),
-        must(
-            "duplicates",
-            unlike("greatest"),
-            "must not be greatest without columns.count: each row is one",
-            **{"columns.count": LEFT_OUT},
-        ),
-    )
 
 
 MATCH_M = 50.0
@@ -183,6 +88,8 @@ class TraceTraffic(TextTables, TrafficSection):
     """Vehicles whose positions were recorded."""
 
     engine: Literal["trace"]
+    title = "recorded trace"
+    capabilities = frozenset({"recorded", "links"})
     trace: Annotated[
         tuple[FileOrFolderReference, ...],
         Field(strict=False, min_length=1),
@@ -242,3 +149,105 @@ class TraceTraffic(TextTables, TrafficSection):
         needs("match_m", words="needs match = nearest or hmm", match=("nearest", "hmm")),
         needs("match_noise_m", words="needs match = hmm", match="hmm"),
     )
+
+
+_moment = text_or_number("must be a time as the file has them: text, or a number")
+
+
+_POSITIONS = tuple({key: GIVEN} for key in ("place", "lon", "lat", "x", "y"))
+
+
+class OwnerColumns(ColumnNames):
+    """Columns of the user's table: name in this schema = the file's name of the column, or its number."""
+
+    place: Column | None = None
+    """Name of the place: a station, a location, a category."""
+    lon: Column | None = None
+    """Longitude, WGS84 degrees."""
+    lat: Column | None = None
+    """Latitude, WGS84 degrees."""
+    x: Column | None = None
+    """Easting, metres in `crs`."""
+    y: Column | None = None
+    """Northing, metres in `crs`."""
+    count: Column | None = None
+    """Number of data owners that the row represents. Default: one."""
+    time: Column | None = None
+    """When they are there: a time of day and date, or a number of `time_unit`. Default: throughout the run."""
+    owner: Column | None = None
+    """Identifier of the data owner."""
+    period: Column | None = None
+    """Value that distinguishes rows of one place, such as the hour they count in, if it is not the time of presence."""
+    ignored: Annotated[tuple[Column, ...], Field(strict=False)] | None = None
+    """Columns of numbers that are not read. A table with any other such column is refused, unless `count` or `owner`
+    is given."""
+
+    rules = (
+        one_of(("lon", "lat"), ("x", "y"), (), words="must name lon and lat, or x and y, or neither"),
+        Rule((), "must give the position of owners: place, or lon and lat, or x and y", _POSITIONS),
+    )
+
+
+class StaticTraffic(PlaceTable, TrafficSection):
+    """Data owners without movement: vehicles counted at a detector, people who checked in at a place."""
+
+    engine: Literal["static"]
+    title = "data owners"
+    capabilities = frozenset({"recorded"})
+    owners: FileReference
+    """Table of the owners' places: one row per owner, or one row per place with the number of owners."""
+    columns: OwnerColumns
+    """Columns of the table."""
+    crs: MetricCrs | None = None
+    """Coordinate reference system of x and y: projected, in metres."""
+    window: Annotated[Bounds, four_numbers("[lon_min, lat_min, lon_max, lat_max]")] | None = None
+    """Rows outside these longitudes and latitudes are left out and counted, [lon_min, lat_min, lon_max, lat_max]."""
+    duplicates: Literal["refuse", "first", "last", "greatest", "sum"] | None = None
+    """Treatment of rows of the same place, period, time and owner; ``sum`` counts each of them.
+
+    Default: ``refuse`` where rows have counts, ``sum`` where each row is an owner. The number of such rows is reported
+    in any case."""
+    fractions: Literal["refuse", "nearest"] = "refuse"
+    """Treatment of counts that are not whole; ``nearest`` rounds the total of a place at a time, halves to even."""
+    one_per: Literal["row", "owner"] = "row"
+    """Whether each row is a data owner, or all rows of an owner are one data owner, at its last place."""
+    start: Annotated[str | float, Field(union_mode="left_to_right"), BeforeValidator(_moment)] | None = None
+    """Time in the file at which the run starts. Default: the earliest."""
+    time_unit: TimeUnit = "s"
+    """Unit of times that are numbers."""
+    time_zone: TimeZone | None = None
+    """Time zone, with its summer time, of dates that name none, as ``"Europe/Berlin"``. Default: `scenario.time_zone`,
+    else UTC."""
+    dwell_s: Positive | None = None
+    """How long an owner stays after its time, seconds. Default: to the end of the run."""
+    called: Called = VEHICLES
+    """Nouns of the report for one owner and for several, as ["patient", "patients"]."""
+
+    rules = (
+        *CRS_OF_NAMED_X_Y,
+        needs("window", "columns.lon", "needs columns.lon and columns.lat"),
+        has_an_area("window", "lon", "lat"),
+        needs(("start", "dwell_s", "time_zone"), "columns.time"),
+        must(
+            "one_per",
+            among("row"),
+            "needs columns.owner, the column of their identifiers",
+            **{"columns.owner": LEFT_OUT},
+        ),
+        must(
+            "one_per",
+            among("row"),
+            "needs rows of one owner each, but with columns.count a row has several",
+            **{"columns.count": GIVEN},
+        ),
+        must(
+            "duplicates",
+            unlike("greatest"),
+            "must not be greatest without columns.count: each row is one",
+            **{"columns.count": LEFT_OUT},
+        ),
+    )
+
+
+Traffic = Annotated[TrafficSection, ByKind("engine", "engine", default="fleet")]
+"""Traffic of any engine."""

@@ -1,8 +1,17 @@
-"""What a scenario may use: permissions, and files relative to its folder, absolute, or ``data:FOLDER/FILE``."""
+"""What a scenario may use: permissions, and files relative to its folder, absolute, or ``data:FOLDER/FILE``.
 
+Tables and roads made in Python are kept as files in a temporary folder, from which a run reads them as any others. A
+manifest states content, owner and source of each data set.
+"""
+
+import hashlib
 import os
+import shutil
+import tempfile
+import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
 
@@ -10,8 +19,6 @@ from pydantic import AfterValidator, BaseModel, ValidationInfo
 
 from scenarios.errors import Fault, ScenarioError
 from scenarios.field_types import rule
-from scenarios.in_memory import copy_beside, is_in_memory
-from scenarios.manifest import data_set, samples_path
 
 ALLOW_VARIABLE = "CROWDVEIL_ALLOW_PLUGINS"
 UNTRUSTED_VARIABLE = "CROWDVEIL_UNTRUSTED"
@@ -303,3 +310,99 @@ FileOrFolderReference = Annotated[str, _existing("folder", "file")]
 
 FolderReference = Annotated[str, _existing("folder")]
 """A reference to an existing folder: made absolute, or ``data:FOLDER`` and paths under it unchanged."""
+
+
+@dataclass(frozen=True)
+class ManifestEntry:
+    """One folder under ``CROWDVEIL_DATA``."""
+
+    folder: str
+    title: str
+    owner_page: str
+    licence: str
+    attribution: str
+    obtain: str
+    files: tuple[str, ...]
+
+
+def manifest_path() -> Path:
+    """Return the path of the manifest: beside this module once installed, else in the repository's ``data`` folder."""
+    return _shipped("manifest.toml")
+
+
+def samples_path() -> Path:
+    """Return the folder of the samples made for this project, to which ``data:samples`` refers."""
+    return _shipped("samples")
+
+
+def _shipped(name: str) -> Path:
+    here = Path(__file__).resolve().parent
+    packaged = here / name
+    return packaged if packaged.exists() else here.parent / "data" / name
+
+
+def data_set(folder: str) -> ManifestEntry | None:
+    """Return the manifest's entry of `folder`, or ``None`` if it has none."""
+    tables = tomllib.loads(manifest_path().read_text(encoding="utf-8")).get("dataset", [])
+    for table in tables:
+        if table["folder"] == folder:
+            obtain = " ".join(table["obtain"].split())
+            files = tuple(file["name"] for file in table.get("files", ()))
+            texts = {key: table[key] for key in ("title", "owner_page", "licence", "attribution")}
+            return ManifestEntry(folder=folder, **texts, obtain=obtain, files=files)
+    return None
+
+
+DATA = "data"
+"""Folder beside a written scenario that holds the copies of its tables."""
+
+
+@cache
+def _temporary() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="crowdveil-", ignore_cleanup_errors=True)
+
+
+def memory_folder() -> Path:
+    """Return the folder of tables made in Python; it is removed when the process ends."""
+    return Path(_temporary().name).resolve()
+
+
+def is_in_memory(path: Path) -> bool:
+    """Return whether a path is in the folder of tables made in Python."""
+    return _temporary.cache_info().currsize > 0 and path.is_relative_to(memory_folder())
+
+
+def is_table(value: object) -> bool:
+    """Return whether a value is a table: a DataFrame, a GeoDataFrame or a GeoSeries."""
+    return hasattr(value, "to_parquet") or hasattr(value, "total_bounds")
+
+
+def store(table: Any) -> str:
+    """Write a table to a Parquet file, without its index, and return the file's path; equal tables share a file.
+
+    Raises
+    ------
+    ValueError
+        If Parquet cannot hold the table, for example because a column has values of several types.
+    """
+    partial = memory_folder() / "partial.parquet"
+    table = table if hasattr(table, "to_parquet") else table.to_frame("geometry")
+    table.to_parquet(partial, index=False)
+    name = hashlib.sha256(partial.read_bytes()).hexdigest()[:12]
+    return str(partial.replace(memory_folder() / f"table-{name}.parquet"))
+
+
+def new_folder(name: str) -> Path:
+    """Return a new empty folder of this name for data that consist of several files."""
+    return Path(tempfile.mkdtemp(prefix=f"{name}-", dir=memory_folder()))
+
+
+def copy_beside(path: Path, folder: Path) -> str:
+    """Copy a file or folder of `memory_folder` to the folder `data` in `folder`, and return its path from there."""
+    target = folder / DATA / path.relative_to(memory_folder())
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if path.is_dir():
+        shutil.copytree(path, target, dirs_exist_ok=True)
+    else:
+        shutil.copyfile(path, target)
+    return target.relative_to(folder).as_posix()

@@ -1,4 +1,7 @@
-"""``[release]``: how a trusted server protects counts or speeds before publication, and the valid combinations."""
+"""``[release]``: how a trusted server protects counts or speeds before publication, and the valid combinations.
+
+``[[refinements]]``: post-processing of estimates, in separate result rows that are marked as biased.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,8 +11,9 @@ from pydantic import Field
 
 from scenarios.errors import RuleViolation
 from scenarios.field_types import Name, Positive, PositiveProbability, number
-from scenarios.kinds import find_kind, is_capable, names_of
-from scenarios.section import ByKind, OwnKind, OwnParameters, Section, ValidFields
+from scenarios.kinds import is_capable, names_of
+from scenarios.rules import EachOnce
+from scenarios.section import ByKind, NamedByKind, Section, ValidFields
 
 MOST_LEVELS = 16
 MOST_K = 100_000
@@ -18,8 +22,13 @@ Threshold = Annotated[int, Field(ge=1, le=MOST_K)]
 
 
 class ReleaseSection(Section):
-    """A release of some kind."""
+    """A release of some kind.
 
+    Its capabilities are the statistics of campaigns that it can publish; "whole": it publishes only if all reports were
+    received; "exact": it needs the true counts of all devices.
+    """
+
+    role = "release"
     kind: str
 
 
@@ -27,6 +36,8 @@ class NoRelease(ReleaseSection):
     """Publish counts or speeds unchanged."""
 
     kind: Literal["none"] = "none"
+    title = "no release"
+    capabilities = frozenset({"count", "mean_speed", "median_speed"})
     sample: PositiveProbability = 1.0
     """Share of a cell's vehicles whose speeds are used: a simple random sample drawn beforehand."""
 
@@ -42,6 +53,8 @@ class Suppress(_OfCounts):
     """Sample the devices, then publish only cells in which at least k were sampled (LQS theorem 5)."""
 
     kind: Literal["suppress"]
+    title = "suppression"
+    capabilities = frozenset({"count"})
     k: Threshold
     """Cells with fewer sampled devices than this are not published."""
     sampling: PositiveProbability | None = None
@@ -54,6 +67,8 @@ class Generalise(_OfCounts):
     """Choose the coarseness of the cells privately, then sample and suppress (LQS theorem 6)."""
 
     kind: Literal["generalise"]
+    title = "generalisation"
+    capabilities = frozenset({"count", "whole"})
     k: Threshold
     """Blocks of cells with fewer sampled devices than this are not published."""
     sampling: PositiveProbability | None = None
@@ -68,6 +83,8 @@ class Recode(_OfCounts):
     """Cluster the devices and recode every cluster of at least k locally: documented as vulnerable (LQS 3.1)."""
 
     kind: Literal["recode"]
+    title = "local recoding"
+    capabilities = frozenset({"count", "whole", "exact"})
     k: Threshold
     """Minimum number of devices in a cluster."""
 
@@ -76,6 +93,8 @@ class Laplace(_OfCounts):
     """Add Laplace noise to the counts, or to the mean of a cell's speeds."""
 
     kind: Literal["laplace"]
+    title = "Laplace noise"
+    capabilities = frozenset({"count", "mean_speed"})
     epsilon: Positive
     """ε of the release, including amplification by sampling."""
     sampling: PositiveProbability | None = None
@@ -89,6 +108,8 @@ class ThresholdRelease(_OfCounts):
     """Add Laplace noise to the counts, and publish only cells whose noisy count is at least k."""
 
     kind: Literal["threshold"]
+    title = "noise and threshold"
+    capabilities = frozenset({"count", "whole", "exact"})
     k: Threshold
     """Cells with a smaller noisy count than this are not published."""
     epsilon: Positive
@@ -99,6 +120,8 @@ class SmoothMedianSection(_OfCounts):
     """Publish the median of a cell's speeds with noise scaled to its smooth sensitivity (HDK eq 4)."""
 
     kind: Literal["smooth_median"]
+    title = "median with smooth sensitivity"
+    capabilities = frozenset({"median_speed"})
     epsilon: Positive
     """ε of the release, including amplification by sampling."""
     delta: Annotated[float, Field(gt=0, lt=1)]
@@ -107,13 +130,7 @@ class SmoothMedianSection(_OfCounts):
     """Share of a cell's vehicles in a simple random sample drawn beforehand."""
 
 
-class OwnRelease(_OfCounts, OwnParameters):
-    """A user's release of counts, ``package.module:Class``; its other keys are its parameters."""
-
-    kind: OwnKind
-
-
-Release = Annotated[ReleaseSection, ByKind("release", plug_in="scenarios.release:OwnRelease")]
+Release = Annotated[ReleaseSection, ByKind("release")]
 
 
 @dataclass(frozen=True)
@@ -146,8 +163,8 @@ class ReleaseRules:
 
     @property
     def whole(self) -> bool:
-        """Whether it publishes only if all reports were received, as a user's own release does."""
-        return find_kind("release", self.kind) is None or is_capable("release", self.kind, "whole")
+        """Whether it publishes only if all reports were received."""
+        return is_capable("release", self.kind, "whole")
 
     def obstacle(self, mechanism: ValidFields) -> str | None:
         """Return the reason why the release cannot publish this mechanism's counts, or None if it can."""
@@ -161,7 +178,7 @@ class ReleaseRules:
             why = "its server holds noisy answers, not numbers of devices"
         elif mechanism.get("refresh"):
             why = "its differences are numbers of sampled devices only with refresh = 0"
-        elif find_kind("release", self.kind) is None or is_capable("release", self.kind, "exact"):
+        elif is_capable("release", self.kind, "exact"):
             why = f"{self.kind} needs the exact counts of all devices, and its server has those of the sampled ones"
         elif not self.everything_arrives():
             why = "its differences are the sampled devices' counts only where every report arrives"
@@ -192,7 +209,7 @@ def broken_release(released: ReleaseRules) -> Iterator[RuleViolation]:
     if not counted and not any(is_capable("mechanism", each["kind"], "exact") for each in released.mechanisms):
         return  # reported as a fault of the campaign
     fitting = names_of("release", statistic)
-    if released.kind not in fitting and not (counted and find_kind("release", released.kind) is None):
+    if released.kind not in fitting:
         listed = " or ".join(f'"{kind}"' for kind in fitting)
         campaign = "" if at[0] == "campaigns" else f", as in campaigns.{released.campaign.get('name')}: give it its own"
         yield RuleViolation((*at, "kind"), f'must be {listed} where statistic = "{statistic}"{campaign}', released.kind)
@@ -281,3 +298,48 @@ def released_by(scenario: ValidFields, index: int) -> ReleaseRules | None:
     return ReleaseRules(
         campaign, release, at, scenario.sections("mechanisms"), scenario.section("channel"), aggregation
     )
+
+
+class RefinementSection(NamedByKind):
+    """A refinement of some mechanisms' estimates; results name its rows ``MECHANISM+REFINEMENT``."""
+
+    role = "refinement"
+    mechanisms: Annotated[tuple[Name, ...], Field(strict=False, min_length=1)] | None = None
+    """Names of the mechanisms refined. Default: all except the baselines without privacy."""
+
+    rules = (EachOnce(("mechanisms",)),)
+
+
+class Clip(RefinementSection):
+    """Counts below 0 become 0, and counts above the number of devices asked become that number."""
+
+    kind: Literal["clip"]
+
+
+class ToTotal(RefinementSection):
+    """A refinement whose counts have a given sum."""
+
+    total: Literal["estimated", "asked"] = "estimated"
+    """The sum of the refined counts: that of the unrefined estimates, limited to between 0 and the number of devices
+    asked; or the number of devices asked, which assumes that every one of them is in some cell."""
+
+
+class NormSub(ToTotal):
+    """Counts below 0 become 0, then the same amount is subtracted from (or added to) all others, until the sum fits."""
+
+    kind: Literal["norm_sub"]
+
+
+class NormMul(ToTotal):
+    """Counts below 0 become 0, and all others are multiplied by the factor that gives the required sum."""
+
+    kind: Literal["norm_mul"]
+
+
+class Simplex(ToTotal):
+    """The nearest non-negative counts with the required sum; equal to norm_sub if the total is estimated."""
+
+    kind: Literal["simplex"]
+
+
+Refinement = Annotated[RefinementSection, ByKind("refinement")]

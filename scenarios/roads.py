@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from scenarios.errors import RuleViolation
-from scenarios.field_types import Count, NotNegative, Positive, rule
+from scenarios.field_types import Count, LengthUnit, NotNegative, Positive, SpeedUnit, TimeUnit, rule
 from scenarios.references import FileReference, FolderReference
 from scenarios.rules import GIVEN, LEFT_OUT, Rule, needs, one_of, unlike
 from scenarios.section import ByKind, Place, Section, ValidFields
-from scenarios.units import LengthUnit, SpeedUnit, TimeUnit
 
 if TYPE_CHECKING:
     import pyproj
@@ -59,13 +58,8 @@ AnyCrs = Annotated[str, AfterValidator(_any_crs)]
 class RoadSection(Section):
     """The source of the roads, and how to read it."""
 
+    role = "roads"
     source: str
-
-
-class NoRoads(RoadSection):
-    """No roads: for vehicles whose positions come from another source (engines ``trace`` and ``static``)."""
-
-    source: Literal["none"]
 
 
 class PlacedRoads(RoadSection):
@@ -74,133 +68,6 @@ class PlacedRoads(RoadSection):
     driving_side: Literal["left", "right"] | None = None
     """Side of the road on which traffic drives; priorities, gaps, turns and lanes depend on it. Default: the side that
     a SUMO network states; else the side of the country in which the middle of the network is."""
-
-
-class OsmRoads(PlacedRoads):
-    """OpenStreetMap: ``.osm``, ``.osm.bz2``, ``.osm.gz`` or ``.pbf``."""
-
-    source: Literal["osm"]
-    path: FileReference
-    """File: relative to the scenario's folder, absolute, or ``data:FOLDER/FILE``."""
-    crs: MetricCrs | None = None
-    """Coordinate reference system to project to. Default: the UTM zone of the network's middle."""
-    capacity_vph: Positive = CAPACITY_VPH
-    """Vehicles per hour and lane that can leave a link whose class of road has no default of its own."""
-
-
-class SumoRoads(PlacedRoads):
-    """A SUMO network, ``net.xml`` or ``net.xml.gz``."""
-
-    source: Literal["sumo"]
-    path: FileReference
-    """File: relative to the scenario's folder, absolute, or ``data:FOLDER/FILE``."""
-    additional: FileReference | None = None
-    """Additional file with programs of signals, which replace those of the network, as in SUMO."""
-    vehicle_class: str | None = None
-    """SUMO vehicle class; lanes that it may not use are left out. Default: the classes of the vehicles in SUMO's route
-    files, each of which keeps to its lanes; without such files, passenger cars."""
-    anchor: Place | None = None
-    """Position on the globe of the origin of a network without a projection. Default: longitude 0, latitude 0."""
-    keep: Literal["all", "strong"] = "all"
-    """All links, or those of the largest part in which every node can be reached from every other; trips and routes
-    of SUMO's own may begin and end outside it."""
-    capacity_vph: Positive = CAPACITY_VPH
-    """Vehicles per hour and lane that can leave a link."""
-
-
-class TntpRoads(PlacedRoads):
-    """A network in the format of the Transportation Networks test problems (TNTP)."""
-
-    source: Literal["tntp"]
-    network: FileReference
-    """Network file."""
-    nodes: FileReference | None = None
-    """Node file: TNTP text, or GeoJSON points with an ``id`` or ``node``. Required unless cells are links (kind
-    ``roads``), which need no coordinates."""
-    length_unit: LengthUnit
-    """Unit of the network's lengths."""
-    time_unit: TimeUnit
-    """Unit of the network's free-flow times."""
-    crs: AnyCrs | None = None
-    """Coordinate reference system of the nodes, in any units. Default: longitude and latitude."""
-    project_to: MetricCrs | None = None
-    """Coordinate reference system to project to. Default: the UTM zone of the network's middle."""
-    capacity_hours: Positive = 1.0
-    """Hours that the file's capacities and trips refer to."""
-    capacity_vph: Positive = CAPACITY_VPH
-    """Vehicles per hour and lane from which the number of lanes of a link is guessed, since the file gives capacities
-    of whole links; also the capacity of a link whose capacity is 0."""
-    default_speed_mps: Positive = STREET_SPEED_MPS
-    """Free-flow speed of a link whose free-flow time is 0, as a centroid's connectors may have."""
-
-    rules = (needs(("crs", "project_to"), "nodes", "needs nodes, the file of coordinates"),)
-
-
-class MatsimRoads(PlacedRoads):
-    """A MATSim network, ``network.xml`` or ``network.xml.gz``."""
-
-    source: Literal["matsim"]
-    path: FileReference
-    """File: relative to the scenario's folder, absolute, or ``data:FOLDER/FILE``."""
-    crs: AnyCrs | None = None
-    """Coordinate reference system of the coordinates. Default: that of the file's attribute
-    ``coordinateReferenceSystem``, else a plane in metres."""
-    project_to: MetricCrs | None = None
-    """Coordinate reference system to project to. Default: `crs` if it is projected, else the UTM zone of the network's
-    middle."""
-    modes: Annotated[tuple[str, ...], Field(strict=False, min_length=1)] = ("car",)
-    """Links that are open to one of these modes are kept; if the key is stated, also the vehicles of these modes are
-    read from MATSim's events."""
-    keep: Literal["all", "strong"] = "all"
-    """All links, or those of the largest part in which every node can be reached from every other."""
-
-
-class GmnsRoads(PlacedRoads):
-    """A network in the General Modeling Network Specification (GMNS)."""
-
-    source: Literal["gmns"]
-    path: FolderReference
-    """Folder with node, link and, where links name their geometry, geometry tables (CSV, gzipped CSV or Parquet)."""
-    coordinates: Literal["places", "none"] = "places"
-    """Whether the coordinates of nodes are those of places. ``none`` if they are those of a drawing, or missing: cells
-    must then be links (kind ``roads``), which need no coordinates."""
-    crs: AnyCrs | None = None
-    """Coordinate reference system of the coordinates. Default: that of the folder's config table, else longitude and
-    latitude, or a plane in the unit of the lengths if the coordinates are not degrees."""
-    project_to: MetricCrs | None = None
-    """Coordinate reference system to project to. Default: `crs` if it is projected, else the UTM zone of the network's
-    middle."""
-    length_unit: LengthUnit | None = None
-    """Unit of the links' ``length``. Default: that of the config table, else metres."""
-    speed_unit: SpeedUnit | None = None
-    """Unit of the links' ``free_speed``. Default: that of the config table, else kilometres per hour."""
-    modes: Annotated[tuple[str, ...], Field(strict=False, min_length=1)] = ("auto", "a", "all", "car", "c")
-    """Links whose ``allowed_uses`` name one of these modes, or name no mode at all, are kept."""
-    default_speed_mps: Positive = STREET_SPEED_MPS
-    """Free-flow speed of a link that has neither a speed nor a class of road with a known one."""
-    default_lanes: Count = 1
-    """Number of lanes of a link for which the file gives none."""
-    capacity_vph: Positive = CAPACITY_VPH
-    """Vehicles per hour and lane of a link for which the file gives no capacity."""
-    keep: Literal["all", "strong"] = "strong"
-    """All links, or only the largest part in which every node can be reached from every other."""
-
-    rules = (
-        Rule(
-            ("crs", "project_to"),
-            "needs coordinates of places",
-            ({"coordinates": unlike("none")},),
-            LEFT_OUT,
-        ),
-    )
-
-
-class GeoPackageRoads(PlacedRoads):
-    """A GeoPackage with layers ``nodes`` and ``links``, as `crowdveil roads export` writes it."""
-
-    source: Literal["geopackage"]
-    path: FileReference
-    """File: relative to the scenario's folder, absolute, or ``data:FOLDER/FILE``."""
 
 
 def _size(valid: ValidFields) -> Iterator[RuleViolation]:
@@ -415,6 +282,141 @@ class LineRoads(PlacedRoads):
     """Lanes in each direction of a line that has none, if its class has no default."""
     capacity_vph: Positive = CAPACITY_VPH
     """Vehicles per hour and lane that can leave a line that has no capacity, if its class has no default."""
+
+
+class OsmRoads(PlacedRoads):
+    """OpenStreetMap: ``.osm``, ``.osm.bz2``, ``.osm.gz`` or ``.pbf``."""
+
+    source: Literal["osm"]
+    needs = ("osmnx", "osm")
+    path: FileReference
+    """File: relative to the scenario's folder, absolute, or ``data:FOLDER/FILE``."""
+    crs: MetricCrs | None = None
+    """Coordinate reference system to project to. Default: the UTM zone of the network's middle."""
+    capacity_vph: Positive = CAPACITY_VPH
+    """Vehicles per hour and lane that can leave a link whose class of road has no default of its own."""
+
+
+class SumoRoads(PlacedRoads):
+    """A SUMO network, ``net.xml`` or ``net.xml.gz``."""
+
+    source: Literal["sumo"]
+    needs = ("sumolib", "sumo")
+    path: FileReference
+    """File: relative to the scenario's folder, absolute, or ``data:FOLDER/FILE``."""
+    additional: FileReference | None = None
+    """Additional file with programs of signals, which replace those of the network, as in SUMO."""
+    vehicle_class: str | None = None
+    """SUMO vehicle class; lanes that it may not use are left out. Default: the classes of the vehicles in SUMO's route
+    files, each of which keeps to its lanes; without such files, passenger cars."""
+    anchor: Place | None = None
+    """Position on the globe of the origin of a network without a projection. Default: longitude 0, latitude 0."""
+    keep: Literal["all", "strong"] = "all"
+    """All links, or those of the largest part in which every node can be reached from every other; trips and routes
+    of SUMO's own may begin and end outside it."""
+    capacity_vph: Positive = CAPACITY_VPH
+    """Vehicles per hour and lane that can leave a link."""
+
+
+class TntpRoads(PlacedRoads):
+    """A network in the format of the Transportation Networks test problems (TNTP)."""
+
+    source: Literal["tntp"]
+    network: FileReference
+    """Network file."""
+    nodes: FileReference | None = None
+    """Node file: TNTP text, or GeoJSON points with an ``id`` or ``node``. Required unless cells are links (kind
+    ``roads``), which need no coordinates."""
+    length_unit: LengthUnit
+    """Unit of the network's lengths."""
+    time_unit: TimeUnit
+    """Unit of the network's free-flow times."""
+    crs: AnyCrs | None = None
+    """Coordinate reference system of the nodes, in any units. Default: longitude and latitude."""
+    project_to: MetricCrs | None = None
+    """Coordinate reference system to project to. Default: the UTM zone of the network's middle."""
+    capacity_hours: Positive = 1.0
+    """Hours that the file's capacities and trips refer to."""
+    capacity_vph: Positive = CAPACITY_VPH
+    """Vehicles per hour and lane from which the number of lanes of a link is guessed, since the file gives capacities
+    of whole links; also the capacity of a link whose capacity is 0."""
+    default_speed_mps: Positive = STREET_SPEED_MPS
+    """Free-flow speed of a link whose free-flow time is 0, as a centroid's connectors may have."""
+
+    rules = (needs(("crs", "project_to"), "nodes", "needs nodes, the file of coordinates"),)
+
+
+class MatsimRoads(PlacedRoads):
+    """A MATSim network, ``network.xml`` or ``network.xml.gz``."""
+
+    source: Literal["matsim"]
+    path: FileReference
+    """File: relative to the scenario's folder, absolute, or ``data:FOLDER/FILE``."""
+    crs: AnyCrs | None = None
+    """Coordinate reference system of the coordinates. Default: that of the file's attribute
+    ``coordinateReferenceSystem``, else a plane in metres."""
+    project_to: MetricCrs | None = None
+    """Coordinate reference system to project to. Default: `crs` if it is projected, else the UTM zone of the network's
+    middle."""
+    modes: Annotated[tuple[str, ...], Field(strict=False, min_length=1)] = ("car",)
+    """Links that are open to one of these modes are kept; if the key is stated, also the vehicles of these modes are
+    read from MATSim's events."""
+    keep: Literal["all", "strong"] = "all"
+    """All links, or those of the largest part in which every node can be reached from every other."""
+
+
+class GmnsRoads(PlacedRoads):
+    """A network in the General Modeling Network Specification (GMNS)."""
+
+    source: Literal["gmns"]
+    path: FolderReference
+    """Folder with node, link and, where links name their geometry, geometry tables (CSV, gzipped CSV or Parquet)."""
+    coordinates: Literal["places", "none"] = "places"
+    """Whether the coordinates of nodes are those of places. ``none`` if they are those of a drawing, or missing: cells
+    must then be links (kind ``roads``), which need no coordinates."""
+    crs: AnyCrs | None = None
+    """Coordinate reference system of the coordinates. Default: that of the folder's config table, else longitude and
+    latitude, or a plane in the unit of the lengths if the coordinates are not degrees."""
+    project_to: MetricCrs | None = None
+    """Coordinate reference system to project to. Default: `crs` if it is projected, else the UTM zone of the network's
+    middle."""
+    length_unit: LengthUnit | None = None
+    """Unit of the links' ``length``. Default: that of the config table, else metres."""
+    speed_unit: SpeedUnit | None = None
+    """Unit of the links' ``free_speed``. Default: that of the config table, else kilometres per hour."""
+    modes: Annotated[tuple[str, ...], Field(strict=False, min_length=1)] = ("auto", "a", "all", "car", "c")
+    """Links whose ``allowed_uses`` name one of these modes, or name no mode at all, are kept."""
+    default_speed_mps: Positive = STREET_SPEED_MPS
+    """Free-flow speed of a link that has neither a speed nor a class of road with a known one."""
+    default_lanes: Count = 1
+    """Number of lanes of a link for which the file gives none."""
+    capacity_vph: Positive = CAPACITY_VPH
+    """Vehicles per hour and lane of a link for which the file gives no capacity."""
+    keep: Literal["all", "strong"] = "strong"
+    """All links, or only the largest part in which every node can be reached from every other."""
+
+    rules = (
+        Rule(
+            ("crs", "project_to"),
+            "needs coordinates of places",
+            ({"coordinates": unlike("none")},),
+            LEFT_OUT,
+        ),
+    )
+
+
+class GeoPackageRoads(PlacedRoads):
+    """A GeoPackage with layers ``nodes`` and ``links``, as `crowdveil roads export` writes it."""
+
+    source: Literal["geopackage"]
+    path: FileReference
+    """File: relative to the scenario's folder, absolute, or ``data:FOLDER/FILE``."""
+
+
+class NoRoads(RoadSection):
+    """No roads: for vehicles whose positions come from another source (engines ``trace`` and ``static``)."""
+
+    source: Literal["none"]
 
 
 Roads = Annotated[RoadSection, ByKind("roads", "source")]

@@ -21,18 +21,16 @@ from scenarios.detectors import CountsSection, DetectorSection
 from scenarios.errors import Fault, RuleViolation, ScenarioError, write_path
 from scenarios.field_types import number
 from scenarios.general import Claims, Fcd, Heading, Population, ReportSection, Sensing
-from scenarios.kinds import find_kind, is_capable
+from scenarios.kinds import is_built_in, is_capable, is_given
 from scenarios.mechanisms import Mechanism, has_silent_blank
 from scenarios.overrides import TOO_DEEP, Overrides, apply_overrides, nests_too_deeply, plain
-from scenarios.plug_ins import is_given
+from scenarios.recorded_traffic import Traffic
 from scenarios.references import WITH_FILES, Permissions, files_of, is_outside
-from scenarios.refinements import Refinement
-from scenarios.release import NoRelease, Release, ReleaseRules, released_by
+from scenarios.release import NoRelease, Refinement, Release, ReleaseRules, released_by
 from scenarios.roads import Roads
 from scenarios.rules import described_rules
 from scenarios.run_clock import RunClock, clock_of
 from scenarios.section import NamedByKind, Section, known_of
-from scenarios.simulated_traffic import Traffic
 
 _LISTS = ("campaigns", "mechanisms", "refinements", "attacks", "detectors")
 
@@ -261,20 +259,15 @@ class Scenario(Section):
 
     def own_kinds(self) -> Iterator[tuple[str, str, str]]:
         """Yield the key path, the role and the name of each kind that is a user's own."""
-        return (place for place in self.kinds() if find_kind(place[1], place[2]) is None)
+        return (place for place in self.kinds() if not is_built_in(place[1], place[2]))
 
     def kinds(self) -> list[tuple[str, str, str]]:
-        """Return the key path, the role and the name of each kind."""
-        latency = self.channel.latency_s
+        """Return the key path, the role and the name of each kind that may be a user's own or need a package."""
         places = [("roads.source", "roads", self.roads.source)]
         places += [(f"{at}.kind", "cells", section.kind) for at, section in self.partitions]
         places.append(("traffic.engine", "engine", self.traffic.engine))
-        places.append(("traffic.demand", "demand", getattr(self.traffic, "demand", "uniform")))
-        places.append(("channel.latency_s.kind", "latency", latency.kind))
-        for at, section in (("", self), *((f"campaigns.{campaign.name}.", campaign) for campaign in self.campaigns)):
-            for key, role in (("aggregation", "deployment"), ("release", "release")):
-                if getattr(section, key) is not None:
-                    places.append((f"{at}{key}.kind", role, getattr(section, key).kind))
+        servers = (("", self.aggregation), *((f"campaigns.{one.name}.", one.aggregation) for one in self.campaigns))
+        places += [(f"{at}aggregation.kind", "deployment", section.kind) for at, section in servers if section]
         places += [(f"mechanisms.{item.name}.kind", "mechanism", item.kind) for item in self.mechanisms]
         places += [(f"attacks.{item.name}.kind", "attack", item.kind) for item in self.attacks]
         return places

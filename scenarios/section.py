@@ -8,7 +8,8 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Self
+from inspect import get_annotations
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args, get_origin
 
 from pydantic import (
     BaseModel,
@@ -25,12 +26,10 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, ErrorDetails, InitErrorDetails, PydanticCustomError, core_schema
 
-from scenarios.errors import RuleViolation
+from scenarios.errors import RuleViolation, suggestion
 from scenarios.field_types import PATTERNS, PLUG_IN_PATTERN, Name, unit_of, without_default
-from scenarios.kinds import find_kind, import_dotted, kinds_of, names_of
-from scenarios.plug_ins import is_own_kind
+from scenarios.kinds import is_own_kind, names_of, register, sections_of
 from scenarios.references import trusted_only
-from scenarios.suggestions import suggestion
 
 
 class ValidFields(dict[str, Any]):
@@ -83,6 +82,8 @@ class ValidFields(dict[str, Any]):
         return held[name]
 
 
+SELECTORS = ("kind", "source", "engine")
+"""Keys whose values select the class of a section."""
 BrokenRules = Callable[[ValidFields], Iterator[RuleViolation]]
 Rules = tuple[BrokenRules, ...]
 _open: ContextVar[ValidFields | None] = ContextVar("_open", default=None)
@@ -104,6 +105,23 @@ class Section(BaseModel):
 
     rules: ClassVar[Rules] = ()
     """What yields broken rules between the fields of the section: rules of `scenarios.rules`, or functions."""
+
+    role: ClassVar[str] = ""
+    """The role of the kinds that extend this class, each under the names in the literal of its key."""
+    title: ClassVar[str | Mapping[str, str]] = ""
+    """The name, or of attacks what they do, in reports; of a class with several kinds, by kind."""
+    capabilities: ClassVar[frozenset[str] | Mapping[str, frozenset[str]]] = frozenset()
+    """What other modules ask about a kind; of a class with several kinds, by kind."""
+    needs: ClassVar[tuple[str, str] | None] = None
+    """A package that may not be installed, and the extra of this project that installs it."""
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: object) -> None:
+        """Register the class as the kinds that its own key names."""
+        for key in {*SELECTORS} & get_annotations(cls).keys() if cls.role else ():
+            type_ = cls.model_fields[key].annotation
+            if get_origin(type_) is Literal:
+                register(cls, get_args(type_))
 
     @classmethod
     def every_rule(cls) -> list[BrokenRules]:
@@ -206,7 +224,7 @@ def error_of(faults: Sequence[RuleViolation]) -> ValidationError:
 
 @dataclass(frozen=True)
 class ByKind:
-    """Annotation of a field: its table is read by the model of its kind, which is imported when it is first needed.
+    """Annotation of a field: its table is read by the section class of its kind, built when it is first needed.
 
     Parameters
     ----------
@@ -219,14 +237,14 @@ class ByKind:
     shape
         The rule for a value that is not a table.
     plug_in
-        The model of a user's own kind, as ``module:Class``; None if there are none.
+        The section class of a user's own kind; None if there are none.
     """
 
     role: str
     key: str = "kind"
     default: str | None = None
     shape: str = "must be a table"
-    plug_in: str | None = None
+    plug_in: type[Section] | None = None
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Validate by a function, so that no model is built before it is needed."""
@@ -234,10 +252,7 @@ class ByKind:
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         """Describe the union of all models."""
-        dotted = dict.fromkeys(kind.model for kind in kinds_of(self.role))
-        models: list[type[Section]] = [
-            import_dotted(model) for model in (*dotted, *([self.plug_in] if self.plug_in else []))
-        ]
+        models = [*dict.fromkeys(sections_of(self.role).values()), *([self.plug_in] if self.plug_in else [])]
         for model in models:
             model.model_rebuild()
         choices = {model.__name__: model.__pydantic_core_schema__ for model in models}
@@ -255,12 +270,12 @@ class ByKind:
             name = getattr(value, self.key, None)
         else:
             raise self._refused((), self.shape, value)
-        kind = find_kind(self.role, name)
-        dotted = self.plug_in if self.plug_in and is_own_kind(self.role, name) else kind and kind.model
-        if dotted is None:
+        model = sections_of(self.role).get(name) if isinstance(name, str) else None
+        if self.plug_in and is_own_kind(self.role, name):
+            model = self.plug_in
+        if model is None:
             missing = "" if self.key in value else "is required, and "
             raise self._refused((self.key,), missing + self._choices(name), name)
-        model: type[Section] = import_dotted(dotted)
         return model.model_validate(value, context=info.context)
 
     def _refused(self, at: tuple[str, ...], rule: str, value: Any) -> ValidationError:
@@ -272,19 +287,6 @@ class ByKind:
         or_else = ", or a class of your own as package.module:Class" if self.plug_in else ""
         listed = ", ".join(f'"{name}"' for name in names)
         return f"must be one of {listed}{or_else}{suggestion(received, names)}"
-
-
-@dataclass(frozen=True)
-class OneOf:
-    """Annotation of a text that must name one of a role's kinds, or of those that have a certain model."""
-
-    role: str
-    model: str | None = None
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Validate as a literal of the names."""
-        names = [kind.name for kind in kinds_of(self.role) if self.model in {None, kind.model.partition(":")[2]}]
-        return core_schema.literal_schema(names)
 
 
 def known_of(section: BaseModel) -> ValidFields:

@@ -1,8 +1,8 @@
 """``[traffic]`` of any engine, and of those that simulate vehicles: ``fleet``, ``agents`` and ``sumo``."""
 
 import math
-from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Discriminator, Field, Tag
 
@@ -12,7 +12,7 @@ from scenarios.references import FileReference, trusted_only
 from scenarios.roads import AnyCrs, ColumnNames, TextTables
 from scenarios.rules import GIVEN, LEFT_OUT, Rule, among, bounded, must, needs, one_of, unlike
 from scenarios.run_clock import Moment, MomentOfDay
-from scenarios.section import ByKind, OneOf, Section, ValidFields
+from scenarios.section import Section, ValidFields
 
 MOST_VEHICLES = 2**31 - 1
 """Maximum number of vehicles, which are numbered in 32 bits; memory is checked once the roads are known."""
@@ -125,8 +125,13 @@ class ZonePolygons(Section):
 
 
 class TrafficSection(Section):
-    """Fields that all engines have in common."""
+    """Fields that all engines have in common.
 
+    The capability "routed": vehicles drive the trips of the scenario's demand; "recorded": positions are read with the
+    city; "links": when vehicles enter links is known.
+    """
+
+    role = "engine"
     engine: str
     step_s: Positive = 1.0
     """Tick of the run's clock, seconds; SUMO's is a whole number of milliseconds."""
@@ -139,9 +144,6 @@ class EnteringTraffic(TrafficSection):
 
     waiting: Literal["silent", "answer"] = "silent"
     """Whether a vehicle that has departed, and waits for room to enter its first link, answers queries there."""
-
-
-Traffic = Annotated[TrafficSection, ByKind("engine", "engine", default="fleet")]
 
 
 class Tours(Section):
@@ -186,12 +188,14 @@ def _shares(valid: ValidFields) -> Iterator[RuleViolation]:
 class DrivenTraffic(TextTables, EnteringTraffic):
     """Vehicles that this simulator drives itself, trip by trip over the roads."""
 
-    engine: Annotated[str, OneOf("engine", "DrivenTraffic")] = "fleet"
+    title: ClassVar[Mapping[str, str]] = {"fleet": "fleet engine", "agents": "agents engine"}
+    capabilities = frozenset({"routed", "links"})
+    engine: Literal["fleet", "agents"] = "fleet"
     """``fleet`` moves all vehicles in arrays; ``agents`` runs one process per vehicle, the slow reference."""
     vehicles: Annotated[WholeNumber, Field(ge=1, le=MOST_VEHICLES)] | None = None
     """Number of vehicles over the whole run, each with one trip or tour. Default: the number of trips, or
     vehicles, in the file of trips or the table of zones."""
-    demand: Annotated[str, OneOf("demand")] = "uniform"
+    demand: Literal["uniform", "gravity", "trips"] = "uniform"
     """Destinations: all equally likely, less likely the longer the route, or those of a file of trips."""
     gravity_scale_s: Positive = 600.0
     """Travel time over which ``gravity`` demand falls by a factor e, seconds."""
@@ -299,6 +303,9 @@ _NO_FILES = dict.fromkeys(("net", "routes", "additional"), LEFT_OUT)
 class SumoTraffic(EnteringTraffic):
     """Vehicles driven by SUMO, in a separate process."""
 
+    title = "SUMO"
+    capabilities = frozenset({"links"})
+    needs = ("libsumo", "sumo")
     engine: Annotated[Literal["sumo"], trusted_only("SUMO reads whatever files its own files name")]
     config: FileReference | None = None
     """A ``.sumocfg``, which names network, routes and options; or give ``routes``. Its output files are not kept."""

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scenarios import Overrides, Scenario
-from scenarios.in_memory import new_folder
+from scenarios.references import new_folder
 from simulator.experiment.run import ProgressReceiver, run_scenario
 from simulator.experiment.run_handle import RunHandle, UserProcess
 from simulator.files.errors import InputError

@@ -8,7 +8,7 @@ import pytest
 import shapely
 
 import crowdveil as cv
-from simulator.experiment.assembly.city import build_roads
+from simulator.experiment.assembly.roads import build_roads
 
 CRS = "EPSG:32632"
 SIDE = 5

@@ -73,8 +73,7 @@ def _run() -> tuple[int, str]:
         return error.exit_code, error.format_message()
     except ValueError as error:
         from mechanisms.parameter import ParameterError  # noqa: PLC0415 - `--help` needs no messages
-        from scenarios.errors import ScenarioError  # noqa: PLC0415 - as above
-        from scenarios.suggestions import suggestion  # noqa: PLC0415 - as above
+        from scenarios.errors import ScenarioError, suggestion  # noqa: PLC0415 - as above
         from simulator.files.errors import UserError  # noqa: PLC0415 - as above
 
         if not isinstance(error, (ParameterError, ScenarioError, UserError)):

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from scenarios.kinds import mechanism_classes
+from mechanisms.declared import MECHANISMS
+from scenarios.errors import suggestion
 from scenarios.overrides import apply_overrides
-from scenarios.suggestions import suggestion
 from simulator.cli.common import find_own_modules, print_json, wrapped
 from simulator.cli.options import Role, command, mechanism_class_names
 from simulator.files.errors import UserError
@@ -101,7 +101,7 @@ def import_own(reference: str) -> Any:
     if not colon:
         module, name = "mechanisms.local", reference
     find_own_modules()
-    classes = {} if colon else mechanism_classes()
+    classes = {} if colon else {declared.kind: declared.class_name for declared in MECHANISMS}
     names = list(classes)
     try:
         imported = importlib.import_module(module)
@@ -131,8 +131,8 @@ def _role_of(reference: str, subject: Any) -> Role:
     OwnKindError
         If there is none, or there are several.
     """
-    from scenarios.plug_ins import WORDS  # noqa: PLC0415 - imported only when needed
-    from simulator.experiment.assembly.constructors import METHODS, missing_methods  # noqa: PLC0415 - as above
+    from scenarios.kinds import WORDS  # noqa: PLC0415 - imported only when needed
+    from simulator.experiment.assembly.own_kinds import METHODS, missing_methods  # noqa: PLC0415 - as above
 
     by_word = {WORDS.get(role, role): role for role in METHODS}
     needed = {word: METHODS[role] for word, role in by_word.items()}

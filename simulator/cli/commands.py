@@ -77,7 +77,7 @@ class Group(TyperGroup):
         """Return the name of the command called, the command itself, and its arguments."""
         name = args[0]
         if name not in self.commands and not name.startswith("-") and not ctx.resilient_parsing:
-            from scenarios.suggestions import suggestion  # noqa: PLC0415 - imported only when needed
+            from scenarios.errors import suggestion  # noqa: PLC0415 - imported only when needed
 
             hint = suggestion(name, self.commands)
             ctx.fail(f"there is no command {ctx.command_path} {name}{hint}; there are {', '.join(self.commands)}")

@@ -98,9 +98,9 @@ def scenario_names() -> Sequence[str]:
 
 def mechanism_class_names() -> Sequence[str]:
     """Return the names of the classes of mechanisms."""
-    from scenarios import kinds  # noqa: PLC0415 - imported only when needed
+    from mechanisms.declared import MECHANISMS  # noqa: PLC0415 - imported only when needed
 
-    return list(kinds.mechanism_classes().values())
+    return [declared.class_name for declared in MECHANISMS]
 
 
 def view_names() -> Sequence[str]:

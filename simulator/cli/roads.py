@@ -80,7 +80,7 @@ def _build(scenario: "Scenario") -> "tuple[RoadNetwork, list[Note]]":
         If there are none, or the files hold no usable network.
     """
     from scenarios import Fault, ScenarioError  # noqa: PLC0415 - imported only when needed
-    from simulator.experiment.assembly.city import build_roads  # noqa: PLC0415 - imported only when needed
+    from simulator.experiment.assembly.roads import build_roads  # noqa: PLC0415 - imported only when needed
 
     roads, notes = build_roads(scenario)
     if roads is None:

@@ -52,8 +52,8 @@ def check_scenario(
     yes: Yes = False,
 ) -> None:
     """Check a scenario, its data and its city without running it; report every fault."""
-    from simulator.experiment.assembly.constructors import faults_of_own_kinds  # noqa: PLC0415 - slow, as the next
     from simulator.experiment.assembly.demand import check_demand  # noqa: PLC0415 - slow, and needed by this command alone
+    from simulator.experiment.assembly.own_kinds import faults_of_own_kinds  # noqa: PLC0415 - slow, as the next
     from simulator.experiment.components import RunComponents  # noqa: PLC0415 - slow, and needed by this command alone
     from simulator.files.messages import notes_of, texts_of  # noqa: PLC0415 - needed by this command alone
     from simulator.files.resources import permitting  # noqa: PLC0415 - slow, and needed by this command alone

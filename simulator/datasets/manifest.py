@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from scenarios.manifest import manifest_path, samples_path
+from scenarios.errors import suggestion
 from scenarios.overrides import parse_toml
-from scenarios.suggestions import suggestion
+from scenarios.references import manifest_path, samples_path
 from simulator.files.errors import InputError
 
 _LOOPBACK = {"127.0.0.1", "::1", "localhost"}

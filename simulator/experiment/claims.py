@@ -25,7 +25,7 @@ from scenarios.field_types import number
 from scenarios.general import Claims
 from simulator.aggregation.server_noise import noisy_claim
 from simulator.experiment.deployment_record import CountedReports, deployment_views
-from simulator.experiment.whole_run_claims import release_claim, whole_run_claims
+from simulator.experiment.whole_run_claims import whole_run_claims
 from simulator.files.messages import Note, warning
 from simulator.results.schema import TABLES
 from simulator.sensing.campaign import Campaign, WindowBudget
@@ -88,7 +88,7 @@ def released_claims(
     for adjacency in ADJACENCIES:
         for crowd in (None, *crowds):
             change = possible_adjacency(adjacency, cells=mechanism.cells)
-            claim = release_claim(campaign.publications[name].release, crowd, queries, change)
+            claim = campaign.publications[name].release.claim(crowd=crowd, queries=queries, adjacency=change)
             claim = claim.about(**subject, adjacency=adjacency, crowd=crowd, basis=f"{origin}{claim.basis}")
             yield claim
             if adjacency == "enter_leave" and crowd is None and complete:

@@ -10,11 +10,11 @@ import pandas as pd
 
 import scenarios
 from mechanisms.local import AdaptiveBudget
-from scenarios import Scenario, plug_ins
+from scenarios import Scenario, kinds
 from scenarios.recorded_traffic import VEHICLES
 from scenarios.run_clock import RunClock
 from simulator.attacks.games import AttackResults
-from simulator.experiment.assembly.constructors import source_sha256
+from simulator.experiment.assembly.own_kinds import source_sha256
 from simulator.experiment.claims import tabulate_claims, weakened_claims
 from simulator.experiment.components import RunComponents
 from simulator.experiment.deployment_record import describe_deployments, describe_releases
@@ -163,7 +163,7 @@ def _about_the_run(components: RunComponents, engine: Engine, extras: Iterable[s
         "packages": package_versions(extras),
         "data": data_checksums(scenario),
         "files_outside": files_outside(scenario, getattr(engine, "files", ())),
-        "plug_ins": {kind: source_sha256(plug_ins.load(role, kind)) for _, role, kind in scenario.own_kinds()},
+        "plug_ins": {kind: source_sha256(kinds.load(role, kind)) for _, role, kind in scenario.own_kinds()},
         "vehicles": vehicles_of(engine),
         "participation": components.participation.actual,
         "assumed_participation": components.participation.assumed,

@@ -11,16 +11,15 @@ import pandas as pd
 
 from mechanisms.local import LocalMechanism, NotEstimableError
 from scenarios import Fault, Scenario, ScenarioError
-from scenarios.kinds import find_kind
+from scenarios.kinds import sections_of
 from scenarios.run_clock import RunClock, find_zone
 from simulator.attacks.games import Attack
 from simulator.experiment.assembly.attacks import build_attacks, check_attacks
 from simulator.experiment.assembly.campaigns import build_campaigns, unchecked_counts
-from simulator.experiment.assembly.city import build_city
-from simulator.experiment.assembly.constructors import check_own_kinds
+from simulator.experiment.assembly.city import build_city, build_counts, build_detectors
 from simulator.experiment.assembly.demand import clock_of_trips
-from simulator.experiment.assembly.detectors import build_counts, build_detectors
 from simulator.experiment.assembly.mechanisms import build_mechanisms
+from simulator.experiment.assembly.own_kinds import check_own_kinds
 from simulator.experiment.build_cache import cached_city
 from simulator.experiment.memory_estimate import check_memory
 from simulator.experiment.refine import Refining, plan_refinements
@@ -42,8 +41,8 @@ def check_extras(scenario: Scenario) -> None:
     ScenarioError
         If not, for each key; the message names the extra that installs the package.
     """
-    named = [(at, name, find_kind(role, name)) for at, role, name in scenario.kinds()]
-    needed = [(at, name, *kind.needs) for at, name, kind in named if kind is not None and kind.needs is not None]
+    named = [(at, name, sections_of(role).get(name)) for at, role, name in scenario.kinds()]
+    needed = [(at, name, *section.needs) for at, name, section in named if section is not None and section.needs]
     trips = getattr(scenario.traffic, "trips", None)
     if str(trips).lower().endswith(".omx"):
         needed.append(("traffic.trips", str(trips), "h5py", "omx"))
@@ -76,7 +75,7 @@ class RunComponents:
     clock
         The clock of the run.
     detectors, measured
-        Places at which passing vehicles are counted, and measured counts (`build.detectors`); None for none.
+        Places at which passing vehicles are counted, and measured counts (`assembly.city`); None for none.
     """
 
     scenario: Scenario

@@ -24,7 +24,7 @@ from mechanisms.privacy.claim import Reason
 from mechanisms.privacy.view_claims import located_claim
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.transcript import MIXER, NETWORK
-from simulator.experiment.assembly.constructors import same_keys
+from simulator.experiment.assembly.own_kinds import same_keys
 from simulator.experiment.error_theory import OCCUPANCIES
 from simulator.files.messages import texts_of
 from simulator.results.record import (

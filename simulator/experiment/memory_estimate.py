@@ -13,7 +13,6 @@ import numpy as np
 
 from mechanisms.local import LocalMechanism
 from scenarios import Fault, Scenario, ScenarioError
-from scenarios.kinds import is_capable
 from simulator.experiment.study_area import City
 from simulator.files.resources import in_words, shortage
 from simulator.traffic.clock import DAY_S
@@ -90,9 +89,7 @@ def estimate(
     nodes, tours = len(city.roads.node_names) if city.has_roads else 0, getattr(traffic, "tours", None)
     # Of a table whose trips name their vehicle, tours are taken to have as many trips as others.
     trips = vehicles * ((tours.stops + 1) * math.ceil(scenario.scenario.duration_s / DAY_S) if tours else 1)
-    moved = vehicles_nbytes(trips, nodes=nodes) + (
-        trips * _AGENT if is_capable("engine", traffic.engine, "processes") else 0
-    )
+    moved = vehicles_nbytes(trips, nodes=nodes) + (trips * _AGENT if traffic.engine == "agents" else 0)
     yield Part("traffic.vehicles", f"{vehicles:,} vehicles", moved)
     if scenario.fcd is not None:
         section, duration_s = scenario.fcd, scenario.scenario.duration_s

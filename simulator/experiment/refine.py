@@ -1,17 +1,16 @@
 """Refined estimates: their rows in the results, and their record in `run.json`."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from mechanisms.local import Estimate, LocalMechanism
-from mechanisms.refinement import Properties, RefinedEstimate
+from mechanisms.refinement import Properties, RefinedEstimate, clip, norm_mul, norm_sub, simplex
 from scenarios import Scenario
 from scenarios.kinds import is_capable
 from simulator.arrays import FloatArray, Mask
-from simulator.experiment.assembly.constructors import constructor_of
 from simulator.experiment.tables import HOT_SHARE
 from simulator.files.messages import Note, warning
 from simulator.results.record import MeasuredRefinement, RefinementProperties, RefinementRecord
@@ -89,8 +88,7 @@ def refined_answers(
 
     `mechanisms` has the refined mechanism as each campaign asks it, by campaign.
     """
-    refine = constructor_of("refinement", refining.kind)
-    made = []
+    refine, made = PROJECTIONS[refining.kind], []
     for query in queries:
         for answer in query.answers if query.statistic == "count" else ():
             if answer.mechanism == refining.mechanism and isinstance(answer.estimate, Estimate):
@@ -103,10 +101,16 @@ def refined_answers(
 def properties_of(refining: Refining) -> Properties:
     """Return the properties that a refinement guarantees, independent of any estimate."""
     nothing = Estimate(np.zeros(1), np.zeros(1), np.zeros(1), np.zeros(1), "exact")
-    refined: RefinedEstimate = constructor_of("refinement", refining.kind)(nothing, asked=0, **refining.parameters)
-    return refined.properties
+    return PROJECTIONS[refining.kind](nothing, asked=0, **refining.parameters).properties
 
 
+PROJECTIONS: Mapping[str, Callable[..., RefinedEstimate]] = {
+    "clip": clip,
+    "norm_sub": norm_sub,
+    "norm_mul": norm_mul,
+    "simplex": simplex,
+}
+"""The function of each kind of refinement, whose parameters are the keys of the section."""
 MADE = {
     "clip": "counts below 0 set to 0, counts above the number of devices asked set to that number",
     "norm_sub": "counts below 0 set to 0, then one amount subtracted from all others (or added) until the sum is {sum}",

@@ -14,17 +14,16 @@ import numpy as np
 import simpy
 
 import scenarios
-from scenarios import Fault, Overrides, Scenario, ScenarioError, plug_ins
+from scenarios import Fault, Overrides, Scenario, ScenarioError, kinds
 from scenarios.run_clock import RunClock
 from simulator.attacks.games import play_attacks
 from simulator.attacks.records import record_campaigns
 from simulator.experiment.assembly.attacks import most_corrupted
 from simulator.experiment.assembly.campaigns import build_channel, build_population, check_behaviour
-from simulator.experiment.assembly.constructors import check_own_kinds, faults_of_files, faults_of_own_kinds
-from simulator.experiment.assembly.constructors import source_sha256 as module_sha256
 from simulator.experiment.assembly.demand import check_corrupted
-from simulator.experiment.assembly.engine import build_engine, build_samplers, traffic_faults
-from simulator.experiment.assembly.sumo_traffic import build_beside
+from simulator.experiment.assembly.engine import build_beside, build_engine, build_samplers, traffic_faults
+from simulator.experiment.assembly.own_kinds import check_own_kinds, faults_of_files, faults_of_own_kinds
+from simulator.experiment.assembly.own_kinds import source_sha256 as module_sha256
 from simulator.experiment.build_cache import default_folder, folder_fault, using_cache
 from simulator.experiment.collect import collect
 from simulator.experiment.components import RunComponents
@@ -183,7 +182,7 @@ def setting_sha256(scenario: Scenario) -> str:
         "scenario": tables,
         "data": data_checksums(scenario),
         "source": source_sha256(),
-        "plug_ins": {kind: _own_kind_sha256(at, plug_ins.load(role, kind)) for at, role, kind in scenario.own_kinds()},
+        "plug_ins": {kind: _own_kind_sha256(at, kinds.load(role, kind)) for at, role, kind in scenario.own_kinds()},
     }
     text = json.dumps(without_paths(facts, scenario), sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()

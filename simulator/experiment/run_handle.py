@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import simpy
 
-from scenarios.suggestions import suggestion
+from scenarios.errors import suggestion
 from simulator.experiment.components import RunComponents
 from simulator.experiment.tables import rows_of_answers, tabulate_estimates
 from simulator.results.tables import SCALED, with_times

@@ -4,37 +4,17 @@ import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from inspect import signature
-from typing import Any
 
-from mechanisms.central import CountRelease
 from mechanisms.local.common.base import BaseMechanism
 from mechanisms.privacy import Claim, ConstantDelta, LinkedReports, LocatedReports, ReleasedCounts
 from mechanisms.privacy.composition import together
-from mechanisms.privacy.view import Adjacency, possible_adjacency
+from mechanisms.privacy.view import possible_adjacency
 from mechanisms.privacy.view_claims import bounded_by_reports, located_claim
 from simulator.aggregation.server_noise import noisy_claim
 from simulator.experiment.deployment_record import CountedReports, deployment_views
-from simulator.files.errors import InputError
 from simulator.results.claims import LINKED, PUBLISHED
 from simulator.sensing.campaign import Campaign
 from simulator.sensing.query import Query, keeps_randomness
-
-
-def release_claim(release: CountRelease, crowd: int | None, queries: int, adjacency: Adjacency) -> Claim:
-    """Return a release's claim; the move of a user's release that knows no adjacency is bounded by its two steps.
-
-    Raises
-    ------
-    InputError
-        If a user's release returns something else.
-    """
-    knows = "adjacency" in signature(release.claim).parameters
-    claim: Any = release.claim(crowd=crowd, queries=queries, **({"adjacency": adjacency} if knows else {}))
-    if not isinstance(claim, Claim):
-        rule = f"must return a mechanisms.privacy.Claim, got {type(claim).__name__}"
-        raise InputError([f"{type(release).__name__}.claim {rule}"], "release")
-    return claim.of_move() if adjacency == "move" and not knows else claim
 
 
 def whole_run_claims(campaigns: Sequence[Campaign], queries: Sequence[Query]) -> Iterator[Claim]:
@@ -136,7 +116,7 @@ class _WholeRun:
             return Claim.exact(math.inf, ConstantDelta(1.0), "A row of speeds shows who is in its cell.")
         if self.name in first.publications:
             change = possible_adjacency("move", cells=mechanism.cells)
-            return release_claim(first.publications[self.name].release, None, queries, change)
+            return first.publications[self.name].release.claim(crowd=None, queries=queries, adjacency=change)
         counted = CountedReports.of(self.name, group, self.queries)
         if counted is None or len(noises) > 1:  # kept bits in sums with other noise: at most the reports
             return Claim.bound(math.inf, ConstantDelta(1.0), "Sums of reports, some with servers' noise.")

@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from scenarios.units import METRES, METRES_PER_SECOND
+from scenarios.field_types import METRES, METRES_PER_SECOND
 
 LENGTH_UNITS = {unit: METRES[unit] for unit in ("m", "km", "ft", "mi")}
 SPEED_UNITS = {unit: METRES_PER_SECOND[unit] for unit in ("kph", "mph", "mps")}

@@ -22,9 +22,10 @@ from scenarios import Scenario, ScenarioError
 from scenarios.references import relative_to
 from simulator.arrays import FloatArray, IntArray
 from simulator.cells.zones import read_features
-from simulator.experiment.assembly.city import build_city, build_roads
+from simulator.experiment.assembly.city import build_city
 from simulator.experiment.assembly.demand import plan_traffic
 from simulator.experiment.assembly.engine import read_recorded
+from simulator.experiment.assembly.roads import build_roads
 from simulator.experiment.study_area import Ground
 from simulator.files.errors import InputError
 from simulator.files.messages import Note, counted, notes_of, warnings_among

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from scenarios.kinds import names_of
+from scenarios.kinds import names_of, title
 from simulator.pages.charts import Axis, Chart, Series
 from simulator.pages.charts.spec import Mark, with_shared_ends
 from simulator.pages.charts.styles import PLAIN
@@ -13,17 +13,7 @@ from simulator.results.formatting import number, percent
 from simulator.results.run import RunResult
 from simulator.results.tables import findings, records
 
-KINDS = {
-    "round_one": "guesses the cell from round one alone, and separately which devices were sampled",
-    "round_two": "guesses the cell from round two alone",
-    "link_rounds": "guesses the cell from all reports of a query that the coalition can read and link",
-    "shares": "adds the shares that the coalition holds, and guesses the cell from the sum",
-    "known_others": "from published differences, with all other devices known, guesses whether the vehicle is in the "
-    "cell, at even odds",
-    "longitudinal": "guesses the cell of a vehicle that stays, from several queries",
-    "poisoning": "corrupted vehicles send reports that raise the estimate of a cell",
-    "drop_out": "guesses the cell from what is published after devices were prevented from answering",
-}
+KINDS = {kind: title("attack", kind) for kind in names_of("attack")}
 GUESS_KINDS = names_of("attack", "guess")
 OWN = "guesses the cell; an attack of the user's own"
 STEP = 0.07

@@ -18,7 +18,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from scenarios.suggestions import suggestion
+from scenarios.errors import suggestion
 from simulator.files.errors import InputError
 from simulator.pages.charts import Axis, Chart, Series
 

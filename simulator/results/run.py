@@ -15,8 +15,7 @@ import pandas as pd
 import scenarios
 from mechanisms.privacy.claim import Claim
 from scenarios import Scenario
-from scenarios.manifest import data_set
-from scenarios.references import DATA_PREFIX
+from scenarios.references import DATA_PREFIX, data_set
 from simulator.files.resources import Stopwatch, peak_memory_nbytes
 from simulator.results.claims import LINKED, claims_in, worth_reading
 from simulator.results.names import COUNT, Statistic, statistic_of

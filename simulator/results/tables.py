@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from scenarios.kinds import names_of
 from scenarios.run_clock import RunClock
 from simulator.results.mean_intervals import t_quantile
 from simulator.results.schema import TABLES
 
-RECEIVED = ("round_one", "round_two", "link_rounds", "shares")
+RECEIVED = names_of("attack", "guess")
 """Attacks on what the members of a coalition received, by which coalitions of different sizes are compared."""
 SCALED = ("estimate", "std_error", "lower", "upper")
 """Columns of `estimates.parquet` that have a scaled one beside them."""

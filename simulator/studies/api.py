@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from scenarios import Scenario
-from scenarios.plug_ins import is_given
+from scenarios.kinds import is_given
 from simulator.files.errors import InputError
 from simulator.studies.design import design_of
 from simulator.studies.evaluate import DATA, MECHANISMS, Evaluation

@@ -13,9 +13,9 @@ import scenarios
 from mechanisms.declared import Declared
 from mechanisms.planning import Plan, plan
 from mechanisms.planning.families import family_names
-from scenarios import Fault, Scenario, ScenarioError, plug_ins
+from scenarios import Fault, Scenario, ScenarioError, kinds
+from scenarios.errors import suggestion
 from scenarios.overrides import parse_toml
-from scenarios.suggestions import suggestion
 from simulator.experiment.components import check_extras
 from simulator.experiment.run import setting_sha256
 from simulator.files.errors import InputError
@@ -181,7 +181,7 @@ class Evaluation:
     def _planned_classes(self) -> dict[str, Any]:
         """Return the users' classes that can be planned, by kind; planned settings replace their own."""
         named = [section for section in self._fixed if section["kind"] in self.mechanisms]
-        own = {section["kind"]: plug_ins.load("mechanism", section["kind"]) for section in named}
+        own = {section["kind"]: kinds.load("mechanism", section["kind"]) for section in named}
         planned = {kind: class_ for kind, class_ in own.items() if getattr(class_, "declared", Declared()).dial}
         self._fixed = [section for section in self._fixed if section["kind"] not in planned]
         return planned

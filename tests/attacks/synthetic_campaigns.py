@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from mechanisms.local import SamplingPrivacy
+from scenarios.kinds import sections_of
 from simulator.aggregation.servers import PerRound, SecretShared, ShuffledReports, ThresholdShared, Trusted
 from simulator.aggregation.transcript import RecordedMessages
 from simulator.attacks.games import play_attacks
@@ -129,7 +130,7 @@ def attack(kind, coalition, **keys):
         "to_query": None,
         "together": False,
     }
-    return SimpleNamespace(**{**given, **keys})
+    return sections_of("attack")[kind].model_construct(**{**given, **keys})
 
 
 def run_attacks(sections, records, *, streams):

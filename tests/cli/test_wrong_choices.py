@@ -2,8 +2,8 @@
 
 import pytest
 
+from scenarios.errors import suggestion
 from scenarios.field_types import unit_of
-from scenarios.suggestions import suggestion
 
 PLAN = ("plan", "--cells", "10", "--population", "1000", "--epsilon", "1")
 

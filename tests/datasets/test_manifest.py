@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from scenarios.manifest import data_set
+from scenarios.references import data_set
 from simulator.datasets.manifest import read_manifest
 from simulator.files.errors import InputError
 

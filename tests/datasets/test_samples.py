@@ -11,7 +11,7 @@ import pytest
 
 import scenarios
 from scenarios import ScenarioError
-from scenarios.manifest import manifest_path, samples_path
+from scenarios.references import manifest_path, samples_path
 from simulator.datasets.manifest import read_manifest
 from simulator.formats.recordings import read_trace
 from simulator.results.provenance import data_checksums

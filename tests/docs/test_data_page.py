@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import scenarios
-from scenarios.manifest import samples_path
+from scenarios.references import samples_path
 from simulator import run
 from simulator.datasets.docs_generator import renewed
 from simulator.datasets.manifest import read_manifest

@@ -1,6 +1,5 @@
 """Every mechanism is declared once: files, classes, the page of keys and the planner agree with the declaration."""
 
-import importlib
 import math
 import subprocess
 import sys
@@ -15,8 +14,9 @@ from mechanisms.declared import MECHANISMS, REQUIRED, Declared, Parameter
 from mechanisms.local import KRandomizedResponse
 from mechanisms.parameter import ParameterError
 from mechanisms.planning import Target, plan
-from scenarios.kinds import find_kind, import_dotted
+from scenarios.kinds import sections_of
 from scenarios.scenario import schema
+from simulator.experiment.assembly.mechanisms import MECHANISMS as BUILDERS
 
 KINDS = [declared.kind for declared in MECHANISMS]
 VALID = {
@@ -57,15 +57,14 @@ INVALID = {
 
 def faults(section):
     try:
-        import_dotted(find_kind("mechanism", section["kind"]).model).model_validate(section)
+        sections_of("mechanism")[section["kind"]].model_validate(section)
     except ValidationError as error:
         return [str(fault["loc"]) for fault in error.errors()]
     return []
 
 
 def built(declared, **parameters):
-    module, _, name = declared.build.partition(":")
-    return getattr(importlib.import_module(module), name)(cells=3, **parameters)
+    return BUILDERS[declared.kind](cells=3, **parameters)
 
 
 def defaults(declared):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import scenarios
-from simulator.experiment.assembly.city import build_roads
+from simulator.experiment.assembly.roads import build_roads
 from simulator.files.messages import texts_of
 from simulator.roads.driving_side import DrivingSide, side_of
 from simulator.roads.junctions import complete_junctions

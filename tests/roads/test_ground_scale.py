@@ -7,7 +7,7 @@ from pyproj import CRS, Geod, Transformer
 from read_roads import read_gmns, read_osm, read_tables
 
 import scenarios
-from simulator.experiment.assembly.city import build_roads
+from simulator.experiment.assembly.roads import build_roads
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
 from simulator.formats.geo.geopackage import write_geopackage

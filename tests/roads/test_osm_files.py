@@ -12,7 +12,7 @@ from osm_town import LINKS, NODES, WAYS, write_pbf, xml
 from read_roads import read_osm
 
 import crowdveil as cv
-from simulator.experiment.assembly.city import build_roads
+from simulator.experiment.assembly.roads import build_roads
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
 

@@ -12,7 +12,7 @@ from small_networks import tntp_network, tntp_nodes, write_gmns_text
 from test_sumo_net import LOCATION, edge, junction, lane
 
 import scenarios
-from simulator.experiment.assembly.city import build_roads
+from simulator.experiment.assembly.roads import build_roads
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of, warnings_among
 from simulator.formats.geo.geopackage import write_geopackage

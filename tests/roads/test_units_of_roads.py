@@ -7,7 +7,7 @@ from pyproj import Geod
 from read_roads import read_gmns, read_tables, read_tntp
 from small_networks import tntp_network, tntp_nodes, write_gmns_text
 
-from scenarios.units import in_metres, in_mps, in_seconds
+from scenarios.field_types import in_metres, in_mps, in_seconds
 from simulator.traffic.clock import Clock
 from simulator.traffic.lanes import LinkPhysics
 

@@ -9,7 +9,7 @@ import pytest
 
 import scenarios
 from scenarios import ScenarioError
-from scenarios.manifest import data_set, manifest_path
+from scenarios.references import data_set, manifest_path
 
 
 def test_relative_reference_is_resolved_from_the_scenario_file(load, tables_text, tmp_path, monkeypatch):

@@ -1,53 +1,73 @@
-"""Kind records: model and constructor exist, and reading a file imports nothing that only a run needs."""
+"""Kinds: every section class that registers itself has a builder, and reading a file imports nothing of a run."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from typing import get_args
 
 import pytest
 
-from scenarios.kinds import find_kind, import_dotted, is_capable, kinds_of, names_of, title
-from scenarios.section import Section
-from simulator.experiment.assembly.constructors import constructor_of, reader_of
+from scenarios.kinds import is_built_in, is_capable, names_of, sections_of, title
+from simulator.experiment.assembly.attacks import GAMES
+from simulator.experiment.assembly.campaigns import DEPLOYMENTS, LATENCIES, noise_of
+from simulator.experiment.assembly.cells import laid_over
+from simulator.experiment.assembly.engine import ENGINES
+from simulator.experiment.assembly.mechanisms import MECHANISMS
+from simulator.experiment.assembly.releases import counts_release, speeds_release
+from simulator.experiment.assembly.roads import roads_of
+from simulator.experiment.refine import PROJECTIONS
 
-ROLES = (
-    "mechanism", "roads", "cells", "engine", "demand", "deployment", "latency", "release", "refinement", "attack",
-)  # fmt: skip
+BY_CLASS = {
+    "roads": roads_of.registry,
+    "cells": laid_over.registry,
+    "engine": ENGINES,
+    "latency": LATENCIES,
+    "noise": noise_of.registry,
+    "attack": GAMES,
+}
+BY_NAME = {"mechanism": MECHANISMS, "deployment": DEPLOYMENTS, "refinement": PROJECTIONS}
 NAMED_IN_REPORTS = ("mechanism", "engine", "deployment", "release")
 HEAVY = ("numba", "scipy", "geopandas", "pandas", "pyproj", "numpy", "simulator", "mechanisms.local")
 
 
-@pytest.mark.parametrize("role", ROLES)
-def test_each_kind_has_a_model_a_constructor_and_a_unique_title(role):
-    kinds = kinds_of(role)
-    assert len({kind.name for kind in kinds}) == len(kinds)
-    if role in NAMED_IN_REPORTS:
-        assert len({kind.title for kind in kinds} - {""}) == len(kinds)
-    for kind in kinds:
-        model = import_dotted(kind.model)
-        assert issubclass(model, Section)
-        assert callable(constructor_of(role, kind.name))
-        key = next(key for key in ("kind", "source", "engine") if key in model.model_fields)
-        names = get_args(model.model_fields[key].annotation)
-        assert role == "demand" or not names or kind.name in names
+@pytest.mark.parametrize("role", BY_CLASS)
+def test_each_class_of_a_role_has_a_builder_of_its_own(role):
+    # A class without one would be built as the class that it extends.
+    assert {*sections_of(role).values()} == {*BY_CLASS[role]} - {object}
 
 
-def test_recorded_engines_read_their_recording_with_the_city():
-    recorded = {name for name in names_of("engine") if reader_of("engine", name)}
-    assert recorded == set(names_of("engine", "recorded"))
-    read_alike = {reader_of("cells", name) for name in ("stations", "locations")}
-    assert len(read_alike) == 1
-    assert reader_of("cells", "square") is None
+@pytest.mark.parametrize("role", BY_NAME)
+def test_each_kind_of_a_role_has_a_builder(role):
+    assert {*names_of(role)} == {*BY_NAME[role]}
 
 
-def test_plug_in_has_no_kind_record():
-    assert find_kind("mechanism", "my.module:Class") is None
+def test_each_release_has_a_builder_for_the_statistics_that_it_publishes():
+    sections = sections_of("release")
+    counted = {sections[name] for name in names_of("release", "count") if name != "none"}
+    averaged = {
+        sections[name] for statistic in ("mean_speed", "median_speed") for name in names_of("release", statistic)
+    }
+    assert counted == {*counts_release.registry} - {object}
+    assert averaged == {*speeds_release.registry} - {object}
+
+
+@pytest.mark.parametrize("role", NAMED_IN_REPORTS)
+def test_titles_in_reports_differ(role):
+    titles = [title(role, name) for name in names_of(role)]
+    assert all(titles)
+    assert len({*titles}) == len(titles)
+
+
+def test_a_class_that_adds_no_kind_does_not_replace_the_one_that_it_extends():
+    square = sections_of("cells")["square"]
+    type("Smaller", (square,), {"__module__": __name__})
+    assert sections_of("cells")["square"] is square
+
+
+def test_a_users_own_kind_is_no_built_in_one():
+    assert not is_built_in("mechanism", "my.module:Class")
     assert not is_capable("mechanism", "my.module:Class", "exact")
     assert title("mechanism", "my.module:Class", "mine") == "mine"
-    with pytest.raises(KeyError, match="no mechanism of kind"):
-        constructor_of("mechanism", "my.module:Class")
 
 
 @pytest.mark.parametrize("overrides", [[], ["traffic.vehicels=1", "mechanisms.sampling.sampling=2"]])
@@ -68,9 +88,9 @@ print(*(name for name in {HEAVY!r} if name in sys.modules))
 def test_only_models_of_the_kinds_in_use_are_built():
     code = """
 import scenarios
-from scenarios.mechanisms import LocalHashingSection, SamplingPrivacySection
+from scenarios.kinds import sections_of
 scenarios.load("tiny")
-print(SamplingPrivacySection.__pydantic_complete__, LocalHashingSection.__pydantic_complete__)
+print(*(sections_of("mechanism")[kind].__pydantic_complete__ for kind in ("sampling_privacy", "olh")))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["True", "False"]

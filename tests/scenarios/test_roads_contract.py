@@ -3,7 +3,7 @@
 import pytest
 
 import scenarios
-from scenarios.units import METRES, SECONDS
+from scenarios.field_types import METRES, SECONDS
 
 REST = """
 [cells]

@@ -7,7 +7,7 @@ import simpy
 from roads_by_hand import ENGINES
 
 import scenarios
-from simulator.experiment.assembly.physics import build_physics
+from simulator.experiment.assembly.engine import build_physics
 from simulator.roads import RoadNetwork, build_grid
 from simulator.roads.driving_side import DrivingSide
 from simulator.traffic.clock import Clock

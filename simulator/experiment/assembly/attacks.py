@@ -1,20 +1,32 @@
 """Builds the attacks of a scenario, the users' own too, and checks that their coalitions exist."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from scenarios import Fault, Scenario, ScenarioError
-from scenarios.attacks import EVERY_SERVER, OwnAttack
+from scenarios.attacks import (
+    EVERY_SERVER,
+    AttackSection,
+    DropOutSection,
+    KnownOthersSection,
+    LinkRoundsSection,
+    LongitudinalSection,
+    OwnAttack,
+    PoisoningSection,
+    RoundOneSection,
+    RoundTwoSection,
+    SharesSection,
+)
 from simulator.aggregation.transcript import MIXER
+from simulator.attacks.counterfactual_games import DropOut, KnownOthers, Poisoning
 from simulator.attacks.games import Attack
 from simulator.attacks.guesses import CheckedAttack
-from simulator.attacks.guessing_games import CellGame
+from simulator.attacks.guessing_games import CellGame, LongitudinalGame
 from simulator.attacks.world import Game, Member
-from simulator.experiment.assembly.constructors import (
+from simulator.experiment.assembly.own_kinds import (
     accepted,
     build_own_kind,
-    constructor_of,
     faults_of_files,
     same_keys,
 )
@@ -40,9 +52,22 @@ def build_attacks(scenario: Scenario) -> tuple[Attack, ...]:
     return tuple(built)
 
 
-def games_of(section: Any) -> list[Game]:
+GAMES: Mapping[type[AttackSection], Callable[..., Game]] = {
+    RoundOneSection: CellGame,
+    RoundTwoSection: CellGame,
+    LinkRoundsSection: CellGame,
+    SharesSection: CellGame,
+    KnownOthersSection: KnownOthers,
+    LongitudinalSection: LongitudinalGame,
+    PoisoningSection: Poisoning,
+    DropOutSection: DropOut,
+}
+"""The game of each attack, whose parameters are keys of the section."""
+
+
+def games_of(section: AttackSection) -> list[Game]:
     """Return the games of a built-in attack: one, or one for each number of queries that it asks for."""
-    build = constructor_of("attack", section.kind)
+    build = GAMES[type(section)]
     keys = accepted(build, vars(section))
     asked = keys.pop("asked", None)
     return [build(**keys)] if asked is None else [build(asked=times, **keys) for times in asked]

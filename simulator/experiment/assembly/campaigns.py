@@ -1,36 +1,55 @@
 """Builds campaigns, each one value with its servers and schedule, and what all share: channel and population."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import singledispatch
 
 from mechanisms.local import LocalMechanism, ParameterError
 from mechanisms.privacy.integer_noise import IntegerNoise
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.campaigns import CampaignSection
-from scenarios.channel import Aggregation, AggregationSection, OwnAggregation
+from scenarios.channel import (
+    Aggregation,
+    AggregationSection,
+    ConstantLatency,
+    ExponentialLatency,
+    GaussianNoise,
+    LaplaceNoise,
+    LatencySection,
+    LognormalLatency,
+    NoiseSection,
+    OwnAggregation,
+    PolyaNoise,
+)
 from scenarios.field_types import exceeds, number
-from scenarios.kinds import find_kind, is_capable
+from scenarios.kinds import is_capable
 from scenarios.release import ReleaseRules
-from simulator.aggregation.combining import Combining
+from simulator.aggregation.combining import Combining, RoadsideUnits
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.secret_sharing import EncodingRule
 from simulator.aggregation.server_noise import NOT_NOISY, weight_of
-from simulator.aggregation.servers import OwnSharing
+from simulator.aggregation.servers import (
+    OwnSharing,
+    PerRound,
+    SecretShared,
+    ShuffledReports,
+    ThresholdShared,
+    Trusted,
+)
 from simulator.aggregation.transcript import NETWORK
 from simulator.cells import Partition
-from simulator.experiment.assembly.constructors import (
+from simulator.experiment.assembly.engine import answering_states
+from simulator.experiment.assembly.mechanisms import build_budget, drawn_as_counts
+from simulator.experiment.assembly.own_kinds import (
     accepted,
     build_own_kind,
-    constructor_of,
     faults_of_files,
     same_keys,
 )
-from simulator.experiment.assembly.engine import answering_states
-from simulator.experiment.assembly.mechanisms import build_budget, drawn_as_counts
 from simulator.experiment.assembly.releases import build_release, place_of
 from simulator.experiment.study_area import City
 from simulator.files.messages import Note
 from simulator.sensing.campaign import Campaign, moments_of
-from simulator.sensing.channel import Channel, Downtime, Latency
+from simulator.sensing.channel import Channel, ConstantDelay, Downtime, ExponentialDelay, Latency, LognormalDelay
 from simulator.sensing.messages import Behaviour
 from simulator.sensing.query import QueriedPopulation, Schedule
 from simulator.streams import Streams
@@ -110,7 +129,7 @@ def _campaign(
         city.cells_of,
         mechanisms,
         build_deployment(scenario, section, city.cells),
-        **build_release(released, mechanisms, city),
+        **build_release(released, section.release or scenario.release, mechanisms, city),
         budget=budget,
         partition=partition,
         targets=max((attack.targets for attack in attacks), default=0),
@@ -140,17 +159,19 @@ def _overlapping(scenario: Scenario, campaigns: list[Campaign]) -> list[Fault]:
 FEW_PARTIES = 8
 
 
+LATENCIES: Mapping[type[LatencySection], Callable[..., Latency]] = {
+    ConstantLatency: ConstantDelay,
+    ExponentialLatency: ExponentialDelay,
+    LognormalLatency: LognormalDelay,
+}
+"""The distribution of each kind of latency, whose parameters are the keys of the section."""
+
+
 def build_channel(scenario: Scenario) -> Channel:
     """Build the channel between devices and servers."""
     section = scenario.channel
     loss_one, loss_two = section.losses
-    kind, given = section.latency_s.kind, section.latency_s.model_dump(exclude={"kind"})
-    latency: Latency
-    if find_kind("latency", kind) is None:
-        with faults_of_files(scenario, "channel.latency_s"):
-            latency = build_own_kind("latency", kind, given)
-    else:
-        latency = constructor_of("latency", kind)(**given)
+    latency = LATENCIES[type(section.latency_s)](**section.latency_s.model_dump(exclude={"kind"}))
     outages = tuple(Downtime(outage.server, outage.from_s, outage.to_s) for outage in section.outages)
     keys = same_keys(section, "burst_s", "churn", "duplicates")
     return Channel(latency, loss_one=loss_one, loss_two=loss_two, outages=outages, **keys)
@@ -246,13 +267,26 @@ def _listed(parties: Iterable[str]) -> str:
     return ", ".join(shown)
 
 
+DEPLOYMENTS: Mapping[str, Callable[..., Deployment | RoadsideUnits]] = {
+    "trusted": Trusted,
+    "per_round": PerRound,
+    "shuffled": ShuffledReports,
+    "secret_shared": SecretShared,
+    "threshold_shared": ThresholdShared,
+    "roadside_units": RoadsideUnits,
+}
+"""The servers of each kind, by name since several kinds have one section; parameters are its keys, and others."""
+
+
 def _deployment(section: AggregationSection, cells: Partition, *, anonymous: bool) -> Deployment:
     """Build the deployment of a section, from those of its keys that the kind's constructor takes."""
     if isinstance(section, OwnAggregation):
         built = build_own_kind("deployment", section.kind, section.model_extra or {}, cells=cells)
     else:
-        build = constructor_of("deployment", section.kind)
-        available = {**section.model_dump(), "cells": cells, "anonymous": anonymous, "noise": _noise(section)}
+        build = DEPLOYMENTS[section.kind]
+        given = getattr(section, "noise", None)
+        noise = None if given is None else noise_of(given)
+        available = {**section.model_dump(), "cells": cells, "anonymous": anonymous, "noise": noise}
         built = build(**accepted(build, available))
     if isinstance(built, Deployment):
         return built
@@ -262,13 +296,25 @@ def _deployment(section: AggregationSection, cells: Partition, *, anonymous: boo
     return OwnSharing(own=built, name=section.kind, servers=built.servers, anonymous=anonymous, **chosen)
 
 
-def _noise(section: AggregationSection) -> IntegerNoise | None:
-    """Return the noise that each server adds; None if there is none."""
-    noise = getattr(section, "noise", None)
-    if noise is None:
-        return None
-    made: IntegerNoise = constructor_of("noise", noise.kind)(noise.kind, *noise.model_dump(exclude={"kind"}).values())
-    return made
+@singledispatch
+def noise_of(section: NoiseSection) -> IntegerNoise:
+    """Return the noise that each server adds, by the function for the class of the section."""
+    raise NotImplementedError(type(section).__name__)
+
+
+@noise_of.register
+def _gaussian_noise(section: GaussianNoise) -> IntegerNoise:
+    return IntegerNoise(section.kind, section.sigma)
+
+
+@noise_of.register
+def _laplace_noise(section: LaplaceNoise) -> IntegerNoise:
+    return IntegerNoise(section.kind, section.scale)
+
+
+@noise_of.register
+def _polya_noise(section: PolyaNoise) -> IntegerNoise:
+    return IntegerNoise(section.kind, section.scale, section.honest)
 
 
 def _unchecked(at: str, mechanisms: Mapping[str, LocalMechanism]) -> Iterator[Fault]:

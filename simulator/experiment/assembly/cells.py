@@ -1,8 +1,7 @@
 """Builds the cells of a scenario: partitions of the plane, named places, or road segments."""
 
-from collections.abc import Callable
-from functools import partial
-from typing import Any, cast
+from functools import partial, singledispatch
+from typing import Any
 
 import numpy as np
 import pyproj
@@ -19,7 +18,7 @@ from scenarios.cells import (
     StationCells,
     ZoneCells,
 )
-from scenarios.suggestions import suggestion
+from scenarios.errors import suggestion
 from simulator.arrays import IntArray, Mask
 from simulator.cells import (
     Coarsened,
@@ -33,16 +32,45 @@ from simulator.cells import (
 )
 from simulator.cells.road_segments import pairs_of
 from simulator.cells.zones import UnprojectableError
-from simulator.experiment.assembly.constructors import constructor_of, file_format, reader_of
+from simulator.experiment.assembly.own_kinds import file_format
 from simulator.experiment.study_area import Ground, away
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
+from simulator.formats.recordings.places import read_places
 from simulator.roads import RoadNetwork
 from simulator.roads.network import LINK_IDS
 from simulator.roads.projection import WGS84
 from simulator.traffic.recording import Sites
 
+Divided = tuple[Partition, list[str]]
+"""The cells, and notes on what was left out or filled in, one sentence each."""
 
+
+def build_cells(section: Levels, ground: Ground) -> Divided:
+    """Divide a city into cells, and merge them to the level that the section states.
+
+    Raises
+    ------
+    InputError
+        If the cells cannot be laid over the city.
+    """
+    cells, notes = laid_over(section, ground)
+    return (Coarsened(cells, section.level) if section.level else cells), notes
+
+
+@singledispatch
+def laid_over(section: Levels, ground: Ground) -> Divided:
+    """Divide a city into the cells of a section, by the function for its class.
+
+    Raises
+    ------
+    InputError
+        If the cells cannot be laid over the city.
+    """
+    raise NotImplementedError(type(section).__name__)
+
+
+@laid_over.register
 def stations_cells(section: StationCells, ground: Ground) -> tuple[NamedPlaces, list[str]]:
     """Build one cell for each station of a table.
 
@@ -55,6 +83,7 @@ def stations_cells(section: StationCells, ground: Ground) -> tuple[NamedPlaces, 
     return _cells("stations", section, sites, _chosen(section, sites.names or [])), notes
 
 
+@laid_over.register
 def locations_cells(section: LocationCells, ground: Ground) -> tuple[NamedPlaces, list[str]]:
     """Build one cell for each location of a table, or of the data owners.
 
@@ -96,7 +125,7 @@ def _of_file(
     section: StationCells | LocationCells, file: str, columns: PlaceColumns, ground: Ground
 ) -> tuple[Sites, list[str]]:
     read = partial(
-        cast("Callable[..., tuple[Sites, list[str]]]", reader_of("cells", section.kind)),
+        read_places,
         scenarios.locate(file),
         columns=columns.mapping(),
         format_=file_format(section),
@@ -145,6 +174,7 @@ NAMES = (*LINK_IDS, "name")
 SHOWN = 8
 
 
+@laid_over.register
 def roads_cells(section: RoadCells, ground: Ground) -> tuple[RoadSegments, list[str]]:
     """Build one cell for each link or each road, or for the requested ones.
 
@@ -213,29 +243,14 @@ def _name(edge: tuple[Any, Any, dict[str, Any]], *, both: bool) -> str:
     return name if name is not None else f"{start}{'–' if both else '→'}{end}"
 
 
-Divided = tuple[Partition, list[str]]
-"""The cells, and notes on what was left out or filled in, one sentence each."""
-
-
-def build_cells(section: Levels, ground: Ground) -> Divided:
-    """Divide a city into cells, and merge them to the level that the section states.
-
-    Raises
-    ------
-    InputError
-        If the cells cannot be laid over the city.
-    """
-    build: Callable[..., Divided] = constructor_of("cells", section.kind)
-    cells, notes = build(section, ground)
-    return (Coarsened(cells, section.level) if section.level else cells), notes
-
-
+@laid_over.register
 def square_cells(section: SquareCells, ground: Ground) -> Divided:
     """Build squares over the extent of the city, or over a window of it."""
     cells = SquareGrid.build_over(ground.bounds, size_m=section.size_m, crs=ground.crs, within=section.bounds)
     return cells, []
 
 
+@laid_over.register
 def geographic_cells(section: GeographicCells, ground: Ground) -> Divided:
     """Build the cells of the geographic grid that meet the extent of the city."""
     origin = (section.origin.lon, section.origin.lat)
@@ -243,12 +258,14 @@ def geographic_cells(section: GeographicCells, ground: Ground) -> Divided:
     return GeographicGrid.build_over(ground.bounds, size_miles=size_miles, origin=origin, crs=ground.crs), []
 
 
+@laid_over.register
 def h3_cells(section: HexagonCells, ground: Ground) -> Divided:
     """Build the hexagons that meet the extent of the city, or a window of it."""
     resolution = section.resolution
     return HexagonGrid.build_over(ground.bounds, resolution=resolution, crs=ground.crs, within=section.bounds), []
 
 
+@laid_over.register
 def zones_cells(section: ZoneCells, ground: Ground) -> Divided:
     """Build the zones of a file.
 

@@ -1,65 +1,31 @@
-"""Builds the study area of a scenario: roads from any source, recordings, and the cells over them."""
+"""Builds the study area of a scenario, roads and cells over them, with detectors and measured counts on its links."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any, cast
+from typing import Any
+
+import numpy as np
+import pandas as pd
 
 import scenarios
 from scenarios import Fault, Scenario, ScenarioError
+from scenarios.detectors import DetectorColumns
 from scenarios.kinds import names_of
-from scenarios.references import Reference
-from scenarios.roads import ColumnNames, GridSection, NoRoads, RoadSection, SumoRoads, TextTables
-from scenarios.section import Place
-from scenarios.units import in_metres, in_mps, in_seconds
+from scenarios.run_clock import RunClock
 from simulator.cells import Partition
-from simulator.experiment.assembly.cells import build_cells
-from simulator.experiment.assembly.constructors import (
-    constructor_of,
-    faults_of_files,
-    reader_of,
-    same_keys,
-    text_format,
-)
-from simulator.experiment.assembly.engine import read_recorded, traffic_faults
-from simulator.experiment.assembly.sumo_traffic import sumo_classes
+from simulator.experiment.assembly.cells import build_cells, of_classes
+from simulator.experiment.assembly.engine import read_recorded
+from simulator.experiment.assembly.own_kinds import faults_of_files, file_format, same_keys
+from simulator.experiment.assembly.roads import build_roads
 from simulator.experiment.memory_estimate import check_memory
 from simulator.experiment.study_area import City, Ground, refuse_elsewhere
 from simulator.files.errors import InputError
 from simulator.files.messages import Note, notes_of, warnings_among
-from simulator.files.resources import shortage
-from simulator.roads import RoadNetwork, build_grid
-from simulator.roads.driving_side import side_of
-from simulator.roads.plausibility import speed_warnings
-from simulator.roads.raw_network import RawNetwork, build
+from simulator.files.tables import Table
+from simulator.formats.recordings.measured_counts import read_counts, read_detectors, read_table
+from simulator.roads import RoadNetwork
 
 WIDEST_CITY_KM = 200.0
 """Extent greater than that of any metropolitan area; wider roads were more likely read in a wrong coordinate system."""
-
-
-_CROSSING_NBYTES = 7_000.0
-"""Memory of a grid's crossing and its four links, bytes, measured on a grid of 160,000 crossings."""
-
-Built = tuple[RoadNetwork | None, list[Note]]
-"""The roads, or None, and notes on what was left out or filled in."""
-
-
-def build_roads(scenario: Scenario) -> Built:
-    """Build or read the roads of a city.
-
-    Raises
-    ------
-    ScenarioError
-        If the files hold no usable network.
-    """
-    section = scenario.roads
-    if isinstance(section, SumoRoads) and section.vehicle_class is None:
-        try:
-            section = section.model_copy(update={"vehicle_class": sumo_classes(scenario)})
-        except InputError as error:
-            raise ScenarioError(scenario.name, traffic_faults(scenario, error)) from error
-    with faults_of_files(scenario, "roads"):
-        built: Built = constructor_of("roads", section.source)(section)
-        return built
 
 
 def build_city(scenario: Scenario) -> City:
@@ -115,56 +81,75 @@ def _misplaced(scenario: Scenario, ground: Ground, notes: Sequence[Note]) -> lis
     return [Fault(f"{name}.crs", rule, crs), *(Fault(name, warning) for warning in warnings)]
 
 
-_UNITS = {
-    "length_unit": ("length_m", in_metres),
-    "speed_unit": ("speed_mps", in_mps),
-    "time_unit": ("time_s", in_seconds),
-}
-"""Keys of units to the keyword of a reader, and the conversion."""
+def build_detectors(scenario: Scenario, roads: RoadNetwork | None) -> tuple[pd.DataFrame | None, list[Note]]:
+    """Put the detectors of a scenario on links.
+
+    Returns
+    -------
+    tuple
+        `name`, `link`, `fraction` and `every_s` of each, None if there are none; and notes on what was left out.
+
+    Raises
+    ------
+    ScenarioError
+        If a detector cannot be put on a link, or two have one name.
+    """
+    if not scenario.detectors:
+        return None, []
+    placed, notes, faults = [], [], []
+    with faults_of_files(scenario, "detectors"):
+        for section in scenario.detectors:
+            try:
+                found, more = _read(read_detectors, section, roads)
+                placed.append(found.assign(every_s=section.every_s))
+                notes += more
+            except InputError as error:
+                faults += error.faults
+        if faults:
+            raise InputError(faults)
+        detectors = pd.concat(placed, ignore_index=True)
+        if (again := detectors["name"].duplicated()).any():
+            raise InputError([f"names must differ, and {detectors['name'][again].iloc[0]!r} occurs twice"])
+    return detectors, notes_of("detectors", notes, "detectors")
 
 
-def read_roads(section: RoadSection) -> Built:
-    """Read files with the reader of their format, which takes the section's keys as keywords, and make a network."""
-    read = cast("Callable[..., RawNetwork]", reader_of("roads", section.source))
-    raw = read(**_keywords(section))
-    roads, report = build(replace(raw, driving_side=getattr(section, "driving_side", None) or raw.driving_side))
-    return roads, report.notes()
+def build_counts(
+    scenario: Scenario, roads: RoadNetwork | None, clock: RunClock, detectors: pd.DataFrame | None
+) -> tuple[pd.DataFrame | None, list[Note]]:
+    """Read the measured counts of a scenario.
+
+    Returns
+    -------
+    tuple
+        The values measured within the run, None if the scenario has none; and notes on what was left out.
+
+    Raises
+    ------
+    ScenarioError
+        If the table cannot be used, or has no interval within the run.
+    """
+    section, heading = scenario.counts, scenario.scenario
+    if section is None:
+        return None, []
+    with faults_of_files(scenario, "counts"):
+        reading = {"within": (heading.warmup_s, heading.duration_s), "known": detectors}
+        reading |= same_keys(section, "interval_s", "time_format")
+        rows, notes = _read(read_counts, section, roads, clock, **reading)
+    return rows, notes_of("counts", notes, "counts")
 
 
-def _keywords(section: RoadSection) -> dict[str, Any]:
-    """Return the keys of a section as keywords: files located, units as numbers, places as longitude and latitude."""
-    keywords: dict[str, Any] = {"text": text_format(section)} if hasattr(section, "separator") else {}
-    for key, value in section:
-        if key in ("source", "flows", *TextTables.model_fields):
-            continue
-        if key == "driving_side" and section.source != "osm":
-            continue  # only this reader counts lanes from a side
-        if key in _UNITS:
-            keyword, converted = _UNITS[key]
-            keywords[keyword] = None if value is None else converted(value)
-        elif isinstance(value, Reference):
-            keywords[key] = scenarios.locate(value, "folder", "file")
-        elif isinstance(value, Place):
-            keywords[key] = (value.lon, value.lat)
-        else:
-            keywords[key] = value.mapping() if isinstance(value, ColumnNames) else value
-    return keywords
-
-
-def none_roads(section: NoRoads) -> Built:  # noqa: ARG001 - every source's function has this parameter
-    """Return no roads."""
-    return None, []
-
-
-def grid_roads(section: GridSection) -> Built:
-    """Generate a rectangular city."""
-    spacing_x_m, spacing_y_m = section.spacings_m
-    anchor = (section.anchor.lon, section.anchor.lat)
-    crossings = section.rows * section.columns
-    if problem := shortage(crossings * _CROSSING_NBYTES, to=f"generate a grid of {crossings:,} crossings"):
-        raise InputError([f"rows × columns: {problem}"])
-    avenues = ("avenue_speed_mps", "avenue_lanes", "one_way", "signals")
-    options = same_keys(section, "rows", "columns", "speed_mps", "lanes", *avenues, "capacity_vph")
-    roads = build_grid(spacing_x_m=spacing_x_m, spacing_y_m=spacing_y_m, anchor=anchor, **options)
-    roads = replace(roads, side=side_of(roads.node_xy, roads.crs, section.driving_side))
-    return roads, [*speed_warnings(roads.links.speed_mps, roads.links.length_m, file="the grid")]
+def _read(read: Callable[..., Any], section: Any, roads: RoadNetwork | None, *clock: RunClock, **reading: Any) -> Any:
+    """Call a reader on the table of a section, the roads, and the links that are near."""
+    if roads is None:
+        raise InputError(['needs links, and roads.source is "none"'])
+    allowed = np.ones(len(roads.links), dtype=np.bool_)
+    if section.classes is not None:
+        classes = {data["link"]: data.get("class") for *_, data in roads.graph.edges(data=True)}
+        allowed = of_classes([classes[link] for link in range(len(classes))], section.classes)
+    if section.file is None:
+        row = section.model_dump(include={"name", *DetectorColumns.model_fields}, exclude_none=True)
+        table = Table.from_frame(pd.DataFrame([row]), title=f"detectors.{section.name}")
+    else:
+        columns = {} if section.columns is None else section.columns.mapping()
+        table = read_table(scenarios.locate(section.file), columns=columns, format_=file_format(section))
+    return read(table, roads, *clock, within_m=section.within_m, allowed=allowed, **reading)

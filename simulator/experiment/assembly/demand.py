@@ -15,8 +15,7 @@ from scenarios.attacks import corrupted_in, parties_of
 from scenarios.kinds import is_capable
 from scenarios.run_clock import RunClock
 from simulator.cells.zones import Zones
-from simulator.experiment.assembly.constructors import (
-    constructor_of,
+from simulator.experiment.assembly.own_kinds import (
     faults_of_files,
     same_keys,
     text_format,
@@ -49,9 +48,9 @@ def plan_traffic(scenario: Any, roads: RoadNetwork, paths: ShortestPaths, *, clo
     InputError
         If a file cannot be used.
     """
-    plan = constructor_of("demand", scenario.traffic.demand)
     rng, section = streams.of("demand"), scenario.traffic
-    demand: Demand = plan(scenario, roads, paths, clock=clock, rng=rng)
+    plan = read_demand if section.demand == "trips" else draw_demand
+    demand = plan(scenario, roads, paths, clock=clock, rng=rng)
     if section.tours is None:
         return demand
     given = [key for key in ("stops", "stay_s", "stay_sd_s") if key in section.tours.model_fields_set]

@@ -1,11 +1,13 @@
 """Builds the mechanisms of a scenario, including the user's own."""
 
 import warnings
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 
+from mechanisms import local
 from mechanisms.declared import Declared
 from mechanisms.local import (
     AdaptiveBudget,
@@ -28,7 +30,7 @@ from scenarios.field_types import number
 from scenarios.mechanisms import PlugInSection
 from scenarios.section import NamedByKind
 from simulator.arrays import FloatArray, IntArray, Mask
-from simulator.experiment.assembly.constructors import REQUIRED, build_own_kind, constructor_of, in_words
+from simulator.experiment.assembly.own_kinds import REQUIRED, build_own_kind, in_words
 from simulator.files.errors import InputError
 from simulator.sensing.adaptive_survey import BudgetSchedule
 from simulator.sensing.campaign import WindowBudget
@@ -210,7 +212,7 @@ def drawn_as_counts(mechanism: LocalMechanism) -> LocalMechanism:
 
 def _divided(section: NamedByKind, cells: int, epsilon: float) -> Any:
     """Build a mechanism with another ε; parameters that follow from ε by default do so again."""
-    return constructor_of("mechanism", section.kind)(cells=cells, **{**section.parameters, "epsilon": epsilon})
+    return MECHANISMS[section.kind](cells=cells, **{**section.parameters, "epsilon": epsilon})
 
 
 def _build(section: NamedByKind, cells: int) -> LocalMechanism:
@@ -222,7 +224,7 @@ def _build(section: NamedByKind, cells: int) -> LocalMechanism:
         wrapped.check()
         mechanism: LocalMechanism = wrapped
     else:
-        mechanism = constructor_of("mechanism", section.kind)(cells=cells, **section.parameters)
+        mechanism = MECHANISMS[section.kind](cells=cells, **section.parameters)
     return mechanism
 
 
@@ -235,3 +237,11 @@ def build_sampling_privacy(*, cells: int, form: str, refresh: float, **parameter
     if blank is not None:
         parameters.setdefault("blank_zero", 1.0 - parameters["sampling"] - blank)
     return BinarySamplingPrivacy(cells=cells, **parameters)
+
+
+_DECLARED = [each for each in vars(local).values() if isinstance(each, type) and "declared" in vars(each)]
+MECHANISMS: Mapping[str, Callable[..., LocalMechanism]] = {
+    **{vars(each)["declared"].kind: each for each in _DECLARED},
+    SamplingPrivacy.declared.kind: build_sampling_privacy,  # one of two classes, by a parameter
+}
+"""What makes each mechanism from the number of cells and its parameters: the class that has its declaration."""

@@ -1,7 +1,8 @@
 """Builds the releases that trusted servers apply before they publish."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -21,10 +22,18 @@ from mechanisms.central.generalisation import GeneralisedSample
 from mechanisms.central.simple_random_sample import ExactStatistic
 from mechanisms.local import ParameterError
 from scenarios.kinds import is_capable
-from scenarios.plug_ins import is_own_kind
-from scenarios.release import ReleaseRules
+from scenarios.release import (
+    Generalise,
+    Laplace,
+    NoRelease,
+    Recode,
+    ReleaseRules,
+    ReleaseSection,
+    SmoothMedianSection,
+    Suppress,
+    ThresholdRelease,
+)
 from simulator.aggregation.publication import Publication, SampledCounts
-from simulator.experiment.assembly.constructors import build_own_kind, constructor_of
 from simulator.experiment.study_area import City
 from simulator.files.messages import QUESTION, Note, notes_of, warning
 from simulator.sensing.speed_survey import SpeedQuestion
@@ -33,7 +42,9 @@ INTERVALS = {"laplace": "noise", "smooth_median": "greatest noise"}
 BOUNDS = {"lower": "lower_mps", "upper": "upper_mps"}
 
 
-def build_release(released: ReleaseRules, mechanisms: Mapping[str, Any], city: City) -> dict[str, Any]:
+def build_release(
+    released: ReleaseRules, section: ReleaseSection, mechanisms: Mapping[str, Any], city: City
+) -> dict[str, Any]:
     """Return what a campaign's release determines of a `Campaign`: some of its attributes, by name.
 
     Raises
@@ -42,7 +53,7 @@ def build_release(released: ReleaseRules, mechanisms: Mapping[str, Any], city: C
         If the parameters of the release are invalid.
     """
     build = _of_counts if released.campaign["statistic"] == "count" else _of_speeds
-    return build(released, mechanisms, city)
+    return build(released, section, mechanisms, city)
 
 
 def place_of(released: ReleaseRules, key: str) -> str:
@@ -53,23 +64,23 @@ def place_of(released: ReleaseRules, key: str) -> str:
     return f"release.{key}" if released.at == ("release",) else f"{campaign}.release.{key}"
 
 
-def _section(released: ReleaseRules) -> dict[str, Any]:
+def _keys(released: ReleaseRules) -> dict[str, Any]:
     left_out = {"mechanisms", "sample" if released.campaign["statistic"] == "count" else "sampling"}
     return {key: value for key, value in released.release.items() if value is not None and key not in left_out}
 
 
-def _of_counts(released: ReleaseRules, mechanisms: Mapping[str, Any], city: City) -> dict[str, Any]:
-    section = _section(released)
-    if released.kind == "none":
-        return {"release": section}
+def _of_counts(
+    released: ReleaseRules, section: ReleaseSection, mechanisms: Mapping[str, Any], city: City
+) -> dict[str, Any]:
+    if isinstance(section, NoRelease):
+        return {"release": _keys(released)}
     publications: dict[str, Publication] = {}
-    build, whole = _builder(released), released.whole
     for published in released.published():
         name, themselves = str(published["name"]), is_capable("mechanism", published["kind"], "sampled")
         sampling = mechanisms[name].sampling if themselves else released.release.get("sampling") or 1.0
-        made = build(released.release, sampling=sampling, city=city, themselves=themselves)
+        made = counts_release(section, sampling=sampling, city=city, themselves=themselves)
         if isinstance(made, SampledCounts):
-            divided = made if themselves or not whole else None
+            divided = made if themselves or not released.whole else None
             publications[name] = Publication(made.release_at(1.0), divided, differences=themselves)
         else:
             publications[name] = Publication(made)
@@ -81,34 +92,51 @@ def _of_counts(released: ReleaseRules, mechanisms: Mapping[str, Any], city: City
         if mechanism["name"] not in publications
     )
     notes = tuple(notes_of("not_released", uncovered, where))
-    return {"release": section, "publications": publications, "notes": notes}
+    return {"release": _keys(released), "publications": publications, "notes": notes}
 
 
-def _builder(released: ReleaseRules) -> Callable[..., Any]:
-    """Return what builds the release of a mechanism's counts."""
-    if not is_own_kind("release", released.kind):
-        return constructor_of("release", released.kind)
-    parameters = {key: value for key, value in released.release.items() if key not in {"kind", "mechanisms"}}
+@singledispatch
+def counts_release(
+    section: ReleaseSection, *, sampling: float, city: City, themselves: bool
+) -> SampledCounts | CountRelease:
+    """Return the release of a mechanism's counts, by the function for the class of the section.
 
-    def build(_: Mapping[str, Any], *, city: City, **__: object) -> CountRelease:
-        release: CountRelease = build_own_kind("release", released.kind, parameters, cells=city.cells)
-        return release
+    Parameters
+    ----------
+    section
+        The section of the release.
+    sampling
+        Probability with which a device is sampled.
+    city
+        The city with the cells of the campaign.
+    themselves
+        Whether devices sample themselves, so that no server has all counts.
+    """
+    raise NotImplementedError(type(section).__name__)
 
-    return build
+
+@counts_release.register
+def _suppress(section: Suppress, *, sampling: float, city: City, themselves: bool) -> SampledCounts:  # noqa: ARG001 - as `counts_release`
+    return SampledCounts(sampling, lambda share: SampleThenSuppress(k=section.k, sampling=sampling * share))
 
 
-def build_suppress(given: Mapping[str, Any], *, sampling: float, **_: object) -> SampledCounts:
-    """Build the release that suppresses small counts of sampled devices."""
-    return SampledCounts(sampling, lambda share: SampleThenSuppress(k=given["k"], sampling=sampling * share))
+@counts_release.register
+def _generalise(section: Generalise, *, sampling: float, city: City, themselves: bool) -> SampledCounts:
+    levels = [city.cells.coarsened(level) for level in range(section.levels + 1)]
+    kind = GeneralisedSample if themselves else Generalised
+    release = kind(levels=levels, k=section.k, sampling=sampling, epsilon=section.epsilon)
+    return SampledCounts(sampling, lambda share: release)  # noqa: ARG005 - the release is the same for any share
 
 
-def build_laplace(
-    given: Mapping[str, Any], *, sampling: float = 1.0, bounds: Mapping[str, float] | None = None, **_: object
-) -> SampledCounts | LaplaceMean:
-    """Build the release that adds Laplace noise: to the mean of speeds where these have `bounds`, else to counts."""
-    if bounds is not None:
-        return LaplaceMean(epsilon=given["epsilon"], **bounds)
-    noise = LaplaceCounts(epsilon=given["epsilon"], sampling=sampling).sample_epsilon
+@counts_release.register
+def _recode(section: Recode, *, sampling: float, city: City, themselves: bool) -> LocalRecoding:  # noqa: ARG001 - as `counts_release`
+    centres = city.cells.polygons().geometry.centroid  # the places of the devices, as far as they are known
+    return LocalRecoding(k=section.k, places=np.column_stack([centres.x, centres.y]))
+
+
+@counts_release.register
+def _laplace(section: Laplace, *, sampling: float, city: City, themselves: bool) -> SampledCounts:  # noqa: ARG001 - as `counts_release`
+    noise = LaplaceCounts(epsilon=section.epsilon, sampling=sampling).sample_epsilon
 
     def release_at(share: float) -> LaplaceCounts:
         # The noise does not change: if only a part is received, it protects more than requested.
@@ -118,36 +146,49 @@ def build_laplace(
     return SampledCounts(sampling, release_at)
 
 
-def build_generalise(given: Mapping[str, Any], *, sampling: float, city: City, themselves: bool) -> SampledCounts:
-    """Build the release over coarser cells; `themselves` if devices sample themselves and no server has all counts."""
-    levels = [city.cells.coarsened(level) for level in range(given["levels"] + 1)]
-    kind = GeneralisedSample if themselves else Generalised
-    release = kind(levels=levels, k=given["k"], sampling=sampling, epsilon=given["epsilon"])
-    return SampledCounts(sampling, lambda share: release)  # noqa: ARG005 - the release is the same for any share
+@counts_release.register
+def _threshold(section: ThresholdRelease, *, sampling: float, city: City, themselves: bool) -> ThresholdCounts:  # noqa: ARG001 - as `counts_release`
+    return ThresholdCounts(epsilon=section.epsilon, k=section.k)
 
 
-def build_recode(given: Mapping[str, Any], *, city: City, **_: object) -> LocalRecoding:
-    """Build the release that recodes clusters of devices, which are at the centres of their cells."""
-    centres = city.cells.polygons().geometry.centroid
-    return LocalRecoding(k=given["k"], places=np.column_stack([centres.x, centres.y]))
+@singledispatch
+def speeds_release(
+    section: ReleaseSection, *, statistic: str, lower: float, upper: float, sample: float
+) -> ValueRelease:
+    """Return the release of a cell's speeds, by the function for the class of the section.
+
+    Parameters
+    ----------
+    section
+        The section of the release.
+    statistic
+        "mean_speed" or "median_speed".
+    lower, upper
+        Bounds of speeds, metres per second.
+    sample
+        Share of a cell's vehicles whose speeds are used.
+    """
+    raise NotImplementedError(type(section).__name__)
 
 
-def build_threshold(given: Mapping[str, Any], **_: object) -> ThresholdCounts:
-    """Build the release of noisy counts from a threshold on."""
-    return ThresholdCounts(epsilon=given["epsilon"], k=given["k"])
+@speeds_release.register
+def _no_release(section: NoRelease, *, statistic: str, **sampled: float) -> ExactStatistic:  # noqa: ARG001 - as `speeds_release`
+    return ExactStatistic(statistic="mean" if statistic == "mean_speed" else "median", **sampled)
 
 
-def build_smooth_median(given: Mapping[str, Any], *, bounds: Mapping[str, float], **_: object) -> SmoothMedian:
-    """Build the release of medians of speeds."""
-    return SmoothMedian(epsilon=given["epsilon"], delta=given["delta"], **bounds)
+@speeds_release.register
+def _laplace_mean(section: Laplace, *, statistic: str, **sampled: float) -> LaplaceMean:  # noqa: ARG001 - as `speeds_release`
+    return LaplaceMean(epsilon=section.epsilon, **sampled)
 
 
-def build_none(_: Mapping[str, Any], *, bounds: Mapping[str, float], statistic: str) -> ExactStatistic:
-    """Build the release that publishes speeds unchanged; its only parameter, the sample, is among the bounds."""
-    return ExactStatistic(statistic="mean" if statistic == "mean_speed" else "median", **bounds)
+@speeds_release.register
+def _smooth_median(section: SmoothMedianSection, *, statistic: str, **sampled: float) -> SmoothMedian:  # noqa: ARG001 - as `speeds_release`
+    return SmoothMedian(epsilon=section.epsilon, delta=section.delta, **sampled)
 
 
-def _of_speeds(released: ReleaseRules, mechanisms: Mapping[str, Any], city: City) -> dict[str, Any]:
+def _of_speeds(
+    released: ReleaseRules, section: ReleaseSection, mechanisms: Mapping[str, Any], city: City
+) -> dict[str, Any]:
     campaign, release = released.campaign, released.release
     receiver = str(released.published()[0]["name"])
     upper = campaign["upper_mps"]
@@ -157,9 +198,8 @@ def _of_speeds(released: ReleaseRules, mechanisms: Mapping[str, Any], city: City
         "lower": float(campaign["lower_mps"]),
         "upper": float(math.ceil(city.roads.links.speed_mps.max()) if upper is None else upper),
     }
-    build, statistic, least = constructor_of("release", released.kind), campaign["statistic"], campaign["min_vehicles"]
-    sampled = {**bounds, "sample": float(release["sample"])}
-    made: ValueRelease = build(release, bounds=sampled, statistic=statistic)
+    statistic, least = campaign["statistic"], campaign["min_vehicles"]
+    made = speeds_release(section, statistic=statistic, **bounds, sample=float(release["sample"]))
     interval = INTERVALS.get(released.kind, "exact" if release["sample"] == 1.0 else "sampling")
     others = ", ".join(name for name in mechanisms if name != receiver)
     where = f"campaigns.{campaign['name']}"
@@ -172,7 +212,7 @@ def _of_speeds(released: ReleaseRules, mechanisms: Mapping[str, Any], city: City
         )
         notes.append(warning("speed_bound", text, f"{where}.upper_mps"))
     return {
-        "release": {**_section(released), **dict(zip(QUESTION, (*bounds.values(), least), strict=True))},
+        "release": {**_keys(released), **dict(zip(QUESTION, (*bounds.values(), least), strict=True))},
         "speeds": SpeedQuestion(statistic, made, least, receiver, interval, *bounds.values()),
         "notes": tuple(notes),
     }

@@ -1,33 +1,28 @@
-"""Builds the engine `sumo`, and the engine that drives the same vehicles afterwards for comparison."""
+"""Builds the engine `sumo`, and finds what its files state: vehicles, classes, coordinates, and their faults."""
 
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import scenarios
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.roads import SumoRoads
 from scenarios.simulated_traffic import SumoTraffic
-from simulator.experiment.assembly.constructors import same_keys
-from simulator.experiment.assembly.physics import build_physics
+from simulator.experiment.assembly.own_kinds import same_keys
 from simulator.experiment.study_area import City
 from simulator.files.errors import InputError, ProgramError, RejectionError
-from simulator.files.messages import Note, notes_of
 from simulator.files.resources import Stopwatch
 from simulator.files.xml_elements import elements_of
 from simulator.formats.sumo.attributes import classes_in
-from simulator.formats.sumo.courses import NotDrivableError
 from simulator.formats.trip_files import is_sumo_routes
 from simulator.roads.sumo_frame import NetFrame
 from simulator.streams import Streams
 from simulator.sumo.engine import Sumo
 from simulator.sumo.inputs import Insertions, SumoInputs, refuse_connection
 from simulator.sumo.outputs import EdgeOutput
-from simulator.sumo.routes import read_sumo_routes, sumo_link_ids
+from simulator.sumo.routes import sumo_link_ids
 from simulator.traffic.clock import Clock
-from simulator.traffic.engine import Engine
-from simulator.traffic.fleet import Fleet
 
 _SEEDS = 2**31
 _HALF_A_MILLISECOND_S = 0.0005
@@ -195,69 +190,3 @@ def sumo_source(scenario: Scenario) -> dict[str, Any]:
     if not isinstance(roads, SumoRoads):
         return {"net": None}
     return {"net": scenarios.locate(roads.path), "vehicle_class": roads.vehicle_class}
-
-
-class Beside(NamedTuple):
-    """An engine that runs after the run's own for comparison, its name, and notes on its vehicles."""
-
-    name: str
-    engine: Engine
-    notes: list[Note]
-
-
-def build_beside(
-    scenario: Scenario, city: City, *, end_s: float, streams: Streams, stopwatch: Stopwatch
-) -> Beside | None:
-    """Build the engine that a scenario compares with its own, with the same vehicles; None if it requests none.
-
-    Departures and routes are those of SUMO's files, over the same roads. SUMO draws the vehicles of random flows again,
-    with the same seed, so they are the same.
-
-    Parameters
-    ----------
-    scenario, city, streams, stopwatch
-        As for the run's own engine.
-    end_s
-        End of the run, seconds; both engines count departures up to its last tick.
-
-    Raises
-    ------
-    ScenarioError
-        If SUMO's files cannot be used, or none of the vehicles can drive on these roads.
-    """
-    section = scenario.traffic
-    if not isinstance(section, SumoTraffic) or section.beside is None:
-        return None
-    clock = Clock(section.step_s)
-    try:
-        inputs = sumo_inputs(scenario, streams=streams)
-        with stopwatch.phase("demand"):
-            demand = read_sumo_routes(
-                sumo_insertions(inputs, end_s=end_s).files,
-                city.roads,
-                **sumo_source(scenario),
-                seed=inputs.seed,
-                clock=clock,
-                begin_s=inputs.begin_s,
-                duration_s=last_departure_s(clock, end_s),
-                share=inputs.scale,
-                rng=streams.of("beside"),
-            )
-    except InputError as error:
-        raise ScenarioError(scenario.name, _faults(scenario, error, streams=streams)) from error
-    physics = build_physics(scenario, city.roads, clock, classes=demand.classes)
-    fleet = Fleet(city.roads.links, physics, demand.trips, demand.routes, clock=clock)
-    with stopwatch.phase("compile"):
-        fleet.compile()
-    return Beside(section.beside, fleet, notes_of("demand", demand.notes))
-
-
-def _faults(scenario: Scenario, error: InputError, *, streams: Streams) -> list[Fault]:
-    """Return faults of this engine for vehicles that only SUMO can drive, and of SUMO's files for all other causes."""
-    if isinstance(error, NotDrivableError):
-        elements = elements_of(sumo_inputs(scenario, streams=streams).net)
-        if error.edges <= {
-            element.attributes["id"] for element in elements if element.name == "edge" and element.attributes
-        }:
-            return [Fault("traffic.beside", fault) for fault in error.faults]
-    return sumo_faults(scenario, error, otherwise="traffic.beside")

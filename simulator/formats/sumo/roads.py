@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import shapely
 
-from scenarios.suggestions import suggestion
+from scenarios.errors import suggestion
 from simulator.files.errors import InputError
 from simulator.files.extras import import_extra
 from simulator.files.messages import counted

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mechanisms.local.mechanism import Estimate, LocalMechanism, NoMemory
-from simulator.experiment.assembly.constructors import MECHANISM_METHODS
+from simulator.experiment.assembly.own_kinds import MECHANISM_METHODS
 from simulator.kits.findings import Findings
 from simulator.kits.mechanisms.bounds import SAME_LAW_COMPARISONS, pairs_apart, row_keys, same_law
 from simulator.kits.mechanisms.harness import MOST_CELLS, Harness, place_of

@@ -1,4 +1,4 @@
-"""Calls of concrete parts: constructors of built-in kinds, users' classes, which it verifies, and faults of files."""
+"""Users' own classes, which are verified before they are called, and what sections of one form have in common."""
 
 import hashlib
 import sys
@@ -9,10 +9,9 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from scenarios import Fault, Scenario, ScenarioError, plug_ins
-from scenarios.kinds import find_kind, import_dotted
+from scenarios import Fault, Scenario, ScenarioError, kinds
+from scenarios.errors import suggestion
 from scenarios.references import PLUGIN_REFUSAL
-from scenarios.suggestions import suggestion
 from simulator.files.errors import InputError
 from simulator.files.tables import FileFormat, TextFormat
 
@@ -21,8 +20,6 @@ METHODS: Mapping[str, tuple[str, ...]] = {
     "mechanism": MECHANISM_METHODS,
     "deployment": ("combine",),
     "attack": ("guess",),
-    "latency": ("draw", "exceeds"),
-    "release": ("publish", "std_error", "claim"),
 }
 """Methods that a user's class or object needs, by role; a class has them before an instance is made."""
 SHARING_METHODS = ("split", "sum", "join")
@@ -46,11 +43,11 @@ def load_own_kind(role: str, kind: str) -> Any:
     WrongInterfaceError
         If it lacks methods.
     """
-    target = plug_ins.load(role, kind)
-    if not (isinstance(target, type) or plug_ins.is_given(kind)):
+    target = kinds.load(role, kind)
+    if not (isinstance(target, type) or kinds.is_given(kind)):
         raise WrongInterfaceError(f"must be a class, and is of type {type(target).__name__}")
     if missing := missing_methods(role, target):
-        word = plug_ins.WORDS.get(role, role)
+        word = kinds.WORDS.get(role, role)
         raise WrongInterfaceError(f"must be a class for the role {word}: it must have {', '.join(missing)}")
     return target
 
@@ -147,7 +144,7 @@ def faults_of_own_kinds(scenario: Scenario) -> Iterator[None]:
         # SimPy raises a copy of an error in a process; the error itself is the copy's cause.
         frames = list(traceback.walk_tb((error.__cause__ or error).__traceback__))
         for at, role, kind in scenario.own_kinds():
-            target = plug_ins.load(role, kind)
+            target = kinds.load(role, kind)
             class_ = target if isinstance(target, type) else type(target)
             in_module = [(code.f_code, line) for code, line in frames if code.f_code.co_filename == _source(target)]
             if any(code.co_qualname.startswith(f"{class_.__qualname__}.") for code, _ in in_module):
@@ -168,21 +165,6 @@ def source_sha256(target: Any) -> str | None:
     """Return the sha256 of the file of the module that defines a class or an object's class; None without a file."""
     file = _source(target)
     return None if file is None else hashlib.sha256(Path(file).read_bytes()).hexdigest()
-
-
-def constructor_of(role: str, name: str) -> Callable[..., Any]:
-    """Return what builds a kind: a class or a function, whose parameters each role fixes for all of its kinds.
-
-    Raises
-    ------
-    KeyError
-        If the role has no built-in kind of this name.
-    """
-    kind = find_kind(role, name)
-    if kind is None:
-        raise KeyError(f"there is no {role} of kind {name}")
-    constructor: Callable[..., Any] = import_dotted(kind.constructor)
-    return constructor
 
 
 def same_keys(section: Any, *names: str) -> dict[str, Any]:
@@ -207,9 +189,3 @@ def faults_of_files(scenario: Scenario, key: str) -> Iterator[None]:
 def file_format(section: Any) -> FileFormat:
     """Return how a section's file of rows is written, and which rows are used."""
     return FileFormat(section.separator, section.decimal, section.header, section.where or {})
-
-
-def reader_of(role: str, name: str) -> Callable[..., Any] | None:
-    """Return the function of a format that reads the files of a kind; None for a kind that reads none."""
-    kind = find_kind(role, name)
-    return None if kind is None or not kind.reader else import_dotted(kind.reader)
