@@ -221,7 +221,7 @@ class OwnAttack(AttackSection, OwnParameters):
 
 
 def without_parameters(attack: ValidFields) -> ValidFields:
-    """Return an attack's fields without those of its kind, if it is a user's own: a parameter may have any name."""
+    """Return an attack's fields; a user's own attack's without its kind's fields: a parameter may have any name."""
     if is_built_in("attack", attack.get("kind")):
         return attack
     return ValidFields({name: value for name, value in attack.items() if name in AttackSection.model_fields})
@@ -326,7 +326,7 @@ def _there(deployment: ValidFields) -> str:
 
 
 def _queries(attack: ValidFields, campaigns: Sequence[ValidFields]) -> Iterator[RuleViolation]:
-    """Yield a fault for each number of queries above that of a named campaign or, where none is named, of every one."""
+    """Yield a fault for each number of queries above a named campaign's or, where none is named, every campaign's."""
     if not all(campaign.has("queries", "name") for campaign in campaigns):
         return
     most = max(campaign["queries"] for campaign in campaigns)

@@ -21,7 +21,7 @@ SPEEDS = ("mean_speed", "median_speed")
 class Budget(Section):
     """A budget ε that covers any `window` consecutive queries, in place of a fresh ε at each query.
 
-    The budget is the `epsilon` of each mechanism. The kinds are those of LDP-IDS (Ren et al., SIGMOD 2022).
+    The budget is the `epsilon` of each mechanism. The kinds come from LDP-IDS (Ren et al., SIGMOD 2022).
     """
 
     kind: Literal["uniform", "population_uniform", "absorption", "population_absorption"]
@@ -70,7 +70,7 @@ class CampaignSection(Section):
     lower_mps: NotNegative | None = Field(default=None, json_schema_extra=without_default)
     """For speeds: lower bound of a vehicle's speed, metres per second. Default: 0."""
     upper_mps: Positive | None = None
-    """For speeds: upper bound of a vehicle's speed, metres per second. Default: that of the fastest link, rounded
+    """For speeds: upper bound of a vehicle's speed, metres per second. Default: the speed of the fastest link, rounded
     up."""
     min_vehicles: Count | None = Field(default=None, json_schema_extra=without_default)
     """For speeds: cells in which fewer vehicles report a speed have no row. Default: 2."""

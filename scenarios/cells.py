@@ -201,7 +201,7 @@ class StationCells(_Places):
 
 
 class LocationCells(_Places):
-    """Named locations: those of a table, or those where the data owners of engine ``static`` are.
+    """Named locations: the places of a table, or the places where the data owners of engine ``static`` are.
 
     An owner whose place has a name is in the location of that name. An owner known by coordinates alone is assigned
     to a location as it is to a station.

@@ -168,11 +168,11 @@ class LaplaceNoise(NoiseSection):
 
 
 class PolyaNoise(NoiseSection):
-    """Pólya noise, a share of discrete Laplace noise: those of ``honest`` servers add up to P(k) ~ e^(−|k|/b)."""
+    """Pólya noise, a share of discrete Laplace noise: shares of ``honest`` servers add up to P(k) ~ e^(−|k|/b)."""
 
     kind: Literal["polya"]
     scale: Annotated[float, Field(gt=0, le=MOST_NOISE)]
-    """b, vehicles: the shares of ``honest`` servers have ε = 1/b for a count that changes by 1, those of fewer more."""
+    """b, vehicles: the shares of ``honest`` servers have ε = 1/b for a count that changes by 1, fewer shares more."""
     honest: Annotated[int, Field(ge=1, le=MOST_SHARES)]
     """Number of servers whose shares add up to discrete Laplace noise, at most the number of servers."""
 
@@ -262,7 +262,7 @@ class Aggregation(AggregationSection):
 
 
 class ThresholdShares(AggregationSection):
-    """Servers that hold shares of each report, of which any ``threshold`` suffice."""
+    """Servers that hold shares of each report; any ``threshold`` shares suffice."""
 
     kind: Literal["threshold_shared"]
     title = "servers that hold threshold shares"

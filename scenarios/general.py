@@ -46,7 +46,7 @@ class Heading(Section):
     start: Annotated[str, BeforeValidator(written)] | None = None
     """Time of second 0 of the run: a time of day, as ``"07:00"``, or a date and time, as ``"2026-03-29T07:00"`` or
     ``"2026-03-29T07:00+02:00"``. Pages, tables and messages then state times, and keys of moments may be written as
-    such. A recording and a file of trips begin at it too, unless `[traffic]` states another time. Default: that of
+    such. A recording and a file of trips begin at it too, unless `[traffic]` states another time. Default: the start of
     recorded data whose times are dates; else times are seconds from the start of the run."""
     time_zone: TimeZone | None = None
     """Time zone of `start`, and in which times are stated, as ``"Europe/Berlin"``, with its summer time. Default: the

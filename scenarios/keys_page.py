@@ -19,10 +19,10 @@ table of keys for each.
 Lengths are metres, speeds metres per second, unless a key states otherwise.
 Times are seconds from the start of the run. A moment, whose value is "number or text", may also be text where
 `[scenario] start` states the time of second 0: a time of day, `start_s = "08:00"` or `"08:00:30"`, is the first such
-time from the start on; `"day 2 08:00"` is that of the second day; a date and time is as `"2026-03-29T08:00"`, if the
-start has a date. On the clock of a file (`begin_s`) a time of day counts from midnight.
-Rules between the keys of a table stand below it; `crowdveil check` checks them and others, such as sums of shares.
-Shipped scenarios begin with `#:schema`, which editors with a TOML language server use to complete and check keys.
+time from the start on; `"day 2 08:00"` is 8 o'clock on the second day; a date and time is as `"2026-03-29T08:00"`, if
+the start has a date. On the clock of a file (`begin_s`) a time of day counts from midnight. Rules between the keys of a
+table stand below it; `crowdveil check` checks them and others, such as sums of shares. Shipped scenarios begin with
+`#:schema`, which editors with a TOML language server use to complete and check keys.
 """
 
 _TYPES = {

@@ -82,12 +82,12 @@ def name_object(value: Any) -> Any:
 
 
 def is_given(name: object) -> bool:
-    """Return whether a name is that of a class or an object given in Python, which needs no permission."""
+    """Return whether a name stands for a class or an object given in Python, which needs no permission."""
     return name in _objects
 
 
 def is_own_kind(role: str, name: object) -> bool:
-    """Return whether a name is that of a user's kind: given in Python, dotted, or of an installed package."""
+    """Return whether a name stands for a user's kind: given in Python, dotted, or of an installed package."""
     if not isinstance(name, str) or is_built_in(role, name):
         return False
     return ":" in name or bool(_installed(role, name))

@@ -100,15 +100,15 @@ class TraceTraffic(TextTables, TrafficSection):
     format: Literal[
         "auto", "csv", "tdrive", "cabspotting", "geolife", "parquet", "points", "gpx", "sumo", "matsim", "json"
     ] = "auto"
-    """Format of the files; ``auto`` detects it from the name and the beginning of each file. ``points`` are those of a
+    """Format of the files; ``auto`` detects it from the name and the beginning of each file. ``points`` are points of a
     GeoPackage or Shapefile."""
     columns: TraceColumns = TraceColumns()
     """For tables: the columns."""
     crs: AnyCrs | None = None
     """Coordinate reference system of x and y. Default: positions are longitudes and latitudes."""
     net: FileReference | None = None
-    """For SUMO's floating-car data without ``--fcd-output.geo``: the network in whose metres they are. Default: that of
-    the roads, if their source is ``sumo`` and positions are not degrees."""
+    """For SUMO's floating-car data without ``--fcd-output.geo``: the network in whose metres they are. Default: the
+    network of the roads, if their source is ``sumo`` and positions are not degrees."""
     time_unit: TimeUnit | None = None
     """Unit of times that are numbers. Default: seconds, or for dates the unit that their magnitude implies."""
     time_format: TimeFormat | None = None

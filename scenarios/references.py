@@ -45,7 +45,7 @@ class Permissions:
 
     @classmethod
     def of(cls, source: str, *, allow_plugins: bool = False, untrusted: bool = False) -> "Permissions":
-        """Return the permissions given, combined with those of the environment variables.
+        """Return the permissions given, combined with the permissions of the environment variables.
 
         Parameters
         ----------

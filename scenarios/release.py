@@ -320,7 +320,7 @@ class ToTotal(RefinementSection):
     """A refinement whose counts have a given sum."""
 
     total: Literal["estimated", "asked"] = "estimated"
-    """The sum of the refined counts: that of the unrefined estimates, limited to between 0 and the number of devices
+    """The sum of the refined counts: the sum of the unrefined estimates, limited to between 0 and the number of devices
     asked; or the number of devices asked, which assumes that every one of them is in some cell."""
 
 

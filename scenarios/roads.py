@@ -101,9 +101,9 @@ class GridSection(PlacedRoads):
     lanes: Count = 1
     """Lanes in each direction."""
     avenue_speed_mps: Positive | None = None
-    """Free-flow speed of avenues, metres per second. Default: that of streets."""
+    """Free-flow speed of avenues, metres per second. Default: the speed of the streets."""
     avenue_lanes: Count | None = None
-    """Lanes of avenues in each direction. Default: those of streets."""
+    """Lanes of avenues in each direction. Default: the lanes of the streets."""
     one_way: bool = False
     """Whether avenues are one-way, alternately north and south; streets stay two-way."""
     signals: bool = False
@@ -172,7 +172,7 @@ class LinkColumns(ColumnNames):
     """Columns of roads."""
 
     length_m: str | None = None
-    """Length, metres. Default: that of the line, which is straight between the nodes of a table."""
+    """Length, metres. Default: the length of the line, which is straight between the nodes of a table."""
     length_km: str | None = None
     """Length, kilometres."""
     length_ft: str | None = None
@@ -305,14 +305,14 @@ class SumoRoads(PlacedRoads):
     path: FileReference
     """File: relative to the scenario's folder, absolute, or ``data:FOLDER/FILE``."""
     additional: FileReference | None = None
-    """Additional file with programs of signals, which replace those of the network, as in SUMO."""
+    """Additional file with programs of signals, which replace the network's programs, as in SUMO."""
     vehicle_class: str | None = None
     """SUMO vehicle class; lanes that it may not use are left out. Default: the classes of the vehicles in SUMO's route
-    files, each of which keeps to its lanes; without such files, passenger cars."""
+    files, and each vehicle keeps to its lanes; without such files, passenger cars."""
     anchor: Place | None = None
     """Position on the globe of the origin of a network without a projection. Default: longitude 0, latitude 0."""
     keep: Literal["all", "strong"] = "all"
-    """All links, or those of the largest part in which every node can be reached from every other; trips and routes
+    """All links, or the links of the largest part in which every node can be reached from every other; trips and routes
     of SUMO's own may begin and end outside it."""
     capacity_vph: Positive = CAPACITY_VPH
     """Vehicles per hour and lane that can leave a link."""
@@ -353,7 +353,7 @@ class MatsimRoads(PlacedRoads):
     path: FileReference
     """File: relative to the scenario's folder, absolute, or ``data:FOLDER/FILE``."""
     crs: AnyCrs | None = None
-    """Coordinate reference system of the coordinates. Default: that of the file's attribute
+    """Coordinate reference system of the coordinates. Default: the system in the file's attribute
     ``coordinateReferenceSystem``, else a plane in metres."""
     project_to: MetricCrs | None = None
     """Coordinate reference system to project to. Default: `crs` if it is projected, else the UTM zone of the network's
@@ -362,7 +362,7 @@ class MatsimRoads(PlacedRoads):
     """Links that are open to one of these modes are kept; if the key is stated, also the vehicles of these modes are
     read from MATSim's events."""
     keep: Literal["all", "strong"] = "all"
-    """All links, or those of the largest part in which every node can be reached from every other."""
+    """All links, or the links of the largest part in which every node can be reached from every other."""
 
 
 class GmnsRoads(PlacedRoads):
@@ -372,18 +372,18 @@ class GmnsRoads(PlacedRoads):
     path: FolderReference
     """Folder with node, link and, where links name their geometry, geometry tables (CSV, gzipped CSV or Parquet)."""
     coordinates: Literal["places", "none"] = "places"
-    """Whether the coordinates of nodes are those of places. ``none`` if they are those of a drawing, or missing: cells
-    must then be links (kind ``roads``), which need no coordinates."""
+    """Whether the coordinates of nodes are coordinates of places. ``none`` if they are coordinates of a drawing, or
+    missing: cells must then be links (kind ``roads``), which need no coordinates."""
     crs: AnyCrs | None = None
-    """Coordinate reference system of the coordinates. Default: that of the folder's config table, else longitude and
-    latitude, or a plane in the unit of the lengths if the coordinates are not degrees."""
+    """Coordinate reference system of the coordinates. Default: the system of the folder's config table, else longitude
+    and latitude, or a plane in the unit of the lengths if the coordinates are not degrees."""
     project_to: MetricCrs | None = None
     """Coordinate reference system to project to. Default: `crs` if it is projected, else the UTM zone of the network's
     middle."""
     length_unit: LengthUnit | None = None
-    """Unit of the links' ``length``. Default: that of the config table, else metres."""
+    """Unit of the links' ``length``. Default: the unit of the config table, else metres."""
     speed_unit: SpeedUnit | None = None
-    """Unit of the links' ``free_speed``. Default: that of the config table, else kilometres per hour."""
+    """Unit of the links' ``free_speed``. Default: the unit of the config table, else kilometres per hour."""
     modes: Annotated[tuple[str, ...], Field(strict=False, min_length=1)] = ("auto", "a", "all", "car", "c")
     """Links whose ``allowed_uses`` name one of these modes, or name no mode at all, are kept."""
     default_speed_mps: Positive = STREET_SPEED_MPS

@@ -41,7 +41,7 @@ def unlike(*values: Any) -> Condition:
 
 
 Where = Mapping[str, Condition]
-"""Conditions by key, all of which must be met."""
+"""Conditions by key; all must be met."""
 LEFT_OUT = Condition(lambda value, _: value is None or value is False or value == (), {"enum": [None, False, []]})
 """The key is not given, or is false, or an empty list."""
 GIVEN = LEFT_OUT.negated()
@@ -54,7 +54,7 @@ class Rule:
     Parameters
     ----------
     keys
-        The keys, each of which may be at fault; if empty, nothing but `unless` is allowed.
+        The keys; each may be at fault; if empty, nothing but `unless` is allowed.
     words
         What they break; ``{queries}`` stands for the key `queries`, with its value in a message.
     unless

@@ -144,7 +144,7 @@ class Scenario(Section):
         folder
             Folder to which file references are relative.
         permissions
-            Permissions of the scenario; if None, those of the environment variables.
+            Permissions of the scenario; if None, the permissions of the environment variables.
         files_exist
             Whether a file that the scenario names must exist.
         **options

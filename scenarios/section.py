@@ -42,7 +42,7 @@ class ValidFields(dict[str, Any]):
         self.checked = ""
         """The field that is being validated."""
         self.outer = self
-        """The fields among which those that it lacks are looked up: of a campaign, those of the scenario."""
+        """The fields among which missing fields are looked up: for a campaign, the fields of the scenario."""
 
     def has(self, *names: str) -> bool:
         """Return whether every one of these fields is valid and was given, or has a default."""
@@ -53,7 +53,7 @@ class ValidFields(dict[str, Any]):
         return RuleViolation((name,), rule, self.get(name))
 
     def sections(self, name: str) -> list["ValidFields"]:
-        """Return the valid fields of each section in the field `name`, of which some may be invalid."""
+        """Return the valid fields of each section in the field `name`; some sections may be invalid."""
         value = self.get(name)
         if name in self.inside or value is None:
             return self.inside.get(name, [])
@@ -125,7 +125,7 @@ class Section(BaseModel):
 
     @classmethod
     def every_rule(cls) -> list[BrokenRules]:
-        """Return the rules of the section, after those of the sections that it extends."""
+        """Return the rules of the section, after the rules of the sections that it extends."""
         return [rule for base in reversed(cls.__mro__) for rule in vars(base).get("rules", ())]
 
     @classmethod
@@ -203,7 +203,7 @@ def _without_tags(at: Sequence[str | int]) -> tuple[str | int, ...]:
 
 
 def report_inside(valid: ValidFields) -> None:
-    """Add a section's valid fields to those of the section that it is in."""
+    """Add a section's valid fields to the valid fields of the section that it is in."""
     outer = _open.get()
     if outer is not None:
         outer.inside.setdefault(outer.checked, []).append(valid)

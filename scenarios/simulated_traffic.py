@@ -119,7 +119,7 @@ class ZonePolygons(Section):
     file: FileReference
     """File of polygons: GeoJSON, GeoPackage, Shapefile or GeoParquet."""
     name: Annotated[str, Field(min_length=1)]
-    """Attribute with the names of the zones, which are those of the table."""
+    """Attribute with the names of the zones, as in the table."""
     layer: Annotated[str, Field(min_length=1)] | None = None
     """Layer of a GeoPackage that has several."""
 
@@ -149,13 +149,13 @@ class EnteringTraffic(TrafficSection):
 class Tours(Section):
     """Several trips of each vehicle with stays between, repeated on each day of the run, every 86,400 s.
 
-    The first trip of a vehicle is that of ``demand`` and ``departures``. Trips of a table with a column of vehicles are
+    The first trip of a vehicle comes from ``demand`` and ``departures``. Trips of a table with a column of vehicles are
     tours already, and are repeated as they are.
     """
 
     stops: Annotated[WholeNumber, Field(ge=1, le=20)] = 1
-    """Places that a vehicle visits before it drives back to the origin of its first trip: its destination, then those
-    of other vehicles, drawn once."""
+    """Places that a vehicle visits before it drives back to the origin of its first trip: its destination, then the
+    destinations of other vehicles, drawn once."""
     stay_s: Positive = 28_800.0
     """Mean time from one planned departure of a vehicle to the next: the drive and the stay, seconds; drawn once for
     each stop of a vehicle."""
@@ -196,7 +196,7 @@ class DrivenTraffic(TextTables, EnteringTraffic):
     """Number of vehicles over the whole run, each with one trip or tour. Default: the number of trips, or
     vehicles, in the file of trips or the table of zones."""
     demand: Literal["uniform", "gravity", "trips"] = "uniform"
-    """Destinations: all equally likely, less likely the longer the route, or those of a file of trips."""
+    """Destinations: all equally likely, less likely the longer the route, or the destinations in a file of trips."""
     gravity_scale_s: Positive = 600.0
     """Travel time over which ``gravity`` demand falls by a factor e, seconds."""
     zones: FileReference | None = None
@@ -310,7 +310,7 @@ class SumoTraffic(EnteringTraffic):
     config: FileReference | None = None
     """A ``.sumocfg``, which names network, routes and options; or give ``routes``. Its output files are not kept."""
     net: FileReference | None = None
-    """Network, ``net.xml`` or ``net.xml.gz``. Default: that of ``[roads] source = "sumo"``."""
+    """Network, ``net.xml`` or ``net.xml.gz``. Default: the network of ``[roads] source = "sumo"``."""
     routes: Annotated[tuple[FileReference, ...], Field(strict=False)] = ()
     """Route files: vehicles, trips and flows, as SUMO reads them."""
     additional: Annotated[tuple[FileReference, ...], Field(strict=False)] = ()

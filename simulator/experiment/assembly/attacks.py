@@ -100,7 +100,7 @@ def most_corrupted(attacks: Sequence[Attack]) -> int:
 def check_attacks(scenario: Scenario, attacks: Sequence[Attack], campaigns: Sequence[Campaign]) -> None:
     """Raise an error for coalitions with parties that none of the attacked campaigns and mechanisms has.
 
-    This check is exact; that of the schema is not, as the schema does not know the mechanisms' rounds.
+    This check is exact; the schema's check is not, as the schema does not know the mechanisms' rounds.
 
     Raises
     ------

@@ -279,7 +279,7 @@ DEPLOYMENTS: Mapping[str, Callable[..., Deployment | RoadsideUnits]] = {
 
 
 def _deployment(section: AggregationSection, cells: Partition, *, anonymous: bool) -> Deployment:
-    """Build the deployment of a section, from those of its keys that the kind's constructor takes."""
+    """Build the deployment of a section, from the keys that the kind's constructor takes."""
     if isinstance(section, OwnAggregation):
         built = build_own_kind("deployment", section.kind, section.model_extra or {}, cells=cells)
     else:

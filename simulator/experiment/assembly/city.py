@@ -25,7 +25,7 @@ from simulator.formats.recordings.measured_counts import read_counts, read_detec
 from simulator.roads import RoadNetwork
 
 WIDEST_CITY_KM = 200.0
-"""Extent greater than that of any metropolitan area; wider roads were more likely read in a wrong coordinate system."""
+"""Extent greater than any metropolitan area's; wider roads were more likely read in a wrong coordinate system."""
 
 
 def build_city(scenario: Scenario) -> City:

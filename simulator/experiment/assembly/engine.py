@@ -65,8 +65,8 @@ def build_physics(
     Junctions are completed by default where the source states movements, and on OpenStreetMap's roads. There the
     capacities by class of road, which are below saturation flow because of junctions, are not used: junctions hold
     vehicles themselves, and so they do on SUMO's networks, which state no capacities. On other networks the capacity
-    of a link is that of its file. On networks of links alone only full links hold vehicles. A vehicle with the gap
-    before it takes `spacing_m`, by default the mean of `classes`, or else that of a car.
+    of a link is its file's spacing. On networks of links alone only full links hold vehicles. A vehicle with the gap
+    before it takes `spacing_m`, by default the mean of `classes`, or else a car's spacing.
     """
     notes: list[Note] = []
     spacing_m = spacing_m or (classes.spacing_m if classes else None)
@@ -315,7 +315,7 @@ def build_beside(
 ) -> Beside | None:
     """Build the engine that a scenario compares with its own, with the same vehicles; None if it requests none.
 
-    Departures and routes are those of SUMO's files, over the same roads. SUMO draws the vehicles of random flows again,
+    Departures and routes are taken from SUMO's files, over the same roads. SUMO draws the vehicles of random flows again,
     with the same seed, so they are the same.
 
     Parameters

@@ -127,7 +127,7 @@ def in_words(parameters: Mapping[str, Any]) -> str:
 
 
 def accepted(function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of some keyword arguments that a class or a function has parameters for."""
+    """Return the keyword arguments for which a class or a function has parameters."""
     takes = signature(function).parameters
     every = any(parameter.kind is parameter.VAR_KEYWORD for parameter in takes.values())
     return {name: value for name, value in given.items() if every or name in takes}
