@@ -6,7 +6,7 @@ priorities in the ratio of capacities.
 
 import numpy as np
 import pytest
-from roads_by_hand import ENGINES, drive, exit_times_s, network
+from roads_by_hand import ENGINES, drive, exit_times_s, links_by_ends, movement, network
 
 from simulator.roads.movements import movement_table
 from simulator.traffic.agents import Agents
@@ -34,20 +34,15 @@ def merge(engine, lanes, onto, *, capacities, capacity, demands=None, step_s=1.0
         node + k: (900.0 * (k + 1), 0.0) for k in range(3)
     }
     roads = network(nodes, edges)
-    pairs = list(zip(roads.links.from_node.tolist(), roads.links.to_node.tolist(), strict=True))
-    numbers = [pairs.index((start, node)) for start in starts]
-    way = {"turn": "straight", "signal": None, "yields_to": ()}
+    link = links_by_ends(roads)
+    numbers = [link[start, node] for start in starts]
     ways = [
-        {**way, "node": node, "from_link": link, "to_link": pairs.index((node, last)), "from_lane": a, "to_lane": b}
-        for link, wide in zip(numbers, lanes, strict=True)
+        movement(node, number, link[node, last], from_lane=a, to_lane=b)
+        for number, wide in zip(numbers, lanes, strict=True)
         for a in range(wide)
         for b in range(onto)
     ]
-    ways += [
-        {**way, "node": last, "from_link": pairs.index((node, last)), "to_link": pairs.index((last, last + 1))}
-        | {"from_lane": a, "to_lane": a}
-        for a in range(onto)
-    ]
+    ways += [movement(last, link[node, last], link[last, last + 1], from_lane=a, to_lane=a) for a in range(onto)]
     movements = movement_table([{**one, "place": place} for place, one in enumerate(ways)]) if by_lane else None
     demands = demands or [FED * wide * each for wide, each in zip(lanes, capacities, strict=True)]
     trips = sorted(
@@ -65,22 +60,7 @@ def shares(lanes, onto, *, capacities, capacity):
     return whole * min(1.0, onto * capacity / whole.sum())
 
 
-ALIKE = [
-    ((1, 1), 1),
-    ((2, 1), 1),
-    ((2, 2), 1),
-    ((3, 1), 1),
-    ((1, 1, 1), 1),
-    ((3, 2, 1), 1),
-    ((2, 1), 2),
-    ((2, 2), 2),
-    ((3, 1), 2),
-    ((2, 2, 2), 2),
-    ((3, 2, 1), 2),
-    ((3, 1), 3),
-    ((3, 2), 3),
-    ((2, 2, 2), 3),
-]
+ALIKE = [((1, 1), 1), ((2, 1), 1), ((3, 2, 1), 1), ((2, 1), 2), ((2, 2, 2), 2), ((3, 1), 3), ((3, 2), 3)]
 """Lanes of the approaches, and of the link that they enter."""
 
 
@@ -125,9 +105,8 @@ def test_capacities_of_lanes_may_differ(engine):
 )
 def test_an_approach_whose_demand_is_below_its_share_has_its_demand(demands, lanes, flows, renumbered):
     given = {"capacities": [1800.0, 1800.0], "capacity": 1800.0, "by_lane": False}
-    assert merge(Fleet, lanes, 1, demands=demands, renumbered=renumbered, **given) == pytest.approx(
-        flows, rel=0.01, abs=7.2
-    )
+    found = merge(Fleet, lanes, 1, demands=demands, renumbered=renumbered, **given)
+    assert found == pytest.approx(flows, rel=0.01, abs=7.2)
 
 
 @pytest.mark.parametrize("renumbered", [False, True], ids=["given", "renumbered"])
@@ -137,7 +116,7 @@ def test_trips_that_start_on_a_link_take_turns_with_those_that_enter_it(renumber
     drawn = {"length_m": 900.0, "speed_mps": 15.0}
     nodes = {node: (900.0 * place, 0.0) for place, node in sorted(enumerate((first, second, 2)), key=lambda at: at[1])}
     roads = network(nodes, [(first, second, drawn), (second, 2, drawn)])
-    shared = roads.links.to_node.tolist().index(2)
+    shared = links_by_ends(roads)[second, 2]
     trips = sorted((k, [*start, second, 2]) for k in range(0, 1500, 2) for start in ([first], []))
     for engine in ENGINES:
         log = drive(engine, roads, trips, until=1500).log
