@@ -124,19 +124,26 @@ def test_minimal_manifest(tmp_path):
     [
         ('title = "a town"', 'title = "a town"\ncolour = "red"', "colour: Extra inputs are not permitted"),
         ('title = "a town"', "", "title: Field required"),
+        ('title = "a town"', 'title = ""', "title: String should have at least 1 character"),
         ('folder = "town"', 'folder = "../town"', "folder: String should match"),
         ("https://example.org", "ftp://example.org", "must be an https address"),
         ('defects = ["none known"]', "defects = []", "defects: Tuple should have at least 1 item"),
         ('name = "a.csv.gz"', 'name = "../a.csv.gz"', "with / between its parts and no .."),
+        ('name = "a.csv.gz"', 'name = "/etc/passwd.gz"', "must be a path under the data set's folder"),
         ('name = "a.csv.gz"', 'name = "a.csv"', "must end in .gz"),
+        ('sha256 = "0', 'sha256 = "X', "sha256: String should match"),
+        ("bytes = 3", 'bytes = "3"', "bytes: Input should be a valid integer"),
         ("bytes = 3", "bytes = 0", "bytes: Input should be greater than 0"),
         ("rows = 1", 'rows = 1\nurl = "http://example.org/a"', "must be an https address"),
         ("rows = 1", 'rows = 1\nconversion = "rds_to_csv"', "origin_sha256 is for files with a conversion"),
+        ("rows = 1", "rows = 1\nlines = 2", "lines: Extra inputs"),
+        ('format = "check_ins"', 'format = ""', "format: String should have at least 1 character"),
+        ('compression = "gzip"', 'compression = "zip"', "compression: Input should be 'gzip' or 'none'"),
         ("[[dataset.files]]", SET + "[[dataset.files]]", "a folder must be described only once"),
         ("[[dataset.files]]", "[[dataset.files", "cannot be read as a manifest"),
         ('about = "letters"', 'about = "letters"' + FILE, "a file must be listed only once"),
     ],
-    ids=range(13),
+    ids=range(20),
 )
 def test_manifest_fault_names_its_location(tmp_path, old, new, words):
     text = SET + FILE

@@ -19,18 +19,6 @@ from simulator.roads.projection import Projection
 COLUMNS = {"node": "id", "lon": "lon", "lat": "lat", "from": "src", "to": "dst", "length_m": "len"}
 
 
-def read(folder, nodes, edges):
-    nodes.to_csv(folder / "n.csv", index=False)
-    edges.to_csv(folder / "e.csv", index=False)
-    return read_tables(nodes=folder / "n.csv", edges=folder / "e.csv", columns=COLUMNS)
-
-
-def test_lengths_unlike_the_straight_distance_give_a_warning(tmp_path):
-    nodes = pd.DataFrame({"id": [1, 2], "lon": [10.0, 10.1], "lat": [60.0, 60.0]})
-    edges = pd.DataFrame({"src": [1, 2], "dst": [2, 1], "len": [5.6, 5.6]})
-    assert "the straight distance between a link's nodes" in texts_of(read(tmp_path, nodes, edges)[1].notes())[0]
-
-
 def street_grid(seed=5, side=6):
     """Return nodes about New York in metres of UTM zone 18, and links with detours of up to a fifth."""
     rng = np.random.default_rng(seed)

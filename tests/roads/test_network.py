@@ -126,25 +126,6 @@ def test_links_refuse_arrays_of_wrong_shape():
         Links(**columns | {"from_node": links.from_node[::-1].copy()})
 
 
-def test_locate_on_straight_and_bent_links():
-    """Link 0 bends: 30 m east, then 10 m north; link 1 goes straight back; link 2 repeats a point."""
-    graph = graph_of(
-        {0: (0, 0), 1: (30, 10)},
-        [
-            (0, 1, {"geometry": LineString([(0, 0), (30, 0), (30, 10)])}),
-            (1, 0, {}),
-            (1, 0, {"geometry": LineString([(30, 10), (30, 0), (30, 0), (0, 0)])}),
-        ],
-    )
-    roads = RoadNetwork.from_graph(graph)
-    fractions = [0.0, 0.5, 0.75, 0.875, 1.0]
-    bent = [(0, 0), (20, 0), (30, 0), (30, 5), (30, 10)]
-    np.testing.assert_allclose(roads.locate([0] * 5, fractions), bent, atol=1e-12)
-    np.testing.assert_allclose(roads.locate([1, 1, 1], [0.0, 0.5, 1.0]), [(30, 10), (15, 5), (0, 0)])
-    np.testing.assert_allclose(roads.locate([2] * 5, np.subtract(1.0, fractions)), bent, atol=1e-12)
-    assert roads.bounds == (0.0, 0.0, 30.0, 10.0)
-
-
 def test_geometries_may_end_off_the_nodes_and_extend_the_bounds():
     graph = graph_of(
         {0: (0, 0), 1: (10, 0)},

@@ -79,15 +79,6 @@ def test_a_town_in_every_format(write, name):
     np.testing.assert_allclose(lon_lat, [NODES[node] for node in roads.node_names], atol=1e-7)
 
 
-def test_street_geometry_follows_the_map(write):
-    roads, _ = read_osm(write())
-    link = edge(roads, 1, 2)["link"]
-    halfway = roads.to_wgs84(roads.locate([link], 0.5))
-    np.testing.assert_allclose(halfway, [NODES[5]], atol=1e-4)
-    on_globe = ox.distance.great_circle(*reversed(NODES[1]), *reversed(NODES[5])) * 2
-    assert roads.links.length_m[link] == pytest.approx(on_globe, rel=1e-3)
-
-
 def roads_in(graph):
     """Return the roads that a graph becomes in a scenario, and the notes on them."""
     return build_roads(cv.scenarios.load("tiny").with_({"roads": cv.roads_of(graph)}))
@@ -248,11 +239,6 @@ def test_several_streams_in_a_file_and_packed_files_of_any_name_are_read(tmp_pat
     assert len(read_osm(tmp_path / "town.osm")[0].links) == 8
 
 
-def test_pbf_without_streets_is_refused(write):
-    path = write("feet.osm.pbf", ways={14: WAYS[14]})
-    assert "the road network is empty: of its 1 way, none is a street open to cars" in faults_of(path)[0]
-
-
 osmium = pytest.importorskip("osmium", reason="OpenStreetMap is read by osmium and osmnx")
 
 STREETS = {
@@ -314,13 +300,3 @@ def test_streets_equal_the_network_of_osmnx(name, tmp_path):
         texts_of(report.notes())
     )
     assert report.loss.links == everything - ox.truncate.largest_component(theirs, strongly=True).number_of_edges()
-
-
-def test_helsinki_speeds_and_lanes_equal_its_tags():
-    """Nearly all of its streets have a limit of 30 or 40 km/h."""
-    roads, report = read_osm(real("Helsinki.osm.pbf"))
-    tagged = [data for *_, data in roads.graph.edges(data=True) if data["class"] == "secondary"]
-    assert {round(data["speed_mps"] * 3.6) for data in tagged} <= set(range(30, 41))
-    assert 1 <= roads.links.lanes.min() <= roads.links.lanes.max() <= 4
-    text = "\n".join(texts_of(report.notes()))
-    assert f"capacity_vph taken by class of road in {len(roads.links)} of {len(roads.links)} links" in text

@@ -215,12 +215,6 @@ def test_nodes_are_numbered_if_all_of_their_identifiers_are_whole_numbers():
     assert node_keys(["1", "9" * 5_000]) == ["1", "9" * 5_000]
 
 
-def test_leading_zeros_distinguish_nodes(write):
-    table = "id,lon,lat\n7,-73.99,40.75\n07,-73.98,40.76\n"
-    roads, _ = read(write, table, "src,dst,len\n7,07,5\n07,7,6\n")
-    assert roads.node_names == ["7", "07"]
-
-
 def test_all_invalid_nodes_are_reported(write):
     table = nodes(id=[1, 1, None], lon=[-73.99, np.nan, 181.0], lat=["x", 40.76, -91.0])
     faults = faults_of(write, table, edges())

@@ -84,14 +84,6 @@ def test_gravity_demand_follows_its_formula(roads):
     assert stats.chisquare(seen[distribution.ravel() > 0], n * distribution[distribution > 0].ravel()).pvalue > LEVEL
 
 
-def test_gravity_with_a_tiny_scale_chooses_the_nearest_destination(roads):
-    paths = ShortestPaths(roads.links)
-    origin, destination = draw_gravity(500, links=roads.links, paths=paths, scale_s=1e-3, rng=np.random.default_rng(2))
-    time = paths.times(np.arange(paths.nodes, dtype=np.int32))
-    np.fill_diagonal(time, np.inf)
-    np.testing.assert_allclose(time[origin, destination], time.min(axis=1)[origin])
-
-
 def test_gravity_gives_no_mass_to_nodes_without_exit():
     # The path from 1 to 2 ends there: no link leaves 2, so it has no mass.
     roads = network(
@@ -238,13 +230,6 @@ def test_singly_constrained_gravity_keeps_productions():
     expected = zones.production[:, None] * weight / weight.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(matrix, expected, rtol=1e-12)
     assert table.notes == []
-
-
-def test_small_scale_sends_all_trips_to_the_nearest_zone():
-    matrix, _ = spread(masses([7, 7, 7], [1, 1, 1]), roads_of(
-        [(1, 2), (2, 1), (2, 3, {"length_m": 500.0}), (3, 2, {"length_m": 500.0})]
-    ), scale_s=1e-3, constraint="singly")  # fmt: skip
-    np.testing.assert_allclose(matrix, [[0, 7, 0], [7, 0, 0], [0, 7, 0]])
 
 
 def test_zone_times_are_means_over_connected_node_pairs():

@@ -16,7 +16,6 @@ from simulator.files.errors import InputError
 from simulator.formats.trip_files import read_trip_table
 from simulator.roads import RoadNetwork, build_grid
 from simulator.traffic.demand.trip_table import TripZones
-from simulator.traffic.paths import NoPathError
 
 PLAIN = {"length_m": 1000.0, "speed_mps": 10.0, "lanes": 1, "capacity_vph": 1000.0}
 
@@ -109,12 +108,6 @@ def test_route_through_a_zone_is_closed():
     assert found.volume.tolist() == [7, 100, 0, 100]
     assert found.gap == 0.0
     assert relative_gap(found.volume, bpr, pairs, links=roads.links) > 0.3
-
-
-def test_missing_path_is_an_error():
-    roads = roads_of(*TWO_WAYS)
-    with pytest.raises(NoPathError):
-        find_equilibrium(Bpr.from_network(roads, hours=1.0), pairs_of(roads, (4, 1, 5)), links=roads.links)
 
 
 def test_roads_without_bpr_functions_are_refused():

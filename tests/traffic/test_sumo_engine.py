@@ -75,6 +75,14 @@ def test_the_mesoscopic_model(own_net):
         assert "mesoscopic" in texts_of(driven.sumo.notes())[0]
 
 
+def test_seed_determines_the_run(own_net):
+    def total(seed):
+        with Driven(engine(inputs(own_net, seed=seed))) as driven:
+            return driven.to(250).totals()
+
+    assert total(5) == total(5) != total(6)
+
+
 def test_vehicle_rows_are_appended_in_order_of_departure(own_net):
     with Driven(engine(inputs(own_net))) as driven:
         known = {}
