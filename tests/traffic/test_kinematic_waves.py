@@ -179,13 +179,13 @@ def signalised_corridor(seed, *, most_lanes, downstream_first):
 @pytest.mark.parametrize("most_lanes", [1, 3])
 @pytest.mark.parametrize("engine", [Fleet, pytest.param(Agents, marks=[pytest.mark.slow, pytest.mark.thorough])])
 def test_a_jam_before_signals_is_the_same_in_both_numberings(engine, most_lanes):
-    """On 200 random corridors vehicles leave every link at the same times.
+    """On 100 random corridors vehicles leave every link at the same times.
 
     Where they choose between lanes, a vehicle may choose before or after another one has left in the same pass. Then
     times change by a headway, or by the cycle of a signal; as many vehicles leave, but for the last ones.
     """
     jammed, equal = 0, []
-    for seed in range(200):
+    for seed in range(100):
         times = []
         for downstream_first in (False, True):
             roads, numbers, trips, physics = signalised_corridor(

@@ -75,10 +75,8 @@ def test_approaches_share_a_link_by_their_capacities(lanes, onto, by_lane, renum
         assert flows == pytest.approx(shares(lanes, onto, **given), rel=0.005, abs=7.2)
 
 
-@pytest.mark.parametrize(("lanes", "onto"), [((2, 1), 1), ((3, 1), 3), ((2, 2, 2), 2)])
-def test_both_engines_share_a_link_alike(lanes, onto):
-    given = {"capacities": [1800.0] * len(lanes), "capacity": 1800.0}
-    ours, theirs = (merge(engine, lanes, onto, **given) for engine in ENGINES)
+def test_both_engines_share_a_link_alike():
+    ours, theirs = (merge(engine, (3, 1), 3, capacities=[1800.0] * 2, capacity=1800.0) for engine in ENGINES)
     assert ours.tolist() == theirs.tolist()
 
 
@@ -86,7 +84,7 @@ def test_both_engines_share_a_link_alike(lanes, onto):
 def test_capacities_of_lanes_may_differ(engine):
     """Headways that do not divide each other, each of which would else miss slots just before it is ready."""
     rng, cases = np.random.default_rng(7), 0
-    while cases < (30 if engine is Fleet else 3):
+    while cases < (15 if engine is Fleet else 3):
         lanes = rng.integers(1, 4, rng.integers(2, 4)).tolist()
         given = {"capacities": rng.uniform(900, 2400, len(lanes)).tolist(), "capacity": float(rng.uniform(900, 2400))}
         right = shares(lanes, 1, **given)
