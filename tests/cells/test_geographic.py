@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from simulator.cells import GeographicGrid, GlobalSquare, Partition
 from simulator.files.errors import InputError
 
-EIFFEL_TOWER = (2.2945, 48.8584)
 MANHATTAN = (583_000.0, 4_506_000.0, 592_000.0, 4_526_000.0)
 EARTH_RADIUS_MILES = 6_371_008.8 / 1609.344
 
@@ -51,18 +50,6 @@ def test_cells_around_the_origin():
     lat = [0.0, 0.0, 0.0, 0.0, -1e-9, step * 1.001]
     expected = [middle, middle, middle + 1, middle - 1, middle - 63_334, middle + 63_334]
     assert square.global_id(lon, lat).tolist() == expected
-
-
-def test_eiffel_tower_lies_in_the_default_square():
-    """Its row and column computed by hand from the distances north and east of the origin."""
-    square = GlobalSquare()
-    mile = math.radians(1) * EARTH_RADIUS_MILES
-    row = math.floor(EIFFEL_TOWER[1] * mile / 0.15)
-    middle = math.radians((row + 0.5) * 0.15 / mile)
-    column = math.floor(EIFFEL_TOWER[0] * math.cos(middle) * mile / 0.15)
-    identifier = int(square.global_id(*EIFFEL_TOWER))
-    assert identifier == (row + 31_667) * 63_334 + column + 31_667
-    assert 0 <= identifier < 2**32
 
 
 def test_points_outside_the_square_have_identifier_minus_one():
@@ -120,6 +107,10 @@ def test_a_citys_cells_ascend_and_are_named_by_identifier():
     # 9 by 20 km in cells of 0.0225 square miles, plus a boundary of at most one cell on each side
     inner = 9 * 20 / (0.0225 * 1.609344**2)
     assert inner <= city.count <= inner * 1.1
+    # the ellipsoid and the projection are within 1 % of the sphere
+    np.testing.assert_allclose(city.polygons().geometry.area, 0.0225 * 1609.344**2, rtol=0.01)
+    with pytest.raises(InputError, match="bounds must be finite"):
+        GeographicGrid.build_over((0.0, 0.0, math.nan, 1.0), crs="EPSG:32618")
 
 
 @pytest.mark.parametrize(
@@ -151,37 +142,6 @@ def test_points_in_the_extent_have_the_cell_of_their_coordinates(bounds, crs, si
     np.testing.assert_array_equal(city.identifiers[cells - 1], city.square.global_id(lon, lat))
 
 
-def test_identifier_of_a_point_does_not_depend_on_the_extent():
-    """The Eiffel Tower in two extents of different size and coordinate system."""
-    names = []
-    for crs, half_m in (("EPSG:32631", 900.0), ("EPSG:2154", 7_000.0)):
-        city = GeographicGrid.build_over(bounds_about(*EIFFEL_TOWER, half_m=half_m, crs=crs), crs=crs)
-        xy = pyproj.Transformer.from_crs("EPSG:4326", crs, always_xy=True).transform(*EIFFEL_TOWER)
-        names.append(city.names[int(city.cell_of([xy])[0]) - 1])
-    assert names[0] == names[1] == str(GlobalSquare().global_id(*EIFFEL_TOWER))
-
-
-def test_points_far_from_the_city_are_outside():
-    city = GeographicGrid.build_over(MANHATTAN, crs="EPSG:32618")
-    x_min, y_min, x_max, y_max = MANHATTAN
-    places = [(x_min - 500, y_min), (x_max + 500, y_max), (x_min, y_min - 500), (x_min, y_max + 500)]
-    places += [(math.nan, y_min), (x_min, math.inf)]
-    assert city.cell_of(places).tolist() == [0] * 6
-    with pytest.raises(ValueError, match=r"xy must be of shape \(n, 2\)"):
-        city.cell_of([1.0, 2.0])
-
-
-def test_polygons_contain_their_cells():
-    city = GeographicGrid.build_over(MANHATTAN, crs="EPSG:32618")
-    frame = city.polygons()
-    assert frame.columns.tolist() == ["cell", "name", "geometry"]
-    assert frame.crs.to_epsg() == 32618
-    middles = np.column_stack((frame.geometry.centroid.x, frame.geometry.centroid.y))
-    np.testing.assert_array_equal(city.cell_of(middles), np.arange(1, city.count + 1))
-    # 0.0225 square miles; the ellipsoid and the projection are within 1 % of the sphere
-    np.testing.assert_allclose(frame.geometry.area, 0.0225 * 1609.344**2, rtol=0.01)
-
-
 @pytest.mark.parametrize(
     ("lon", "lat", "crs"), [(139.7, 35.7, "EPSG:32654"), (0.0, 68.75, "EPSG:32631"), (18.9, 69.65, "EPSG:32634")]
 )
@@ -199,8 +159,3 @@ def test_city_across_the_edge_of_the_square_is_refused():
     bounds = bounds_about(180.0, 75.0, half_m=3_000.0, crs="EPSG:3413")
     with pytest.raises(InputError, match=r"crosses the edge of the square .*set cells\.origin"):
         GeographicGrid.build_over(bounds, crs="EPSG:3413", origin=(0.0, 60.0))
-
-
-def test_bounds_must_be_finite():
-    with pytest.raises(InputError, match="bounds must be finite"):
-        GeographicGrid.build_over((0.0, 0.0, math.nan, 1.0), crs="EPSG:32618")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shapely import Point
 
-from simulator.cells import Partition, SquareGrid
+from simulator.cells import GeographicGrid, Partition, SquareGrid
 from simulator.files.errors import InputError
 
 CRS = "EPSG:32618"
@@ -83,14 +83,6 @@ def test_only_the_window_is_divided():
     assert grid.polygons().geometry.area.tolist() == [100.0 * 100.0, 100.0 * 100.0, 50.0 * 100.0]
 
 
-def test_polygons_carry_cell_name_and_crs():
-    frame = squares((0.0, 0.0, 300.0, 200.0), 100.0).polygons()
-    assert frame.columns.tolist() == ["cell", "name", "geometry"]
-    assert frame["cell"].tolist() == [1, 2, 3, 4, 5, 6]
-    assert frame.crs.to_epsg() == 32618
-    assert frame.geometry[4].bounds == (100.0, 100.0, 200.0, 200.0)
-
-
 coordinates = st.floats(-1e4, 1e4)
 spans = st.floats(0, 3e3)
 
@@ -129,9 +121,6 @@ def test_cells_do_not_depend_on_memory_layout():
     assert set(cells.tolist()) == set(range(7))
     np.testing.assert_array_equal(grid.cell_of(np.asfortranarray(places)), cells)
     np.testing.assert_array_equal(grid.cell_of(places[::-1])[::-1], cells)
-    assert grid.cell_of(np.empty((0, 2))).shape == (0,)
-    with pytest.raises(ValueError, match=r"xy must be of shape \(n, 2\), got \(2,\)"):
-        grid.cell_of([1.0, 2.0])
 
 
 def test_all_invalid_arguments_are_reported_together():
@@ -146,3 +135,63 @@ def test_all_invalid_arguments_are_reported_together():
 def test_more_cells_than_int32_are_refused(size_m, count):
     with pytest.raises(InputError, match=rf"size_m = {size_m:g} makes {count}.* cells, more than 2,147,483,647"):
         squares((0.0, 0.0, 1e4, 1e4), size_m)
+
+
+MANHATTAN = (583_000.0, 4_506_000.0, 592_000.0, 4_526_000.0)
+
+
+def test_coarsened_blocks_of_five_by_three_squares():
+    grid = SquareGrid.build_over((0.0, 0.0, 500.0, 300.0), size_m=100.0, crs=CRS)
+    assert grid.coarsened(0).tolist() == list(range(15))
+    first = grid.coarsened(1)
+    assert first.dtype == np.int64
+    assert first.reshape(3, 5).tolist() == [[0, 0, 1, 1, 2], [0, 0, 1, 1, 2], [3, 3, 4, 4, 5]]
+    assert grid.coarsened(2).reshape(3, 5).tolist() == [[0, 0, 0, 0, 1]] * 3
+    assert grid.coarsened(3).tolist() == [0] * 15
+    assert grid.coarsened(10**6).tolist() == [0] * 15
+
+
+def assert_nested(grid, levels):
+    finer = grid.coarsened(0)
+    np.testing.assert_array_equal(finer, np.arange(grid.count))
+    for level in range(1, levels + 1):
+        blocks = grid.coarsened(level)
+        assert blocks.shape == (grid.count,)
+        assert set(blocks.tolist()) == set(range(blocks.max() + 1))  # dense
+        pairs = np.unique(np.stack([finer, blocks], axis=1), axis=0)
+        assert len(pairs) == finer.max() + 1  # each finer block lies in one coarser one
+        assert np.bincount(blocks).max() <= 4**level * (1 if grid.kind == "square" else 1.5)
+        finer = blocks
+
+
+@given(columns=st.integers(1, 40), rows=st.integers(1, 40))
+def test_square_blocks_are_consecutive_and_nested(columns, rows):
+    grid = SquareGrid.build_over((0.0, 0.0, 100.0 * columns, 100.0 * rows), size_m=100.0, crs=CRS)
+    assert_nested(grid, 6)
+
+
+def test_geographic_blocks_are_consecutive_nested_and_compact():
+    grid = GeographicGrid.build_over(MANHATTAN, crs=CRS)
+    assert_nested(grid, 4)
+    west, south, east, north = grid.square.rectangles(grid.identifiers).T
+    lon, lat = (west + east) / 2, (south + north) / 2
+    height = grid.square.size_degrees
+    width = height / np.cos(np.radians(lat.mean()))
+    for level in (1, 2, 3):
+        blocks = grid.coarsened(level)
+        for middle, size in ((lat, height), (lon, width)):
+            low, high = np.full(blocks.max() + 1, np.inf), np.full(blocks.max() + 1, -np.inf)
+            np.minimum.at(low, blocks, middle)
+            np.maximum.at(high, blocks, middle)
+            assert (high - low).max() <= 2**level * size
+
+
+def test_geographic_blocks_far_from_the_origin_are_connected():
+    """74° west of the origin nearly each row starts one column further on; blocks must stay connected."""
+    grid = GeographicGrid.build_over(MANHATTAN, crs=CRS)
+    assert np.diff(grid.first_column).sum() > 0.5 * len(grid.first_column)
+    blocks = grid.coarsened(2)
+    merged = grid.polygons().dissolve(blocks).geometry.buffer(0.5)
+    whole = np.bincount(blocks) >= 4**2 / 2  # the boundary of the city cuts other blocks into irregular shapes
+    assert np.count_nonzero(whole) > 100
+    assert (merged[whole].geom_type == "Polygon").all()  # connected

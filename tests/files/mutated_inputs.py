@@ -125,16 +125,8 @@ def written_by_libraries(folder: Path, grid: RoadNetwork) -> dict[str, dict[str,
 
 def inputs(folder: Path) -> dict[str, Input]:
     """Return one input per reader; files written by libraries are first written in `folder`."""
-    grid = build_grid(
-        rows=3,
-        columns=3,
-        spacing_x_m=300,
-        spacing_y_m=300,
-        speed_mps=10,
-        lanes=1,
-        capacity_vph=1800,
-        anchor=(11.3, 44.5),
-    )
+    size = {"rows": 3, "columns": 3, "spacing_x_m": 300, "spacing_y_m": 300}
+    grid = build_grid(**size, speed_mps=10, lanes=1, capacity_vph=1800, anchor=(11.3, 44.5))
     write_geopackage(grid, folder / "g.gpkg")
     nodes = "node,lon,lat\n1,11.30,44.50\n2,11.31,44.50\n3,11.31,44.51\n"
     edges = "from,to,length_m,speed_mps,lanes,class\n1,2,800,10,1,a\n2,3,1100,10,2,b\n3,1,1400,10,1,a\n2,1,800,10,1,a\n"
@@ -246,33 +238,10 @@ def inputs(folder: Path) -> dict[str, Input]:
 
 
 PIECES = (
-    b"",
-    b"\x00",
-    b"\xff\xfe",
-    b"\n",
-    b",",
-    b";",
-    b"\t",
-    b'"',
-    b"<",
-    b">",
-    b"&",
-    b"-",
-    b"1e999",
-    b"nan",
-    b"inf",
-    b"-1",
-    b"9" * 25,
-    b"9" * 5_000,
-    b"{" * 2_000,
-    b"[" * 100_000,
-    b"null",
-    b"0",
-    b"1e-320",
-    "é\u202e".encode(),
-    b"x" * 70_000,
+    b"", b"\x00", b"\xff\xfe", b"\n", b",", b";", b"\t", b'"', b"<", b">", b"&", b"-", b"1e999", b"nan", b"inf", b"-1",
+    b"9" * 25, b"9" * 5_000, b"{" * 2_000, b"[" * 100_000, b"null", b"0", b"1e-320", "é\u202e".encode(), b"x" * 70_000,
     b"<!DOCTYPE a>",
-)
+)  # fmt: skip
 
 
 def damaged(whole: bytes, rng: np.random.Generator) -> bytes:

@@ -5,12 +5,14 @@ import gzip
 import lzma
 import pickle
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from simulator.files.compressed_io import begin_of, chunks_of, opened, raw_lines, unpacked_name
 from simulator.files.errors import InputError
+from simulator.files.messages import counted
 from simulator.files.resources import permitting
 from simulator.files.tables import Table
 
@@ -166,3 +168,23 @@ def test_fault_is_one_line_of_limited_length():
     assert len(fault) < 400
     assert len(str(InputError(["a b " * 5_000]))) == 2_000
     assert str(InputError(["one", "two"])) == "one\ntwo"
+
+
+@pytest.mark.parametrize(
+    ("number", "words", "expected"),
+    [
+        (0, ("link",), "0 links"),
+        (1, ("link",), "1 link"),
+        (2950, ("link",), "2,950 links"),
+        (1, ("fix", "fixes"), "1 fix"),
+        (12, ("fix", "fixes"), "12 fixes"),
+        (0, ("link leads", "links lead"), "0 links lead"),
+        (np.int64(1), ("row",), "1 row"),
+        (1.0 + 1e-15, ("trip",), "1 trip"),
+        (1.5, ("trip",), "1.5 trips"),
+        (1234.5, ("trip",), "1,234.5 trips"),
+        (float("inf"), ("trip",), "inf trips"),
+    ],
+)
+def test_noun_agrees_with_its_number(number, words, expected):
+    assert counted(number, *words) == expected

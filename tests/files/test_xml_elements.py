@@ -93,6 +93,13 @@ def test_tag_length_is_limited(file, monkeypatch):
         assert fault_of(file, content) == "line 1: must have a tag in every 2,097,152 bytes; is this XML?"
 
 
+def test_decompression_bomb_is_refused_by_the_memory_it_needs(file, monkeypatch):
+    for module in ("resources", "compressed_io"):
+        monkeypatch.setattr(f"simulator.files.{module}.NEGLIGIBLE", 1)
+        monkeypatch.setattr(f"simulator.files.{module}.available_nbytes", lambda: 1 << 20)
+    assert "memory needed to hold the" in fault_of(file, gzip.compress(b"<a>" + b"<b/>" * (1 << 22) + b"</a>"))
+
+
 def test_elements_before_a_fault_are_returned_first(file):
     file.write_text("<a>\n<b/>\n<")
     elements = elements_of(file)

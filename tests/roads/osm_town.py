@@ -65,12 +65,12 @@ def write_pbf(path, nodes=None, ways=None, node_tags=None):
     return path
 
 
-def blob(kind, content, *, header_bytes=None, size=None, raw_size=None):
-    """One blob of a PBF file; its stated sizes may be wrong."""
+def blob(kind, content, *, size=None):
+    """One blob of a PBF file; its stated size may be wrong."""
     packed = zlib.compress(content)
-    body = b"\x10" + number(len(content) if raw_size is None else raw_size) + b"\x1a" + number(len(packed)) + packed
+    body = b"\x10" + number(len(content)) + b"\x1a" + number(len(packed)) + packed
     header = b"\x0a" + number(len(kind)) + kind + b"\x18" + number(len(body) if size is None else size)
-    return struct.pack(">I", len(header) if header_bytes is None else header_bytes) + header + body
+    return struct.pack(">I", len(header)) + header + body
 
 
 def number(value):

@@ -48,6 +48,12 @@ def gmns_links(*changes):
     return text
 
 
+def gmns_links_with_shape(*changes):
+    """The usual link table with text replaced, and a shape for the first link."""
+    shapes = ["geometry", f'"{GMNS_LINE}"', "", "", ""]
+    return "\n".join(f"{row},{shape}" for row, shape in zip(gmns_links(*changes).splitlines(), shapes, strict=True))
+
+
 def write_gmns_text(folder, nodes=GMNS_NODES, links=GMNS_LINKS, **others):
     """Write tables of a GMNS folder, and return it."""
     folder.mkdir(exist_ok=True)

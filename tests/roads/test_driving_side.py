@@ -141,32 +141,3 @@ def test_a_grid_has_the_side_of_its_place_or_of_the_key():
     assert side() is False
     assert side(anchor={"lon": 139.7, "lat": 35.7}) is True
     assert side(driving_side="left") is True
-
-
-GRID = {"rows": 2, "columns": 2, "spacing_x_m": 100.0, "spacing_y_m": 100.0, "speed_mps": 10.0, "lanes": 1}
-
-
-@pytest.mark.parametrize(("written", "left"), [('lefthand="true"', True), ('lefthand="0"', False), ("", False)])
-def test_the_side_that_a_sumo_network_states_is_read(tmp_path, written, left):
-    pytest.importorskip("sumolib", reason="SUMO's networks are read by sumolib")
-    from simulator.formats.sumo.roads import read_sumo_net  # noqa: PLC0415 - needs sumolib
-    from simulator.roads.raw_network import build  # noqa: PLC0415 - beside it
-
-    edges = "".join(
-        f'<edge id="{a}{b}" from="{a}" to="{b}">'
-        f'<lane id="{a}{b}_0" index="0" speed="10" length="90" shape="{line}"/></edge>'
-        for a, b, line in (("A", "B", "0,0 100,0"), ("B", "A", "100,0 0,0"))
-    )
-    nodes = "".join(
-        f'<junction id="{n}" type="priority" x="{x}" y="0" incLanes="" intLanes="" shape="0,0 1,1"/>'
-        for n, x in (("A", 0), ("B", 100))
-    )
-    location = (
-        '<location netOffset="-500000,0" convBoundary="0,0,1,1" origBoundary="0,0,1,1" '
-        'projParameter="+proj=utm +zone=30 +ellps=WGS84 +datum=WGS84 +units=m +no_defs"/>'
-    )
-    net = tmp_path / "a.net.xml"
-    net.write_text(f'<net version="1.20" {written}>{location}{edges}{nodes}</net>', encoding="utf-8")
-    raw = read_sumo_net(net)
-    assert raw.driving_side == ("left" if left else "right")
-    assert build(raw)[0].side.left is left

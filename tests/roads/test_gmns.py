@@ -1,13 +1,15 @@
 """How the tables of GMNS folders become a road network."""
 
 import gzip
+import os
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import shapely
 from read_roads import read_gmns
-from small_networks import GMNS_LINE, GMNS_LINKS, GMNS_NODES, gmns_links, write_gmns_text
+from small_networks import GMNS_LINE, GMNS_LINKS, GMNS_NODES, gmns_links, gmns_links_with_shape, write_gmns_text
 
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
@@ -83,18 +85,16 @@ BACK = "LINESTRING (-71.09 42.36, -71.095 42.365, -71.1 42.36)"
 
 
 @pytest.mark.parametrize(
-    ("wkt", "flag"),
+    ("wkt", "flag", "where"),
     [
-        (GMNS_LINE, "1"),
-        (BACK, "-1"),
-        (BACK, ""),
-        (GMNS_LINE, "0"),
-        (f"MULTI{GMNS_LINE.replace('(', '((').replace(')', '))')}", "1"),
-        ("MULTILINESTRING ((-71.095 42.365, -71.09 42.36), (-71.1 42.36, -71.095 42.365))", "1"),
-        ("LINESTRING Z (-71.1 42.36 3, -71.095 42.365 4, -71.09 42.36 5)", "1"),
+        (GMNS_LINE, "1", "link"),
+        (GMNS_LINE, "1", "table"),
+        (BACK, "-1", "table"),
+        (BACK, "", "link"),
+        ("MULTILINESTRING ((-71.095 42.365, -71.09 42.36), (-71.1 42.36, -71.095 42.365))", "1", "link"),
+        ("LINESTRING Z (-71.1 42.36 3, -71.095 42.365 4, -71.09 42.36 5)", "1", "link"),
     ],
 )
-@pytest.mark.parametrize("where", ["link", "table"])
 def test_geometry_runs_from_first_to_last_node(tmp_path, wkt, flag, where):
     head, *rows = GMNS_LINKS.splitlines()
     columns = "geometry,dir_flag" if where == "link" else "geometry_id,dir_flag"
@@ -111,26 +111,14 @@ def test_geometry_runs_from_first_to_last_node(tmp_path, wkt, flag, where):
 
 
 def test_reverse_link_has_reversed_geometry(tmp_path):
-    table = gmns_links((",1,830,", ",0,830,")).replace("\na,", '\n"a",', 1)
-    rows = [
-        f"{row},{value}"
-        for row, value in zip(table.splitlines(), ["geometry", f'"{GMNS_LINE}"', "", "", ""], strict=True)
-    ]
-    network, _ = read_gmns(write_gmns_text(tmp_path / "g", links="\n".join(rows)))
+    network, _ = read_gmns(write_gmns_text(tmp_path / "g", links=gmns_links_with_shape((",1,830,", ",0,830,"))))
     there, back = network.graph.edges[1, 2, 0]["geometry"], network.graph.edges[2, 1, 0]["geometry"]
     assert back.coords[:] == there.coords[::-1]
 
 
 def test_missing_lengths_come_from_geometry_or_distance(tmp_path):
-    rows = [
-        f"{row},{value}"
-        for row, value in zip(
-            gmns_links((",830,", ",,"), (",1115,", ",0,")).splitlines(),
-            ["geometry", f'"{GMNS_LINE}"', "", "", ""],
-            strict=True,
-        )
-    ]
-    network, report = read_gmns(write_gmns_text(tmp_path / "g", links="\n".join(rows)))
+    links = gmns_links_with_shape((",830,", ",,"), (",1115,", ",0,"))
+    network, report = read_gmns(write_gmns_text(tmp_path / "g", links=links))
     data = network.graph.edges[1, 2, 0]
     assert data["length_m"] == pytest.approx(data["geometry"].length)
     a, b = (network.node_xy[network.node_names.index(node)] for node in (2, 3))
@@ -138,13 +126,6 @@ def test_missing_lengths_come_from_geometry_or_distance(tmp_path):
     notes = "\n".join(texts_of(report.notes()))
     assert "taken as the length of its shape in 1 of 4 links" in notes
     assert "taken as the straight distance between its nodes in 1 of 4 links" in notes
-
-
-def test_two_nodes_at_one_position_are_1_m_apart(tmp_path):
-    nodes = GMNS_NODES.replace("2,-71.09,42.36", "2,-71.10,42.36")
-    network, report = read_gmns(write_gmns_text(tmp_path / "g", nodes=nodes, links=gmns_links((",830,", ",,"))))
-    assert network.graph.edges[1, 2, 0]["length_m"] == 1
-    assert any("taken as 1 m" in note for note in texts_of(report.notes()))
 
 
 def test_parallel_links_loops_and_unreachable_nodes(tmp_path):
@@ -177,31 +158,18 @@ def test_parquet_gzip_truncated_names_and_byte_order_mark(folder, tmp_path):
         assert list(network.graph.edges(data=True)) == list(usual.graph.edges(data=True))
 
 
-def test_text_identifiers_keep_leading_zeros(tmp_path):
-    nodes = GMNS_NODES.replace("\n1,", "\n01,").replace(",7\n", ",07\n")
-    table = gmns_links((",1,2,1", ",01,2,1"), (",3,1,true", ",3,01,true"), (",1,3,1", ",01,3,1"))
-    network, _ = read_gmns(write_gmns_text(tmp_path / "g", nodes=nodes, links=table))
-    assert list(network.graph) == ["01", "2", "3"]
-    assert network.graph.nodes["01"]["zone"] == "07"
-
-
 def test_implausible_capacity_and_shape_give_warnings(tmp_path):
-    table = gmns_links((",1500,", ",15000,"))
-    rows = [
-        f"{row},{value}"
-        for row, value in zip(table.splitlines(), ["geometry", f'"{GMNS_LINE}"', "", "", ""], strict=True)
-    ]
-    notes = notes_of(write_gmns_text(tmp_path / "g", links="\n".join(rows)))
+    notes = notes_of(write_gmns_text(tmp_path / "g", links=gmns_links_with_shape((",1500,", ",15000,"))))
     assert "capacity is above 3,000 vehicles/h per lane in 1 of 3 links" in notes
     assert "the shape of a link is, in the median, 1.67 times as long as its stated length" in notes
 
 
-def test_nodes_links_and_zones_may_be_called_na(tmp_path):
-    named = GMNS_NODES.replace("\n2,", "\nNA,").replace("42.36,7", "42.36,null")
-    folder = write_gmns_text(tmp_path, nodes=named, links=gmns_links(("a,1,2", "NA,1,NA"), ("2,3", "NA,3")))
-    network, _ = read_gmns(folder)
-    assert network.node_names == ["1", "NA", "3"]
-    assert [data.get("zone") for _, data in network.graph.nodes(data=True)] == ["null", None, "8"]
+def test_nodes_links_and_zones_may_be_called_na_or_have_leading_zeros(tmp_path):
+    named = GMNS_NODES.replace("\n2,", "\nNA,").replace("42.36,7", "42.36,null").replace("\n3,", "\n03,")
+    changes = (("a,1,2", "NA,1,NA"), ("2,3", "NA,03"), ("c,3,1", "c,03,1"), ("1,3,1", "1,03,1"))
+    network, _ = read_gmns(write_gmns_text(tmp_path, nodes=named.replace(",8", ",08"), links=gmns_links(*changes)))
+    assert network.node_names == ["1", "NA", "03"]
+    assert [data.get("zone") for _, data in network.graph.nodes(data=True)] == ["null", None, "08"]
 
 
 # Coordinates that are not degrees, without a stated coordinate system.
@@ -349,3 +317,98 @@ def test_identifiers_with_and_without_decimals_are_the_same(tmp_path):
     nodes = GMNS_NODES.replace("\n1,", "\n1.0,").replace("\n3,", "\n3.0,")
     network, _ = read_gmns(write_gmns_text(tmp_path, nodes=nodes))
     assert network.node_names == [1, 2, 3]
+
+
+def test_two_files_of_one_table_are_refused(folder):
+    (folder / "node.csv.gz").write_bytes(gzip.compress(GMNS_NODES.encode()))
+    with pytest.raises(InputError, match=r"must hold one table of node, got node\.csv, node\.csv\.gz"):
+        read_gmns(folder)
+
+
+def test_truncated_gzip_and_missing_folder_are_refused(folder, tmp_path):
+    (folder / "link.csv").unlink()
+    (folder / "link.csv.gz").write_bytes(gzip.compress(GMNS_LINKS.encode())[:-15])
+    with pytest.raises(InputError, match=r"link\.csv\.gz: cannot be read: it is incomplete"):
+        read_gmns(folder)
+    with pytest.raises(InputError, match="no such folder"):
+        read_gmns(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ({"length_m": 0.0}, "length_m must be a finite number above 0"),
+        ({"default_speed_mps": 0.0}, "speed_mps must be a finite number above 0"),
+        ({"default_lanes": 0}, "lanes must be a finite number above 0"),
+        ({"crs": "[" * 100_000}, "crs: not a coordinate system"),
+        ({"crs": "EPSG:3435"}, "must be within the area of use of"),
+        ({"project_to": 4326}, "project_to: crs must be projected"),
+    ],
+)
+def test_invalid_arguments_are_refused(folder, argument, message):
+    with pytest.raises(InputError, match=message):
+        read_gmns(folder, **argument)
+
+
+ROOT = Path(os.environ.get("CROWDVEIL_DATA", "no such folder"), "gmns")
+pytestmark = pytest.mark.skipif(
+    not ROOT.is_dir(), reason="CROWDVEIL_DATA names no folder with gmns: real data is not part of the project"
+)
+LIMA = {"crs": "EPSG:3735", "length_m": 0.3048, "speed_mps": 0.44704}
+"""Ohio's southern State Plane zone in feet, where Lima's coordinates are Lima; lengths in feet, speeds in mph."""
+
+
+@pytest.fixture(scope="module")
+def lima():
+    return read_gmns(ROOT / "Lima", **LIMA)
+
+
+@pytest.fixture(scope="module")
+def cambridge():
+    return read_gmns(ROOT / "Cambridge_Multimodal_Network")
+
+
+def test_lima_just_north_of_its_zone(lima):
+    network, report = lima
+    links = pd.read_csv(ROOT / "Lima" / "link.csv.gz")
+    nodes = pd.read_csv(ROOT / "Lima" / "node.csv")
+    assert (report.node_rows, report.link_rows) == (len(nodes), len(links))
+    assert (len(network.node_names), len(network.links)) == (len(nodes), len(links))
+    assert network.total_length_m == pytest.approx(links["length"].sum() * 0.3048, rel=1e-12)
+    edge = links.set_index(["from_node_id", "to_node_id"])
+    for start, end, data in network.graph.edges(data=True):
+        row = edge.loc[start, end]
+        assert data["speed_mps"] == pytest.approx(row["free_speed"] * 0.44704)
+        stated = row["lanes"], row["capacity"], row["facility_type"]
+        assert (data["lanes"], data["capacity_vph"], data["class"]) == stated
+    assert network.graph.nodes[5]["zone"] == nodes.set_index("node_id").loc[5, "zone_id"]
+    lon, lat = network.to_wgs84(np.median(network.node_xy, axis=0)[None])[0]
+    assert (lon, lat) == pytest.approx((-84.1, 40.74), abs=0.05)
+    assert report.warnings == ()
+
+
+def test_lima_geometries_start_at_their_nodes(lima):
+    network, report = lima
+    starts = np.array([shapely.get_point(data["geometry"], 0).coords[0] for *_, data in network.graph.edges(data=True)])
+    nodes = np.array([(network.graph.nodes[a]["x"], network.graph.nodes[a]["y"]) for a, _ in network.graph.edges()])
+    assert np.hypot(*(starts - nodes).T).max() < 1
+    assert not any("direction in which they run" in note for note in texts_of(report.notes()))
+
+
+def test_cambridge_by_car(cambridge):
+    network, report = cambridge
+    links = pd.read_csv(ROOT / "Cambridge_Multimodal_Network" / "link.csv.gz")
+    cars = links[links["allowed_us"].str.contains("auto")]
+    assert len(network.links) + report.loss.links == len(cars)
+    assert network.total_length_m + report.loss.length_m == pytest.approx(cars["length"].sum(), rel=1e-12)
+    assert [dropped.total for dropped in report.dropped] == [len(links) - len(cars)]
+    assert set(network.links.lanes.tolist()) <= set(cars["lanes"].astype(int))
+
+
+def test_cambridge_lengths_and_capacities_give_warnings(cambridge):
+    found_warnings = texts_of(cambridge[1].warnings)
+    mercator = "check the unit; lengths measured in Web Mercator are too long by such a factor"
+    assert any(f"0.739 times as long as its stated length: {mercator}" in warning for warning in found_warnings)
+    assert any(
+        "capacity is above 3,000 vehicles/h per lane in 1,885 of 1,885 links" in warning for warning in found_warnings
+    )

@@ -19,46 +19,12 @@ from simulator.roads.projection import Projection
 COLUMNS = {"node": "id", "lon": "lon", "lat": "lat", "from": "src", "to": "dst", "length_m": "len"}
 
 
-def read(folder, nodes, edges):
-    nodes.to_csv(folder / "n.csv", index=False)
-    edges.to_csv(folder / "e.csv", index=False)
-    return read_tables(nodes=folder / "n.csv", edges=folder / "e.csv", columns=COLUMNS)
-
-
-def test_swapped_coordinates_are_detected_by_link_lengths(tmp_path):
-    side = 6
-    places = [
-        (row * side + column, 10 + column * 0.01, 60 + row * 0.01) for row in range(side) for column in range(side)
-    ]
-    nodes = pd.DataFrame(places, columns=["id", "lon", "lat"])
-    east = [(row * side + column, row * side + column + 1, 557.0) for row in range(side) for column in range(side - 1)]
-    north = [(node, node + side, 1113.0) for node in range(side * (side - 1))]
-    ways = [*east, *north]
-    edges = pd.DataFrame(ways + [(b, a, m) for a, b, m in ways], columns=["src", "dst", "len"])
-    assert texts_of(read(tmp_path, nodes, edges)[1].notes()) == []
-    message = r"n\.csv: rows 0|n\.csv: rows 1, 2, .*: lon must be longitude and lat latitude"
-    with pytest.raises(InputError, match=message):
-        read(tmp_path, nodes.rename(columns={"lon": "lat", "lat": "lon"}), edges)
-
-
-def test_lengths_unlike_the_straight_distance_give_a_warning(tmp_path):
-    nodes = pd.DataFrame({"id": [1, 2], "lon": [10.0, 10.1], "lat": [60.0, 60.0]})
-    edges = pd.DataFrame({"src": [1, 2], "dst": [2, 1], "len": [5.6, 5.6]})
-    assert "the straight distance between a link's nodes" in texts_of(read(tmp_path, nodes, edges)[1].notes())[0]
-
-
 def street_grid(seed=5, side=6):
     """Return nodes about New York in metres of UTM zone 18, and links with detours of up to a fifth."""
     rng = np.random.default_rng(seed)
     steps = np.cumsum(rng.uniform(60, 300, size=(2, side)), axis=1)
-    nodes = pd.DataFrame(
-        [
-            (row * side + column, 585000 + steps[0, column], 4510000 + steps[1, row])
-            for row in range(side)
-            for column in range(side)
-        ],
-        columns=["id", "x", "y"],
-    )
+    row, column = np.divmod(np.arange(side**2), side)
+    nodes = pd.DataFrame({"id": row * side + column, "x": 585000 + steps[0, column], "y": 4510000 + steps[1, row]})
     pairs = [(node, node + 1) for node in range(side**2) if (node + 1) % side]
     pairs += [(node, node + side) for node in range(side * (side - 1))]
     a, b = np.array(pairs).T
@@ -139,6 +105,47 @@ def test_crs_may_be_used_slightly_outside_its_area(crs, lon, lat, warned):
     assert bool(projection.warnings(xy, file="f")) == warned
 
 
+def reader_of(reader, folder, xy, edges):
+    """Write nodes at places, and links of lengths in metres, in a format, and return what reads them."""
+    ends = np.column_stack((edges["src"] + 1, edges["dst"] + 1))
+    if reader == "tables":
+        pd.DataFrame({"id": np.arange(len(xy)), "lon": xy[:, 0], "lat": xy[:, 1]}).to_csv(folder / "n.csv", index=False)
+        edges.to_csv(folder / "e.csv", index=False)
+        return partial(read_tables, nodes=folder / "n.csv", edges=folder / "e.csv", columns=COLUMNS)
+    if reader == "tntp":
+        rows = [(a, b, 1800, length, 1) for (a, b), length in zip(ends, edges["len"], strict=True)]
+        (folder / "net").write_text(tntp_network(zones=0, nodes=len(xy), first=1, rows=rows))
+        (folder / "node").write_text(tntp_nodes([(i + 1, x, y) for i, (x, y) in enumerate(xy)]))
+        return partial(read_tntp, network=folder / "net", nodes=folder / "node", length_m=1.0, time_s=60.0)
+    node = pd.DataFrame({"node_id": np.arange(1, len(xy) + 1), "x_coord": xy[:, 0], "y_coord": xy[:, 1]})
+    link = pd.DataFrame({"link_id": range(len(ends)), "from_node_id": ends[:, 0], "to_node_id": ends[:, 1]})
+    link = link.assign(directed=1, length=edges["len"], free_speed=50)
+    return partial(read_gmns, write_gmns_text(folder / "g", node.to_csv(index=False), link.to_csv(index=False)))
+
+
+@pytest.mark.parametrize(
+    ("reader", "message"),
+    [
+        ("tables", r"n\.csv: rows 1, 2, .*: lon must be longitude and lat latitude"),
+        ("tntp", "x must be longitude and y latitude"),
+        ("gmns", r"node\.csv: rows 1, 2, .*: x_coord must be longitude and y_coord latitude"),
+    ],
+)
+def test_swapped_coordinates_are_detected_by_link_lengths(reader, message, tmp_path):
+    """Streets of a town at 10° east, 60° north: swapped, they are stretched in one direction only."""
+    side = 12
+    row, column = np.divmod(np.arange(side**2), side)
+    lonlat = np.column_stack((10 + 0.01 * column, 60 + 0.01 * row))
+    ways = [(node, node + 1, 557.0) for node in range(side**2) if (node + 1) % side]
+    ways += [(node, node + side, 1113.0) for node in range(side * (side - 1))]
+    edges = pd.DataFrame(ways + [(b, a, m) for a, b, m in ways], columns=["src", "dst", "len"])
+    roads, report = reader_of(reader, tmp_path, lonlat, edges)()
+    assert len(roads.links) == len(edges)
+    assert report.warnings == ()
+    with pytest.raises(InputError, match=message):
+        reader_of(reader, tmp_path, lonlat[:, ::-1], edges)()
+
+
 @pytest.mark.parametrize("unit_m", [1.0, 1609.344, 1e7])
 @pytest.mark.parametrize("reader", ["tntp", "gmns"])
 def test_coordinates_of_unknown_unit_are_refused_with_the_unit_that_fits(reader, unit_m, tmp_path):
@@ -147,18 +154,7 @@ def test_coordinates_of_unknown_unit_are_refused_with_the_unit_that_fits(reader,
     xy = (nodes[["x", "y"]].to_numpy() - [585000, 4510000]) / unit_m
     xy *= min(1.0, 80 / np.abs(xy).max())  # within the range of degrees
     scale = np.hypot(*(xy[edges["dst"]] - xy[edges["src"]]).T) / edges["len"]
-    ends = np.column_stack((edges["src"] + 1, edges["dst"] + 1))
-    if reader == "tntp":
-        rows = [(a, b, 1800, length, 1) for (a, b), length in zip(ends, edges["len"], strict=True)]
-        (tmp_path / "net").write_text(tntp_network(zones=0, nodes=len(xy), first=1, rows=rows))
-        (tmp_path / "node").write_text(tntp_nodes([(i + 1, x, y) for i, (x, y) in enumerate(xy)]))
-        read_it = partial(read_tntp, network=tmp_path / "net", nodes=tmp_path / "node", length_m=1.0, time_s=60.0)
-    else:
-        node = pd.DataFrame({"node_id": nodes["id"] + 1, "x_coord": xy[:, 0], "y_coord": xy[:, 1]})
-        link = pd.DataFrame({"link_id": range(len(ends)), "from_node_id": ends[:, 0], "to_node_id": ends[:, 1]})
-        link = link.assign(directed=1, length=edges["len"], free_speed=50)
-        folder = write_gmns_text(tmp_path / "g", node.to_csv(index=False), link.to_csv(index=False))
-        read_it = partial(read_gmns, folder)
+    read_it = reader_of(reader, tmp_path, xy, edges)
     with pytest.raises(InputError, match="no coordinate system is stated") as caught:
         read_it()
     stated_m = float(re.search(r"to_meter=([0-9.e+]+)", str(caught.value))[1])

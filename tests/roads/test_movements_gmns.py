@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -169,17 +170,19 @@ def test_layers_that_cannot_be_used_are_refused(tmp_path, layer, column, value, 
 
 
 REAL = {
-    **{path.parent.name: (read_sumo_net, path) for path in sorted(DATA.glob("sumo/*/*.net.xml.gz"))},
-    **{path.name: (read_osm, path) for path in sorted(DATA.glob("osm_extracts/*"))},
+    "sumo/pasubio/pasubio_buslanes.net.xml.gz": read_sumo_net,
+    "osm_extracts/West-Oakland.osm.bz2": read_osm,
+    "gmns/Lima": partial(read_gmns, crs="EPSG:3735", length_m=0.3048, speed_mps=0.44704),
 }
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(REAL))
+@pytest.mark.parametrize("name", REAL)
 def test_real_networks_are_read_back(tmp_path, name):
-    read, path = REAL[name]
-    roads, _ = read(path)
+    if not (DATA / name).exists():
+        pytest.skip(f"set CROWDVEIL_DATA to a folder with {name} to read it")
+    roads, _ = REAL[name](DATA / name)
     again = written(roads, tmp_path)
     same_network(roads, again)
     same_movements(roads, again)
-    assert not roads.movements.empty
+    assert roads.movements.empty == (name == "gmns/Lima")

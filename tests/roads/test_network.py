@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
+import shapely
 from hypothesis import given
 from hypothesis import strategies as st
 from shapely import LineString
 
 from simulator.files.errors import InputError
+from simulator.files.messages import texts_of
 from simulator.roads import RoadNetwork, build_grid
 from simulator.roads.connectivity import largest_strong_component
 from simulator.roads.network import Links
+from simulator.roads.raw_network import Defaults, RawNetwork, build, column_of
 
 EDGE = {"length_m": 10.0, "speed_mps": 5.0, "lanes": 1, "capacity_vph": 1800.0}
 with np.errstate(invalid="ignore"):
@@ -59,8 +64,6 @@ def test_parallel_edges_ascend_by_key_numbers_before_text():
     ("data", "message"),
     [
         ({"length_m": -3.0}, r"edge \('a', 'b', 0\): length_m must be a finite number above 0, got -3.0"),
-        ({"length_m": math.nan}, "length_m must be a finite number above 0, got nan"),
-        ({"speed_mps": 0}, "speed_mps must be a finite number above 0, got 0"),
         ({"speed_mps": "30 mph"}, "speed_mps must be a finite number above 0, got '30 mph'"),
         ({"capacity_vph": math.inf}, "capacity_vph must be a finite number above 0, got inf"),
         ({"lanes": 0}, "lanes must be a whole number, 1 or more, got 0"),
@@ -121,25 +124,6 @@ def test_links_refuse_arrays_of_wrong_shape():
         Links(**columns | {"first_out": links.first_out[::-1].copy()})
     with pytest.raises(ValueError, match="from_node must ascend"):
         Links(**columns | {"from_node": links.from_node[::-1].copy()})
-
-
-def test_locate_on_straight_and_bent_links():
-    """Link 0 bends: 30 m east, then 10 m north; link 1 goes straight back; link 2 repeats a point."""
-    graph = graph_of(
-        {0: (0, 0), 1: (30, 10)},
-        [
-            (0, 1, {"geometry": LineString([(0, 0), (30, 0), (30, 10)])}),
-            (1, 0, {}),
-            (1, 0, {"geometry": LineString([(30, 10), (30, 0), (30, 0), (0, 0)])}),
-        ],
-    )
-    roads = RoadNetwork.from_graph(graph)
-    fractions = [0.0, 0.5, 0.75, 0.875, 1.0]
-    bent = [(0, 0), (20, 0), (30, 0), (30, 5), (30, 10)]
-    np.testing.assert_allclose(roads.locate([0] * 5, fractions), bent, atol=1e-12)
-    np.testing.assert_allclose(roads.locate([1, 1, 1], [0.0, 0.5, 1.0]), [(30, 10), (15, 5), (0, 0)])
-    np.testing.assert_allclose(roads.locate([2] * 5, np.subtract(1.0, fractions)), bent, atol=1e-12)
-    assert roads.bounds == (0.0, 0.0, 30.0, 10.0)
 
 
 def test_geometries_may_end_off_the_nodes_and_extend_the_bounds():
@@ -215,3 +199,63 @@ def test_roads_without_a_cycle_are_an_empty_network():
     graph = graph_of({0: (0, 0), 1: (1, 0)}, [(0, 1, {})])
     with pytest.raises(InputError, match="no two nodes are connected in both directions"):
         largest_strong_component(graph)
+
+
+NODES = pd.DataFrame({"node": column_of(["a", "b", "c"]), "x": [5e5, 501e3, 501e3], "y": [46e5, 46e5, 4601e3]})
+LINKS = pd.DataFrame(
+    {
+        "from": [0, 1, 2],
+        "to": [1, 2, 0],
+        "length": [1.5, np.nan, 0.0],
+        "speed": [36.0, 0.0, np.nan],
+        "lanes": [2.0, np.nan, 1.0],
+        "two_way": [True, False, False],
+        "shape": column_of([None, shapely.LineString([(501e3, 4601e3), (502e3, 4601e3), (501e3, 46e5)]), None]),
+        "direction": [1, 0, 1],
+        "class": column_of(["residential", "motorway", None]),
+        "toll": column_of([None, 3.5, None]),
+    }
+)
+RAW = RawNetwork(nodes=NODES, links=LINKS, crs="EPSG:32618", file="town", length_m=1000.0, speed_mps=1 / 3.6)
+
+
+def test_units_directions_and_lengths_are_those_of_the_tables():
+    roads, report = build(RAW)
+    assert roads.node_names == ["a", "b", "c"]
+    assert sorted(roads.graph.edges()) == [("a", "b"), ("b", "a"), ("b", "c"), ("c", "a")]
+    by_ends = {(start, end): data for start, end, data in roads.graph.edges(data=True)}
+    assert by_ends["a", "b"]["length_m"] == by_ends["b", "a"]["length_m"] == 1500.0
+    assert by_ends["b", "c"]["length_m"] == pytest.approx(1000 + 2**0.5 * 1000)  # that of its shape
+    assert by_ends["c", "a"]["length_m"] == pytest.approx(2**0.5 * 1000)  # straight
+    assert by_ends["b", "c"]["geometry"].coords[0] == (501e3, 46e5)  # reversed: the file does not state a direction
+    assert by_ends["a", "b"]["speed_mps"] == pytest.approx(10.0)
+    assert {ends: data.get("toll") for ends, data in by_ends.items() if "toll" in data} == {("b", "c"): 3.5}
+    assert (report.link_rows, report.links, report.loss.links) == (3, 4, 0)
+    assert "town: speed_mps taken as 13.9 m/s in 2 of 3 links" in texts_of(report.notes())
+    assert RAW.movements.empty
+    assert RAW.signals.empty
+
+
+def test_defaults_of_the_class_of_road_come_first_where_a_format_has_them():
+    roads, report = build(replace(RAW, defaults=Defaults(speed_mps=5.0, by_class=True)))
+    by_ends = {(start, end): data for start, end, data in roads.graph.edges(data=True)}
+    assert by_ends["b", "c"]["speed_mps"] == pytest.approx(120 / 3.6)
+    assert by_ends["b", "c"]["lanes"] == 2
+    assert by_ends["c", "a"]["speed_mps"] == 5.0
+    assert any("speed_mps taken by class of road in 2 of 3 links" in note for note in texts_of(report.notes()))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"crs": "EPSG:4326"}, "town: crs must be projected, in metres"),
+        ({"length_m": 1.6e308}, "town: row 0: length_m must be a finite number above 0, and comes out as inf"),
+        ({"defaults": Defaults(capacity_vph=0.0)}, "capacity_vph must be a finite number above 0"),
+        ({"links": LINKS.assign(key=column_of(["x"] * 3), to=1, **{"from": 0})}, "row 1: key must be one that no"),
+        ({"links": LINKS[:2].assign(two_way=False)}, "no two nodes are connected in both directions"),
+    ],
+)
+def test_tables_that_make_no_network_are_refused(change, message):
+    with pytest.raises(InputError) as caught:
+        build(replace(RAW, **change))
+    assert message in caught.value.faults[0]

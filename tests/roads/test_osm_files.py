@@ -5,7 +5,11 @@ from __future__ import annotations
 import bz2
 import gzip
 import itertools
+import os
+from itertools import groupby
+from pathlib import Path
 
+import networkx as nx
 import numpy as np
 import pytest
 from osm_town import LINKS, NODES, WAYS, write_pbf, xml
@@ -14,7 +18,8 @@ from read_roads import read_osm
 import crowdveil as cv
 from simulator.experiment.assembly.roads import build_roads
 from simulator.files.errors import InputError
-from simulator.files.messages import texts_of
+from simulator.files.messages import counted, texts_of
+from simulator.formats.osm_tags import open_to_cars
 
 ox = pytest.importorskip("osmnx", reason="OpenStreetMap is read by osmium and osmnx")
 pytest.importorskip("osmium", reason="OpenStreetMap is read by osmium and osmnx")
@@ -72,15 +77,6 @@ def test_a_town_in_every_format(write, name):
     assert "capacity_vph taken by class of road in 8 of 8 links: residential 600 (3)" in notes
     lon_lat = roads.to_wgs84(roads.node_xy)
     np.testing.assert_allclose(lon_lat, [NODES[node] for node in roads.node_names], atol=1e-7)
-
-
-def test_street_geometry_follows_the_map(write):
-    roads, _ = read_osm(write())
-    link = edge(roads, 1, 2)["link"]
-    halfway = roads.to_wgs84(roads.locate([link], 0.5))
-    np.testing.assert_allclose(halfway, [NODES[5]], atol=1e-4)
-    on_globe = ox.distance.great_circle(*reversed(NODES[1]), *reversed(NODES[5])) * 2
-    assert roads.links.length_m[link] == pytest.approx(on_globe, rel=1e-3)
 
 
 def roads_in(graph):
@@ -204,3 +200,103 @@ def test_ways_before_their_nodes_are_read(tmp_path):
     ways = [line for line in lines if line.startswith("<way")]
     (tmp_path / "town.osm").write_text("\n".join([*lines[:2], *ways, *nodes, "</osm>"]), encoding="utf-8")
     assert len(read_osm(tmp_path / "town.osm")[0].links) == 8
+
+
+def faults_of(path):
+    with pytest.raises(InputError) as caught:
+        read_osm(path)
+    return caught.value.faults
+
+
+def test_many_faults_are_reported_up_to_a_limit(write):
+    faults = faults_of(write(nodes=NODES | {1: (24.9, 99.0), 2: (199.0, 60.0)}))
+    assert ["node 1:" in faults[0], "node 2:" in faults[1], len(faults)] == [True, True, 2]
+    crowd = dict.fromkeys(range(1000), (24.9, 99.0))
+    faults = faults_of(write(nodes=crowd, ways={1: (tuple(crowd), {"highway": "residential"})}))
+    assert len(faults) == 21
+    assert "reading stopped here" in faults[-1]
+
+
+def test_files_that_contradict_their_suffix_are_refused(write, tmp_path):
+    assert "the name must end in one of .osm, .osm.bz2" in faults_of(write("town.xml"))[0]
+    assert "no such file" in faults_of(tmp_path / "none.osm")[0]
+    assert "no such file" in faults_of(tmp_path / "none.osm.pbf")[0]
+    for suffix in (".gz", ".bz2"):
+        packed = write(f"town.osm{suffix}").read_bytes()
+        for name, content in ((f"plain.osm{suffix}", xml().encode()), (f"cut.osm{suffix}", packed[:-20])):
+            (tmp_path / name).write_bytes(content)
+            assert "cannot be read" in faults_of(tmp_path / name)[0]
+    (tmp_path / "folder.osm").mkdir()
+    assert "cannot be read" in faults_of(tmp_path / "folder.osm")[0]
+    assert "cannot be read as OpenStreetMap's PBF" in faults_of(write().rename(tmp_path / "xml.osm.pbf"))[0]
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress])
+def test_several_streams_in_a_file_and_packed_files_of_any_name_are_read(tmp_path, pack):
+    """Programs that compress in parallel write many streams."""
+    whole = xml().encode()
+    (tmp_path / "town.osm").write_bytes(pack(whole[:300]) + pack(whole[300:]))
+    assert len(read_osm(tmp_path / "town.osm")[0].links) == 8
+
+
+osmium = pytest.importorskip("osmium", reason="OpenStreetMap is read by osmium and osmnx")
+
+STREETS = {
+    f"{name}{link}" for name in ("motorway", "trunk", "primary", "secondary", "tertiary") for link in ("", "_link")
+} | {"unclassified", "residential", "living_street", "road"}
+
+
+def real(name):
+    path = Path(os.environ.get("CROWDVEIL_DATA", "no such folder"), "osm_extracts", name)
+    if not path.is_file():
+        pytest.skip(f"set CROWDVEIL_DATA to a folder with osm_extracts/{name} to read it")
+    return path
+
+
+def strong_and_simple(graph):
+    """The largest strongly connected part, merged by OSMnx, with only lengths on its edges."""
+    plain = nx.MultiDiGraph(crs="epsg:4326")
+    plain.add_nodes_from((node, {"x": data["x"], "y": data["y"]}) for node, data in graph.nodes(data=True))
+    plain.add_edges_from((start, end, {"length": data["length"]}) for start, end, data in graph.edges(data=True))
+    return ox.simplify_graph(ox.truncate.largest_component(plain, strongly=True), remove_rings=False)
+
+
+def assert_same(roads, report, theirs):
+    """Nodes and links agree except for loops, which are split in two; lengths to the millimetre of rounding."""
+    loops = nx.number_of_selfloops(theirs)
+    cut = f"cut {counted(loops, 'link')} from a junction to itself in two"
+    assert [note.endswith(cut) for note in texts_of(report.notes()) if "from a junction to itself" in note] == [
+        True
+    ] * bool(loops)
+    added = set(roads.node_names) - set(theirs)
+    assert set(theirs) <= set(roads.node_names)
+    assert len(added) <= loops
+    assert len(roads.links) == theirs.number_of_edges() + loops
+    total = sum(length for *_, length in theirs.edges(data="length"))
+    assert roads.total_length_m == pytest.approx(total, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", ["West-Oakland.osm.bz2", pytest.param("Helsinki.osm.pbf", marks=pytest.mark.slow)])
+def test_streets_equal_the_network_of_osmnx(name, tmp_path):
+    """OSMnx reads XML only, and none that lacks nodes: ways are cut there before."""
+    path = real(name)
+    known = {element.id for element in osmium.FileProcessor(str(path), osmium.osm.NODE)}
+    with osmium.SimpleWriter(str(tmp_path / "map.osm")) as writer:
+        for element in osmium.FileProcessor(str(path), osmium.osm.NODE | osmium.osm.WAY):
+            if element.is_node():
+                writer.add_node(element)
+            elif open_to_cars(dict(element.tags)):
+                pieces = groupby((node.ref for node in element.nodes), known.__contains__)
+                for number, nodes in enumerate([list(nodes) for within, nodes in pieces if within]):
+                    writer.add_way(element.replace(id=element.id + number * 10**12, nodes=nodes))
+    theirs = ox.graph_from_xml(tmp_path / "map.osm", simplify=False, retain_all=True)
+    roads, report = read_osm(path)
+    assert_same(roads, report, strong_and_simple(theirs))
+    assert {data["class"] for *_, data in roads.graph.edges(data=True)} <= STREETS
+    everything = theirs.number_of_edges()
+    simple = strong_and_simple(theirs)
+    points = len(ox.truncate.largest_component(theirs, strongly=True)) - len(simple)
+    assert f"junction; {points:,} nodes between them are points of their geometry" in "\n".join(
+        texts_of(report.notes())
+    )
+    assert report.loss.links == everything - ox.truncate.largest_component(theirs, strongly=True).number_of_edges()

@@ -16,136 +16,79 @@ def speed_kph(tags, *, along):
     return speed_limit(tags, along=along)[0]
 
 
-@pytest.mark.parametrize(
-    ("tags", "is_open"),
-    [
-        (STREET, True),
-        ({"highway": "motorway_link"}, True),
-        ({"highway": "living_street"}, True),
-        ({}, False),
-        ({"highway": "footway"}, False),
-        ({"highway": "service"}, False),
-        ({"highway": "construction"}, False),
-        ({"building": "yes"}, False),
-        (STREET | {"area": "yes"}, False),
-        (STREET | {"service": "alley"}, False),
-        (STREET | {"access": "private"}, False),
-        (STREET | {"access": "no"}, False),
-        (STREET | {"access": "destination"}, True),
-        (STREET | {"access": "private;delivery"}, False),
-        (STREET | {"access": "no", "motor_vehicle": "yes"}, True),
-        (STREET | {"access": "yes", "motorcar": "no"}, False),
-        (STREET | {"vehicle": "no", "motorcar": "yes"}, True),
-        (STREET | {"bicycle": "no"}, True),
-        (STREET | {"access": "No"}, False),
-        (STREET | {"motor_vehicle": "agricultural;forestry"}, False),
-        (STREET | {"motor_vehicle": "agricultural;destination"}, True),
-        (STREET | {"motor_vehicle": "forestry"}, False),
-        (STREET | {"motor_vehicle": "permit"}, False),
-        (STREET | {"motor_vehicle": "official"}, False),
-        (STREET | {"motor_vehicle": "bus"}, False),
-        (STREET | {"access": "psv"}, False),
-        (STREET | {"access": "emergency"}, False),
-        (STREET | {"access": "military"}, False),
-        (STREET | {"vehicle": "delivery"}, False),
-        (STREET | {"access": "military", "vehicle": "yes"}, True),
-        (STREET | {"motorcar": "customers"}, True),
-        (STREET | {"motorcar": "whoever"}, True),
-        (STREET | {"motor_vehicle:forward": "no"}, True),
-        (STREET | {"motor_vehicle:forward": "no", "motor_vehicle:backward": "private"}, False),
-    ],
-)
+OPEN = [
+    {}, {"highway": "motorway_link"}, {"highway": "living_street"}, {"bicycle": "no"}, {"access": "destination"},
+    {"access": "no", "motor_vehicle": "yes"}, {"vehicle": "no", "motorcar": "yes"},
+    {"motor_vehicle": "agricultural;destination"}, {"access": "military", "vehicle": "yes"}, {"motorcar": "customers"},
+    {"motorcar": "whoever"}, {"motor_vehicle:forward": "no"},
+]  # fmt: skip
+CLOSED = [
+    {"highway": None}, {"highway": "footway"}, {"highway": "service"}, {"highway": "construction"}, {"area": "yes"},
+    {"service": "alley"}, {"access": "private"}, {"access": "No"}, {"access": "private;delivery"},
+    {"access": "yes", "motorcar": "no"}, {"motor_vehicle": "agricultural;forestry"}, {"motor_vehicle": "forestry"},
+    {"motor_vehicle": "permit"}, {"motor_vehicle": "official"}, {"motor_vehicle": "bus"}, {"access": "psv"},
+    {"access": "emergency"}, {"access": "military"}, {"vehicle": "delivery"},
+    {"motor_vehicle:forward": "no", "motor_vehicle:backward": "private"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("tags", "is_open"), [*((tags, True) for tags in OPEN), *((tags, False) for tags in CLOSED)])
 def test_streets_are_ways_open_to_cars(tags, is_open):
-    assert open_to_cars(tags) is is_open
+    assert open_to_cars({key: value for key, value in (STREET | tags).items() if value}) is is_open
+
+
+BOTH_WAYS = [
+    {}, {"oneway": "no"}, {"oneway": "reversible"}, {"highway": "motorway", "oneway": "no"}, {"highway": "trunk"},
+    {"oneway": "alternating"}, {"oneway": "perhaps"}, {"oneway": "yes", "oneway:motorcar": "no"},
+    {"access:backward": "private", "motorcar": "yes"},
+]  # fmt: skip
+ALONG = [
+    {"oneway": "yes"}, {"oneway": "1"}, {"junction": "roundabout"}, {"junction": "circular"}, {"highway": "motorway"},
+    {"oneway": "Yes"}, {"oneway:motorcar": "yes"}, {"oneway:vehicle": "true"},
+    {"oneway:motor_vehicle": "1", "oneway:vehicle": "-1"}, {"oneway": "yes", "oneway:bicycle": "no"},
+    {"vehicle:backward": "no"}, {"vehicle": "no", "vehicle:forward": "yes"},
+    {"highway": "motorway", "oneway": "perhaps"},
+]  # fmt: skip
+AGAINST = [
+    {"oneway": "-1"}, {"oneway": "reverse"}, {"junction": "roundabout", "oneway": "-1"}, {"oneway": "REVERSE"},
+    {"oneway:motorcar": "-1"}, {"motor_vehicle:forward": "no"},
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("tags", "leads"),
     [
-        (STREET, (True, True)),
-        (STREET | {"oneway": "yes"}, (True, False)),
-        (STREET | {"oneway": "1"}, (True, False)),
-        (STREET | {"oneway": "-1"}, (False, True)),
-        (STREET | {"oneway": "reverse"}, (False, True)),
-        (STREET | {"oneway": "no"}, (True, True)),
-        (STREET | {"oneway": "reversible"}, (True, True)),
-        (STREET | {"junction": "roundabout"}, (True, False)),
-        (STREET | {"junction": "circular"}, (True, False)),
-        (STREET | {"junction": "roundabout", "oneway": "-1"}, (False, True)),
-        ({"highway": "motorway"}, (True, False)),
-        ({"highway": "motorway", "oneway": "no"}, (True, True)),
-        ({"highway": "trunk"}, (True, True)),
-        (STREET | {"oneway": "Yes"}, (True, False)),
-        (STREET | {"oneway": "REVERSE"}, (False, True)),
-        (STREET | {"oneway": "alternating"}, (True, True)),
-        (STREET | {"oneway": "perhaps"}, (True, True)),
-        (STREET | {"oneway:motorcar": "yes"}, (True, False)),
-        (STREET | {"oneway:motorcar": "-1"}, (False, True)),
-        (STREET | {"oneway:vehicle": "true"}, (True, False)),
-        (STREET | {"oneway:motor_vehicle": "1", "oneway:vehicle": "-1"}, (True, False)),
-        (STREET | {"oneway": "yes", "oneway:motorcar": "no"}, (True, True)),
-        (STREET | {"oneway": "yes", "oneway:bicycle": "no"}, (True, False)),
-        (STREET | {"vehicle:backward": "no"}, (True, False)),
-        (STREET | {"motor_vehicle:forward": "no"}, (False, True)),
-        (STREET | {"access:backward": "private", "motorcar": "yes"}, (True, True)),
-        (STREET | {"vehicle": "no", "vehicle:forward": "yes"}, (True, False)),
-        ({"highway": "motorway", "oneway": "perhaps"}, (True, False)),
+        *((tags, (True, True)) for tags in BOTH_WAYS),
+        *((tags, (True, False)) for tags in ALONG),
+        *((tags, (False, True)) for tags in AGAINST),
     ],
 )
 def test_directions(tags, leads):
-    assert directions(tags) == leads
+    assert directions(STREET | tags) == leads
 
 
-@pytest.mark.parametrize(
-    ("written", "kph"),
-    [
-        ("50", 50),
-        ("50 km/h", 50),
-        ("30 mph", 30 * 1.609344),
-        ("30mph", 30 * 1.609344),
-        ("10 knots", 18.52),
-        ("50;30", 40),
-        ("50, 30", 40),
-        ("50,5", 50.5),
-        ("31,25 mph", 31.25 * 1.609344),
-        ("50,5; 30", 40.25),
-        ("50|80|110", 80),
-        ("50; signals", 50),
-        ("FI:urban", 50),
-        ("DE:zone:30", 30),
-        ("FR:zone30", 30),
-        ("walk", 7),
-        ("signals", None),
-        ("none", None),
-        ("variable", None),
-        ("DE:rural", 100),
-        ("ru:urban", 60),
-        ("KZ:urban", 60),
-        ("UY:urban", 45),
-        ("US:urban", 25 * 1.609344),
-        ("GB:nsl_single", 60 * 1.609344),
-        ("GB:zone:20", 20 * 1.609344),
-        ("DE:living_street", 7),
-        ("RU:living_street", 20),
-        ("DE:motorway", None),
-        ("BE-VLG:rural", 70),
-        ("XX:urban", None),
-        ("25 MPH", 25 * 1.609344),
-        ("25mph", 25 * 1.609344),
-        ("50KM/H", 50),
-        ("1,000", None),
-        ("12,000 mph", None),
-        ("0", None),
-        ("5000", None),
-        ("fifty", None),
-        ("-50", None),
-        ("nan", None),
-        ("9" * 400, None),
-        ("", None),
-    ],
-)
-def test_speed_limits(written, kph):
-    assert speed_kph(STREET | {"maxspeed": written}, along=True) == (None if kph is None else pytest.approx(kph))
+MILE_KM = 1.609344
+SPEEDS_KPH = {
+    "50": 50, "50 km/h": 50, "50KM/H": 50, "30 mph": 30 * MILE_KM, "25MPH": 25 * MILE_KM, "10 knots": 18.52,
+    "50;30": 40, "50, 30": 40, "50,5": 50.5, "31,25 mph": 31.25 * MILE_KM, "50,5; 30": 40.25, "50|80|110": 80,
+    "50; signals": 50, "FI:urban": 50, "DE:zone:30": 30, "FR:zone30": 30, "walk": 7, "DE:rural": 100, "ru:urban": 60,
+    "KZ:urban": 60, "UY:urban": 45, "US:urban": 25 * MILE_KM, "GB:nsl_single": 60 * MILE_KM,
+    "GB:zone:20": 20 * MILE_KM, "DE:living_street": 7, "RU:living_street": 20, "BE-VLG:rural": 70,
+}  # fmt: skip
+NO_SPEEDS = [
+    "signals", "none", "variable", "DE:motorway", "XX:urban", "1,000", "12,000 mph", "0", "5000", "fifty", "-50", "nan",
+    "9" * 400, "",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("written", SPEEDS_KPH)
+def test_speed_limits(written):
+    assert speed_kph(STREET | {"maxspeed": written}, along=True) == pytest.approx(SPEEDS_KPH[written])
+
+
+@pytest.mark.parametrize("written", NO_SPEEDS)
+def test_what_is_no_speed_limit(written):
+    assert speed_kph(STREET | {"maxspeed": written}, along=True) is None
 
 
 def test_direction_may_have_its_own_speed_limit():

@@ -1,4 +1,4 @@
-"""Implausible vehicle speeds give a warning for every file format; those of real networks do not."""
+"""Units of roads: a road has the same travel time in all of them, and implausible speeds give a warning."""
 
 import os
 from pathlib import Path
@@ -7,27 +7,25 @@ import numpy as np
 import pandas as pd
 import pytest
 from osm_town import NODES, WAYS, xml
-from read_roads import read_gmns, read_osm, read_sumo_net, read_tables, read_tntp
+from pyproj import Geod
+from read_roads import read_gmns, read_osm, read_tables, read_tntp
 from small_networks import tntp_network, tntp_nodes, write_gmns_text
-from test_sumo_net import LOCATION, edge, junction, lane
 
 import scenarios
+from scenarios.field_types import in_metres, in_mps, in_seconds
 from simulator.experiment.assembly.roads import build_roads
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of, warnings_among
-from simulator.formats.geo.geopackage import write_geopackage
-from simulator.roads import build_grid
 from simulator.roads.plausibility import speed_warnings
+from simulator.traffic.clock import Clock
+from simulator.traffic.lanes import LinkPhysics
 
 DATA = Path(os.environ.get("CROWDVEIL_DATA", "no such folder"))
 LENGTH_M = 500.0
-
-
-def tables(folder, mps):
-    pd.DataFrame({"id": [1, 2], "lon": [-75, -75], "lat": [40, 40.0045]}).to_csv(folder / "n.csv", index=False)
-    pd.DataFrame({"a": [1, 2], "b": [2, 1], "v": mps, "m": LENGTH_M}).to_csv(folder / "e.csv", index=False)
-    columns = {"node": "id", "lon": "lon", "lat": "lat", "from": "a", "to": "b", "speed_mps": "v", "length_m": "m"}
-    return read_tables(nodes=folder / "n.csv", edges=folder / "e.csv", columns=columns)[1].notes()
+needs_data = pytest.mark.skipif(
+    not (DATA / "tntp").is_dir(),
+    reason="CROWDVEIL_DATA names no folder with tntp: real data is not part of the project",
+)
 
 
 def tntp(folder, mps):
@@ -39,11 +37,9 @@ def tntp(folder, mps):
     return read_tntp(network=folder / "net", nodes=folder / "node", length_m=1.0, time_s=1.0)[1].notes()
 
 
-def gmns(folder, mps):
-    links = "link_id,from_node_id,to_node_id,directed,length,free_speed\n"
-    links += f"1,1,2,0,{LENGTH_M},{mps!r}\n2,2,3,0,9000,\n"
-    nodes = "node_id,x_coord,y_coord\n1,-75,40\n2,-75,40.0045\n3,-75,40.0855\n"
-    return read_gmns(write_gmns_text(folder / "g", nodes, links), length_m=1.0, speed_mps=1.0)[1].notes()
+def grid(_folder, mps):
+    roads = {"source": "grid", "rows": 3, "columns": 3, "spacing_m": 200, "speed_mps": mps, "lanes": 1}
+    return build_roads(scenarios.load("tiny").with_({"roads": roads}))[1]
 
 
 def osm(folder, mps):
@@ -53,36 +49,9 @@ def osm(folder, mps):
     return read_osm(folder / "town.osm")[1].notes()
 
 
-def sumo(folder, mps):
-    there = edge("ab", "a", "b", lane("ab", 0, speed=mps))
-    back = edge("ba", "b", "a", lane("ba", 0, speed=mps, shape="100,0 0,0"))
-    ends = junction("a") + junction("b", x=100.0)
-    (folder / "s.net.xml").write_text(f'<net version="1.9">{LOCATION}{there}{back}{ends}</net>')
-    return read_sumo_net(folder / "s.net.xml")[1].notes()
-
-
-def small_grid(mps):
-    return build_grid(rows=3, columns=3, spacing_x_m=200, spacing_y_m=200, speed_mps=mps, lanes=1)
-
-
-def notes_of(**roads):
-    return build_roads(scenarios.load("tiny").with_({"roads": roads}))[1]
-
-
-def grid(_folder, mps):
-    return notes_of(source="grid", rows=3, columns=3, spacing_m=200, speed_mps=mps, lanes=1)
-
-
-def geopackage(folder, mps):
-    write_geopackage(small_grid(mps), folder / "r.gpkg", overwrite=True)
-    return notes_of(source="geopackage", path=str(folder / "r.gpkg"))
-
-
-READERS = (tables, tntp, gmns, osm, sumo, grid, geopackage)
-
-
-@pytest.mark.parametrize("reader", READERS)
-def test_every_reader_warns_of_implausible_speeds(reader, tmp_path):
+@pytest.mark.parametrize("reader", [tntp, osm, grid])
+def test_implausible_speeds_give_a_warning(reader, tmp_path):
+    """As for every other format: readers return tables, of which one function makes networks."""
     said = {mps: texts_of(warnings_among(reader(tmp_path, mps))) for mps in (36.0, 50.0, 13.9 / 3.6)}
     assert said[36.0] == []
     (fast,), (slow,) = said[50.0], said[13.9 / 3.6]
@@ -122,10 +91,7 @@ REAL = {
 """Files, coordinate system, metres and seconds that a unit is, and others that it is not."""
 
 
-@pytest.mark.skipif(
-    not (DATA / "tntp").is_dir(),
-    reason="CROWDVEIL_DATA names no folder with tntp: real data is not part of the project",
-)
+@needs_data
 @pytest.mark.parametrize("name", REAL)
 def test_published_networks_give_warnings_only_in_wrong_units(name):
     network, nodes, crs, right, wrong = REAL[name]
@@ -133,20 +99,14 @@ def test_published_networks_give_warnings_only_in_wrong_units(name):
 
     def warnings(units):
         length_m, time_s = units
-        return [
-            said
-            for said in texts_of(read_tntp(**files, length_m=length_m, time_s=time_s)[1].warnings)
-            if "km/h" in said
-        ]
+        said = texts_of(read_tntp(**files, length_m=length_m, time_s=time_s)[1].warnings)
+        return [text for text in said if "km/h" in text]
 
     assert warnings(right) == []
     assert [len(warnings(units)) for units in wrong] == [1] * len(wrong)
 
 
-@pytest.mark.skipif(
-    not (DATA / "tntp").is_dir(),
-    reason="CROWDVEIL_DATA names no folder with tntp: real data is not part of the project",
-)
+@needs_data
 def test_berlin_in_metres_and_seconds_gives_a_warning():
     folder = DATA / "tntp" / "Berlin-Mitte-Center"
     files = {"network": folder / "berlin-mitte-center_net.tntp", "nodes": folder / "berlin-mitte-center_node.tntp"}
@@ -155,3 +115,86 @@ def test_berlin_in_metres_and_seconds_gives_a_warning():
     crs = "+proj=tmerc +lat_0=52.5 +lon_0=13.35 +to_meter=1609.344"
     (said,) = [d for d in texts_of(read_tntp(**files, length_m=1.0, time_s=1.0, crs=crs)[1].warnings) if "km/h" in d]
     assert "highest 216 km/h" in said
+
+
+MILE_M = 1609.344
+"""A mile, which is 5,280 feet."""
+SECONDS = 96.0
+SPEED_MPS = MILE_M / SECONDS
+LON, LAT = -75.0, 40.0
+DEGREES = Geod(ellps="WGS84").fwd(LON, LAT, 0.0, MILE_M)[1] - LAT
+"""A mile along the meridian of 75° west, north of 40°."""
+GRID_SCALE = 0.9996
+"""Of UTM on its central meridian: a distance in its metres is that much of the distance on the ground."""
+
+
+def tntp_road(tmp_path, length, unit, time, time_unit):
+    (tmp_path / "net").write_text(
+        tntp_network(zones=0, nodes=2, first=1, rows=((1, 2, 1800, length, time), (2, 1, 1800, length, time))),
+        encoding="utf-8",
+    )
+    (tmp_path / "node").write_text(tntp_nodes(((1, LON, LAT), (2, LON, LAT + DEGREES))), encoding="utf-8")
+    units = {"length_m": in_metres(unit), "time_s": in_seconds(time_unit)}
+    return read_tntp(network=tmp_path / "net", nodes=tmp_path / "node", **units)[0]
+
+
+def gmns(tmp_path, length, unit, speed, speed_unit, *, config=False):
+    nodes = f"node_id,x_coord,y_coord\n1,{LON},{LAT}\n2,{LON},{LAT + DEGREES}\n"
+    links = f"link_id,from_node_id,to_node_id,directed,length,free_speed\n1,1,2,0,{length},{speed!r}\n"
+    if config:
+        return read_gmns(
+            write_gmns_text(tmp_path / "g", nodes, links, config=f"long_length,speed\n{unit},{speed_unit}\n")
+        )[0]
+    folder = write_gmns_text(tmp_path / "g", nodes, links)
+    return read_gmns(folder, length_m=in_metres(unit), speed_mps=in_mps(speed_unit))[0]
+
+
+def tables(tmp_path, speed_column, speed, *, length_m=None):
+    pd.DataFrame({"id": [1, 2], "lon": [LON, LON], "lat": [LAT, LAT + DEGREES]}).to_csv(tmp_path / "n.csv", index=False)
+    edges = pd.DataFrame({"a": [1, 2], "b": [2, 1], "v": [speed, speed]})
+    columns = {"node": "id", "lon": "lon", "lat": "lat", "from": "a", "to": "b", speed_column: "v"}
+    if length_m is not None:
+        edges["len"], columns["length_m"] = length_m, "len"
+    edges.to_csv(tmp_path / "e.csv", index=False)
+    return read_tables(nodes=tmp_path / "n.csv", edges=tmp_path / "e.csv", columns=columns)[0]
+
+
+KPH, MPH = SPEED_MPS * 3.6, SPEED_MPS * 3600 / 1609.344
+
+EXACT = {
+    "tntp_road: feet, minutes": lambda at: tntp_road(at, 5280, "feet", 1.6, "minutes"),
+    "tntp_road: miles, hours": lambda at: tntp_road(at, 1, "miles", SECONDS / 3600, "h"),
+    "tntp_road: km, seconds": lambda at: tntp_road(at, 1.609344, "km", SECONDS, "s"),
+    "tntp_road: a unit of its own": lambda at: tntp_road(at, 2, MILE_M / 2, 1, SECONDS),
+    "gmns: metres, km/h": lambda at: gmns(at, MILE_M, "m", KPH, "kph"),
+    "gmns: feet, mph": lambda at: gmns(at, 5280, "ft", MPH, "mph"),
+    "gmns: miles, m/s": lambda at: gmns(at, 1, "mi", SPEED_MPS, "mps"),
+    "gmns: mile, mph by the config table": lambda at: gmns(at, 1, "mile", MPH, "mph", config=True),
+    "tables: metres, m/s": lambda at: tables(at, "speed_mps", SPEED_MPS, length_m=MILE_M),
+    "tables: metres, km/h": lambda at: tables(at, "speed_kph", KPH, length_m=MILE_M),
+    "tables: metres, mph": lambda at: tables(at, "speed_mph", MPH, length_m=MILE_M),
+}
+DEGREES_ALONE = {
+    "gmns: degrees": lambda at: gmns(at, "", "m", KPH, "kph"),
+    "tntp_road: degrees": lambda at: tntp_road(at, 0, "feet", 1.6, "minutes"),
+    "tables: degrees": lambda at: tables(at, "speed_mps", SPEED_MPS),
+}
+
+
+@pytest.mark.parametrize("name", sorted(EXACT))
+def test_travel_time_is_equal_in_all_units(name, tmp_path):
+    links = EXACT[name](tmp_path).links
+    physics = LinkPhysics.build(links, Clock(1.0))
+    assert links.length_m == pytest.approx([MILE_M, MILE_M], rel=1e-12)
+    assert links.free_flow_s == pytest.approx([SECONDS, SECONDS], rel=1e-12)
+    assert physics.free.tolist() == [96 * 1024, 96 * 1024]
+
+
+@pytest.mark.parametrize("name", sorted(DEGREES_ALONE))
+def test_travel_time_is_equal_from_degrees(name, tmp_path):
+    links = DEGREES_ALONE[name](tmp_path).links
+    assert links.length_m == pytest.approx([MILE_M * GRID_SCALE] * 2, rel=1e-6)
+    # A TNTP link of length 0 keeps its free-flow time; elsewhere the time follows from length and speed.
+    seconds = SECONDS if name.startswith("tntp_road") else SECONDS * GRID_SCALE
+    assert links.free_flow_s == pytest.approx([seconds] * 2, rel=1e-6)
+    assert LinkPhysics.build(links, Clock(1.0)).free == pytest.approx([seconds * 1024] * 2, abs=1)

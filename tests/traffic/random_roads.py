@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import simpy
-from roads_by_hand import network, routes_of
+from roads_by_hand import movement, network, routes_of, window
 
 from simulator.roads import RoadNetwork
 from simulator.roads.movements import RIGHTS_OF_WAY, TURNS, movement_table, signal_table
@@ -36,23 +36,10 @@ class RandomCase:
         """Return an engine of this case that has been started, and its environment."""
         reactive = None
         if self.reactive:
-            reactive = ReactiveRouting(
-                self.roads.links,
-                self.trips,
-                clock=self.clock,
-                every_s=20.0,
-                share=0.5,
-                rng=np.random.default_rng(1),
-            )
-        built = engine(
-            self.roads.links,
-            self.physics,
-            self.trips,
-            self.routes,
-            clock=self.clock,
-            reactive=reactive,
-            record_entries=1,
-        )
+            how = {"clock": self.clock, "every_s": 20.0, "share": 0.5, "rng": np.random.default_rng(1)}
+            reactive = ReactiveRouting(self.roads.links, self.trips, **how)
+        rules = {"clock": self.clock, "reactive": reactive, "record_entries": 1}
+        built = engine(self.roads.links, self.physics, self.trips, self.routes, **rules)
         env = simpy.Environment()
         built.start(env)
         for closure in self.closures:
@@ -90,11 +77,8 @@ def random_case(seed: int, *, spokes: int = 0, reactive: bool = False) -> Random
             driven.clear()
             length = next((i for i, link in enumerate(route) if link in driven or driven.add(link)), len(route))
             routes[at] = route[:length]
-    trips = Trips(
-        np.array([links.from_node[route[0]] for route in routes], dtype=np.int32),
-        np.array([links.to_node[route[-1]] for route in routes], dtype=np.int32),
-        departures.astype(np.int32),
-    )
+    ends = [(links.from_node[route[0]], links.to_node[route[-1]]) for route in routes]
+    trips = Trips(*np.array(ends, dtype=np.int32).T, departures.astype(np.int32))
     classes = None
     if rng.random() < 0.5:
         of, top_mps = rng.integers(0, 2, len(trips)), rng.choice([5.0, 12.0, np.inf], len(trips))
@@ -169,24 +153,12 @@ def _junctions(
             group = int(rng.integers(-1 if rng.random() < 0.05 else 0, 4))
             for lane in rng.permutation(lanes[link])[: rng.integers(1, lanes[link] + 1)].tolist():
                 for to_lane in rng.permutation(lanes[onto])[: rng.integers(1, 3)].tolist():
-                    rows.append(
-                        {
-                            "node": node,
-                            "from_link": link,
-                            "to_link": onto,
-                            "from_lane": lane,
-                            "to_lane": to_lane,
-                            "allowed": allowed,
-                            "turn": kind,
-                            "right_of_way": right,
-                            "signal": f"s{node}" if signalised[node] else None,
-                            "group": group if signalised[node] else -1,
-                            "length_m": float(rng.choice([np.nan, 0.0, rng.uniform(2.0, 30.0)])),
-                            "speed_mps": float(rng.choice([np.nan, rng.uniform(3.0, 15.0)])),
-                            "place": int(places[node]),
-                            "yields_to": (),
-                        }
-                    )
+                    signal = (f"s{node}", group) if signalised[node] else (None, -1)
+                    values = {"turn": kind, "right_of_way": right, "allowed": allowed, "place": int(places[node])}
+                    values["length_m"] = float(rng.choice([np.nan, 0.0, rng.uniform(2.0, 30.0)]))
+                    values["speed_mps"] = float(rng.choice([np.nan, rng.uniform(3.0, 15.0)]))
+                    values |= {"from_lane": lane, "to_lane": to_lane, "signal": signal[0], "group": signal[1]}
+                    rows.append(movement(node, link, onto, **values))
                     places[node] += 1
     density = float(rng.choice([0.1, 0.4]))
     for row in rows:
@@ -212,17 +184,9 @@ def _windows(rng: np.random.Generator, signal: str, *, cycle_s: float) -> list[d
         if rng.random() < 0.3:  # a protected window that follows a permissive one at once
             middle = float(rng.uniform(*pairs[0]))
             pairs = [[pairs[0][0], middle], [middle, pairs[0][1]], *pairs[1:]]
+        times = {"cycle_s": cycle_s, "offset_s": offset_s, "group": group}
         found += [
-            {
-                "signal": signal,
-                "group": group,
-                "from_s": begin,
-                "to_s": end,
-                "protected": bool(rng.random() < 0.4),
-                "cycle_s": cycle_s,
-                "offset_s": offset_s,
-                "actuated": False,
-            }
+            window(signal, begin, end, protected=bool(rng.random() < 0.4), **times)
             for begin, end in pairs
             if end > begin
         ]

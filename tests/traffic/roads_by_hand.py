@@ -46,6 +46,33 @@ def network(nodes: dict[int, tuple[float, float]], edges: Sequence[tuple[int, in
     return RoadNetwork.from_graph(graph)
 
 
+def links_by_ends(roads: RoadNetwork) -> dict[tuple[int, int], int]:
+    """Return the link between two nodes, without parallel ones."""
+    pairs = zip(roads.links.from_node.tolist(), roads.links.to_node.tolist(), strict=True)
+    return {pair: link for link, pair in enumerate(pairs)}
+
+
+def run_to(engine: Fleet | Agents, tick: float) -> simpy.Environment:
+    """Start an engine, run it until just after a tick, and return the environment, in which it may go on."""
+    env = simpy.Environment()
+    engine.start(env)
+    env.run(until=tick + 0.51)
+    engine.advance()
+    return env
+
+
+def movement(node: int, start: int, end: int, **values: Any) -> dict[str, Any]:
+    """Return a movement over a node, from link to link, straight on, and from lane 0 to lane 0 unless stated."""
+    ends = {"node": node, "from_link": start, "to_link": end, "from_lane": 0, "to_lane": 0}
+    return ends | {"turn": "straight", "yields_to": ()} | values
+
+
+def window(signal: str, from_s: float, to_s: float, *, cycle_s: float, **values: Any) -> dict[str, Any]:
+    """Return a window of green: of group 0, protected, and without offset unless stated."""
+    times = {"from_s": from_s, "to_s": to_s, "cycle_s": cycle_s, "offset_s": 0.0}
+    return {"signal": signal, "group": 0, "protected": True, "actuated": False} | times | values
+
+
 def drive(
     engine: type[Fleet] | type[Agents],
     roads: RoadNetwork,
@@ -60,9 +87,7 @@ def drive(
 
     `physics` are further parameters of `LinkPhysics.build`.
     """
-    link = {
-        (int(u), int(v)): i for i, (u, v) in enumerate(zip(roads.links.from_node, roads.links.to_node, strict=True))
-    }
+    link = links_by_ends(roads)
     paths = [[link[pair] for pair in pairwise(path)] for _, path in trips]
     clock = Clock(step_s)
     built = engine(
@@ -77,10 +102,7 @@ def drive(
         clock=clock,
         record_entries=True,
     )
-    env = simpy.Environment()
-    built.start(env)
-    env.run(until=until + 0.51)
-    built.advance()
+    run_to(built, until)
     return built
 
 

@@ -8,9 +8,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import simpy
 from equilibrium import OdPairs, load_shortest
-from roads_by_hand import ENGINES, network, routes_of
+from roads_by_hand import ENGINES, links_by_ends, network, routes_of, run_to
 from test_shortest_paths import draw_times, random_roads
 from zoned_roads import roads_of
 
@@ -48,7 +47,7 @@ def block(*banned, **lengths):
 
 
 def link(roads, u, v):
-    return int(np.flatnonzero((roads.links.from_node == u) & (roads.links.to_node == v))[0])
+    return links_by_ends(roads)[u, v]
 
 
 def nodes_of(roads, links):
@@ -80,12 +79,6 @@ def test_a_banned_left_turn_leads_round_the_block():
     assert banned.times(ints(0))[0].tolist() == [0, 10, 20, 40, 30]
     # A trip that begins at the crossing makes no turn there.
     assert nodes_of(roads, banned.routes(ints(1), ints(3)).of(0)) == [1, 3]
-
-
-def test_a_route_may_pass_a_node_twice():
-    """At node 1 one may only turn left: the way straight on is to node 3, round, and back over node 1."""
-    roads = block((0, 1, 2), (0, 1, 0))
-    assert nodes_of(roads, ShortestPaths.of(roads).routes(ints(0), ints(2)).of(0)) == [0, 1, 3, 1, 2]
 
 
 def test_without_an_allowed_path_a_trip_is_refused_as_without_any():
@@ -148,9 +141,8 @@ def draw_bans(rng, links, share):
     return turns[rng.random(len(turns)) < share]
 
 
-@pytest.mark.parametrize("share", [0.02, 0.3, 0.7])
-@pytest.mark.parametrize("kind", ["ties", "wide", "closed"])
 @pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(("share", "kind"), [(0.02, "ties"), (0.3, "wide"), (0.7, "closed"), (0.3, "closed")])
 def test_times_and_routes_are_those_of_a_search_over_links(share, kind, seed):
     rng = np.random.default_rng([seed, int(100 * share)])
     nodes = 25
@@ -239,21 +231,10 @@ def test_assignment_keeps_to_allowed_turns():
 
 def drive(engine, roads, routes, trips, **options):
     clock, physics = Clock(), LinkPhysics.build(roads.links, Clock())
-    reactive = ReactiveRouting(
-        roads.links,
-        trips,
-        clock=clock,
-        every_s=5.0,
-        share=1.0,
-        banned=roads.banned_turns,
-        rng=np.random.default_rng(1),
-        **options,
-    )
+    options |= {"every_s": 5.0, "share": 1.0, "rng": np.random.default_rng(1)}
+    reactive = ReactiveRouting(roads.links, trips, clock=clock, banned=roads.banned_turns, **options)
     built = engine(roads.links, physics, trips, routes, clock=clock, reactive=reactive)
-    env = simpy.Environment()
-    built.start(env)
-    env.run(until=400.5)
-    built.advance()
+    run_to(built, 400)
     return built
 
 
@@ -320,9 +301,12 @@ def test_trips_of_sumo_keep_to_allowed_turns_and_routes_against_them_are_noted(t
     assert any("2 not driven: no path leads along its edges" in note for note in read.notes)
 
 
-@pytest.mark.parametrize("routing", ["free_flow", "reactive"])
 @pytest.mark.parametrize(
-    ("source", "path"), [("osm", "osm_extracts/Helsinki.osm.pbf"), ("sumo", "sumo/acosta/acosta_buslanes.net.xml.gz")]
+    ("source", "path", "routing"),
+    [
+        ("osm", "osm_extracts/Helsinki.osm.pbf", "free_flow"),
+        ("sumo", "sumo/acosta/acosta_buslanes.net.xml.gz", "reactive"),
+    ],
 )
 def test_no_route_of_a_run_has_a_banned_turn(source, path, routing):
     if not (DATA / path).exists():
@@ -336,8 +320,5 @@ def test_no_route_of_a_run_has_a_banned_turn(source, path, routing):
     engine = build_engine(scenario, city, streams=Streams(1), stopwatch=Stopwatch(), end_s=3600.0)
     before = ShortestPaths(city.roads.links).routes(engine.trips.origin, engine.trips.destination)
     assert before.has_turn(banned).any(), "without the bans, routes would have such turns"
-    env = simpy.Environment()
-    engine.start(env)
-    env.run(until=3600)
-    engine.advance()
+    run_to(engine, 3600)
     assert not engine.routes.has_turn(banned).any()

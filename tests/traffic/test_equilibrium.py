@@ -1,16 +1,21 @@
 """Static assignment: equilibria computed by hand, and the relative gap."""
 
+import os
+from pathlib import Path
+
 import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
-from equilibrium import Bpr, OdPairs, PublishedFlows, find_equilibrium, load_shortest, relative_gap
+from equilibrium import Bpr, OdPairs, PublishedFlows, find_equilibrium, load_shortest, read_flows, relative_gap
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from read_roads import read_tntp
 
 from simulator.files.errors import InputError
+from simulator.formats.trip_files import read_trip_table
 from simulator.roads import RoadNetwork, build_grid
-from simulator.traffic.paths import NoPathError
+from simulator.traffic.demand.trip_table import TripZones
 
 PLAIN = {"length_m": 1000.0, "speed_mps": 10.0, "lanes": 1, "capacity_vph": 1000.0}
 
@@ -103,12 +108,6 @@ def test_route_through_a_zone_is_closed():
     assert found.volume.tolist() == [7, 100, 0, 100]
     assert found.gap == 0.0
     assert relative_gap(found.volume, bpr, pairs, links=roads.links) > 0.3
-
-
-def test_missing_path_is_an_error():
-    roads = roads_of(*TWO_WAYS)
-    with pytest.raises(NoPathError):
-        find_equilibrium(Bpr.from_network(roads, hours=1.0), pairs_of(roads, (4, 1, 5)), links=roads.links)
 
 
 def test_roads_without_bpr_functions_are_refused():
@@ -212,3 +211,55 @@ class TestPublishedFlows:
         assert "f: a flow from node 1 to node 2, but there is no further link between them" in caught.value.faults
         assert "f: a flow from node 4 to node 1, but there is no further link between them" in caught.value.faults
         assert "f: no flow for the link from node 2 to node 4" in caught.value.faults
+
+
+CITIES = {
+    "SiouxFalls": ("SiouxFalls_node.tntp", 500.0, 36.0, 360_600.0),
+    "Anaheim": ("anaheim_nodes.geojson", 0.3048, 60.0, 104_694.4),
+}
+
+
+def read(city):
+    nodes, length_m, time_s, trips = CITIES[city]
+    folder = Path(os.environ.get("CROWDVEIL_DATA", "no such folder"), "tntp", city)
+    if not (folder / f"{city}_flow.tntp").is_file():
+        pytest.skip(f"set CROWDVEIL_DATA to a folder with tntp/{city}/{city}_flow.tntp to read it")
+    roads, _ = read_tntp(network=folder / f"{city}_net.tntp", nodes=folder / nodes, length_m=length_m, time_s=time_s)
+    table = read_trip_table(folder / f"{city}_trips.tntp", columns={})
+    zones = TripZones.named_by(table.places, roads)
+    node = zones.nodes[zones.find(table.places)]
+    pairs = OdPairs.summed(node[table.origin], node[table.destination], table.trips)
+    assert pairs.total == pytest.approx(trips, abs=0.01)
+    published = PublishedFlows.matched(read_flows(folder / f"{city}_flow.tntp"), roads, file=city)
+    return roads, Bpr.from_network(roads, hours=1.0), pairs, published, time_s
+
+
+@pytest.mark.parametrize("city", sorted(CITIES))
+def test_published_flows_are_in_equilibrium_at_published_costs(city):
+    roads, bpr, pairs, published, unit_s = read(city)
+    gap = relative_gap(published.volume, bpr, pairs, links=roads.links, through=roads.through)
+    assert abs(gap) < 1e-12
+    np.testing.assert_allclose(bpr.time_s(published.volume), published.cost * unit_s, rtol=1e-9)
+
+
+@pytest.mark.parametrize("city", sorted(CITIES))
+def test_assignment_finds_the_published_flows(city):
+    roads, bpr, pairs, published, _ = read(city)
+    found = find_equilibrium(bpr, pairs, links=roads.links, through=roads.through, gap=1e-4)
+    assert found.gap <= 1e-4
+    assert np.corrcoef(found.volume, published.volume)[0, 1] > 0.999
+
+
+def test_published_flows_need_closed_zones():
+    """The published flows of Anaheim are far from equilibrium if centroids may be passed."""
+    roads, bpr, pairs, published, _ = read("Anaheim")
+    assert relative_gap(published.volume, bpr, pairs, links=roads.links) > 0.05
+
+
+def test_volumes_of_two_hours_need_twice_the_capacity():
+    roads, bpr, pairs, published, _ = read("SiouxFalls")
+    twice = OdPairs(pairs.origin, pairs.destination, 2 * pairs.trips)
+    links, through = roads.links, roads.through
+    of_two_hours = Bpr.from_network(roads, hours=2.0)
+    assert abs(relative_gap(2 * published.volume, of_two_hours, twice, links=links, through=through)) < 1e-12
+    assert relative_gap(2 * published.volume, bpr, twice, links=links, through=through) > 0.001

@@ -111,6 +111,13 @@ def test_replayed_fcd_gives_the_same_positions_and_truth(driven, parked, file, t
         assert truth["truth"].sum() > 80
 
 
+def test_equal_runs_write_equal_bytes(driven, parked, tmp_path):
+    _, directory = driven
+    again = run(_load(tmp_path, f"{FLEET}\n{parked}", FCD)).save(tmp_path / "run")
+    for file in ("fcd.xml.gz", "fcd.parquet"):
+        assert (again / file).read_bytes() == (directory / file).read_bytes()
+
+
 def test_writing_changes_no_estimate(driven, parked, tmp_path):
     result, _ = driven
     without = run(_load(tmp_path, f"{FLEET}\n{parked}"))
@@ -196,9 +203,3 @@ def test_fcd_times_between_from_s_and_to_s(tmp_path):
     result = run(_load(tmp_path, FLEET, section))
     assert result.fcd.moments_s.tolist() == [30, 37.5, 45, 52.5, 60]
     assert {path.name for path in result.save(tmp_path / "run").glob("*fcd*")} == {"fcd.xml.gz"}
-
-
-def test_equal_runs_write_equal_bytes(tmp_path):
-    one, other = (run(_load(tmp_path, FLEET, FCD)).save(tmp_path / name) for name in ("one", "other"))
-    for file in ("fcd.xml.gz", "fcd.parquet"):
-        assert (one / file).read_bytes() == (other / file).read_bytes()

@@ -1,4 +1,4 @@
-"""Links by interval and trips, compared with sums over single vehicles and with what the engine counts."""
+"""Links by interval, trips and motion, compared with sums over single vehicles and with what the engine shows."""
 
 import re
 from collections import defaultdict
@@ -11,10 +11,11 @@ from test_engines_agree import drive_both
 from scenarios import ScenarioError, load
 from simulator import run
 from simulator.roads import build_grid
-from simulator.traffic import link_intervals
+from simulator.traffic import link_intervals, motion
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State
 from simulator.traffic.fleet import Fleet
+from simulator.traffic.physics import ONE_TICK
 from simulator.traffic.recording import Tracks
 
 STEP_S = 0.5
@@ -23,9 +24,8 @@ STEP_S = 0.5
 @pytest.fixture(scope="module")
 def engines():
     """Fleet and agents on a grid with queues, full links and vehicles that wait to enter, after 700 s."""
-    roads = build_grid(
-        rows=4, columns=4, spacing_x_m=150.0, spacing_y_m=110.0, speed_mps=7.0, lanes=1, capacity_vph=120.0
-    )
+    size = {"rows": 4, "columns": 4, "spacing_x_m": 150.0, "spacing_y_m": 110.0}
+    roads = build_grid(**size, speed_mps=7.0, lanes=1, capacity_vph=120.0)
     driven = drive_both(roads, vehicles=500, duration_s=600.0, step_s=STEP_S, stuck_s=30.0, seed=11)
     for engine, env in driven:
         env.run(until=700.0 / STEP_S + 0.25)
@@ -79,8 +79,8 @@ def sums_by_hand(engine, every_s, end_s):
     return sums
 
 
-@pytest.mark.parametrize("every_s", [60.0, 97.5])
-def test_sums_are_those_of_single_vehicles(engines, every_s):
+def test_sums_are_those_of_single_vehicles(engines):
+    every_s = 97.5
     table = by_interval(engines[0], every_s)
     expected = sums_by_hand(engines[0], every_s, 700.0)
     seconds = (table["to_s"] - table["from_s"]).to_numpy()
@@ -88,9 +88,8 @@ def test_sums_are_those_of_single_vehicles(engines, every_s):
     for row, lasts in zip(table.itertuples(), seconds, strict=True):
         entered, left, occupied, queued, driven, travel = expected.pop((row.link, int(row.from_s / every_s)))
         assert (row.entered, row.left) == (entered, left)
-        tolerance = 0.02 * (
-            entered + left + occupied / lasts + 1
-        )  # steps of 0.01 s at both ends of each vehicle's time
+        # Steps of 0.01 s at both ends of each vehicle's time.
+        tolerance = 0.02 * (entered + left + occupied / lasts + 1)
         assert row.occupied_s == pytest.approx(occupied, abs=tolerance)
         assert row.queue_vehicles * lasts == pytest.approx(queued, abs=tolerance)
         assert row.mean_speed_mps * row.occupied_s == pytest.approx(driven, abs=7.0 * tolerance, nan_ok=True)
@@ -191,17 +190,8 @@ def test_parts_of_links_gaps_and_links_entered_again():
     on, start, stop = [0, 1, 1, 1, 1, -1], [0.25, 0.0, 0.0, 1.0, 0.5, 0.0], [0.75, 1.0, 1.0, 1.0, 0.7, 0.0]
     known = np.array([True, True, True, False, True, False])
     nothing = np.zeros(6, dtype=np.float32)
-    tracks = Tracks(
-        np.array([0, 6]),
-        time_s,
-        np.zeros((6, 2)),
-        known,
-        nothing,
-        nothing,
-        np.array(on),
-        np.array(start),
-        np.array(stop),
-    )
+    places = np.array(on), np.array(start), np.array(stop)
+    tracks = Tracks(np.array([0, 6]), time_s, np.zeros((6, 2)), known, nothing, nothing, *places)
     driven = link_intervals.Traversals.of_tracks(tracks, end_s=105.0)
     assert driven.link.tolist() == [0, 1, 1, 1]
     assert driven.entry_s.tolist() == [0.0, 20.0, 30.0, 100.0]
@@ -226,9 +216,8 @@ def test_engines_that_do_not_know_links_are_refused(traffic, rule):
 
 def test_a_recording_needs_its_vehicles_on_links_and_its_trips_are_shown_on_request(tmp_path):
     driven = run("tiny", overrides=["report.link_interval_s=60", "fcd.every_s=5"])
-    driven.fcd.table.assign(time=driven.fcd.time_s).to_csv(
-        tmp_path / "fixes.csv", columns=["vehicle", "time", "lon", "lat"]
-    )
+    fixes = driven.fcd.table.assign(time=driven.fcd.time_s)
+    fixes.to_csv(tmp_path / "fixes.csv", columns=["vehicle", "time", "lon", "lat"])
     trace = f'traffic={{engine="trace", trace="{tmp_path}/fixes.csv", start=0, MATCH}}'
     wanted = ["report.link_interval_s=60"]
     with pytest.raises(ScenarioError, match=r"report\.link_interval_s: needs vehicles on links: set traffic\.match"):
@@ -237,17 +226,106 @@ def test_a_recording_needs_its_vehicles_on_links_and_its_trips_are_shown_on_requ
     hidden, shown = (run("tiny", overrides=[*wanted, f"report.vehicles={word}"]) for word in ("false", "true"))
     assert hidden.trips is None
     assert hidden.links.equals(shown.links)
-    length_m = driven.roads["length_m"].to_numpy()
     covered_m = [(one.links["mean_speed_mps"] * one.links["occupied_s"]).sum() for one in (driven, shown)]
     assert covered_m[1] == pytest.approx(covered_m[0], rel=0.05)
     assert shown.trips["route_length_m"].sum() == pytest.approx(covered_m[1])
     assert shown.trips["free_flow_s"].sum() == pytest.approx(covered_m[1] / 5.0)
-    assert (
-        np.corrcoef(
-            *(
-                one.links.groupby("link")["left"].sum().reindex(range(len(length_m)), fill_value=0)
-                for one in (driven, shown)
-            )
-        )[0, 1]
-        > 0.9
+    every = range(len(driven.roads))
+    left = [one.links.groupby("link")["left"].sum().reindex(every, fill_value=0) for one in (driven, shown)]
+    assert np.corrcoef(*left)[0, 1] > 0.9
+
+
+STATES = {"departure": State.WAITING, "entry": State.ON_ROAD, "arrival": State.ARRIVED}
+
+
+def _grid(rows, **options):
+    size = {"rows": rows, "columns": rows, "spacing_x_m": 150.0, "spacing_y_m": 110.0}
+    return build_grid(**size, speed_mps=7.0, lanes=1, **options)
+
+
+@pytest.mark.parametrize("step_s", [0.5, 1.0])
+def test_entries_give_the_places_of_the_engine_at_any_time(step_s):
+    roads = _grid(4, capacity_vph=120.0)  # queues, and full links
+    engines = drive_both(roads, vehicles=500, duration_s=600.0, step_s=step_s, stuck_s=30.0, seed=3)
+    clock, takes_part, seen = Clock(step_s), np.arange(500) % 3 > 0, set()
+    for time_s in (0.0, 40.0, 333.5, 590.0, 3000.0):
+        tables = []
+        for engine, env in engines:
+            env.run(until=clock.ticks(time_s) + 0.25)
+            engine.advance()
+            table = motion.motion_of_entries(engine, clock, takes_part, engine.log_by_vehicle(), every=1).entries
+            tables.append(table)
+            last = table.groupby("vehicle").tail(1)
+            places, number = engine.places(), last["vehicle"].to_numpy()
+            assert number.tolist() == list(range(len(places)))
+            state = last["event"].astype(str).map(STATES).to_numpy()
+            np.testing.assert_array_equal(state, places.state)
+            np.testing.assert_array_equal(last["link"], places.link)
+            on_road = state == State.ON_ROAD
+            np.testing.assert_allclose(places.fraction[~on_road], state[~on_road] == State.ARRIVED)
+            expected = _places_by_hand(engine)
+            assert expected.keys() == set(np.flatnonzero(on_road).tolist())
+            np.testing.assert_allclose(places.fraction[on_road], list(expected.values()), atol=1e-4)
+            seen |= set(state)
+        assert tables[0].equals(tables[1])
+        assert (tables[0]["takes_part"] == takes_part[tables[0]["vehicle"]]).all()
+    assert seen == set(STATES.values())
+
+
+def _places_by_hand(engine):
+    """Place of each vehicle on the road, by its number, from the log and Newell's rule for one queue a link.
+
+    A vehicle has driven freely since it entered, and is no further than k spacings before the end if the k-th vehicle
+    ahead had not left k wave times ago, nor any j-th behind that one j wave times ago.
+    """
+    log, physics, now = engine.log_by_vehicle().tolist(), engine._physics, engine._now * ONE_TICK
+    on_link = defaultdict(list)
+    for row, following in pairwise([*log, [-1] * 4]):
+        if row[1] >= 0:
+            on_link[row[1]].append((row[3], row[0], following[3] if following[0] == row[0] else np.inf))
+    places = {}
+    for link, on in on_link.items():
+        lane, stays = physics.lanes[link], sorted(on)
+        wave = lane["hole"] / lane["storage"]
+        for i, (entry, vehicle, left) in enumerate(stays):
+            if left == np.inf:
+                left_behind = (k for k in range(1, i + 1) if stays[i - k][2] <= now - k * wave)
+                ahead, free = next(left_behind, i + 1) - 1, (now - entry) / lane["free"]
+                places[vehicle] = max(0.0, min(free, 1.0 - ahead * physics.spacing[link]))
+    return dict(sorted(places.items()))
+
+
+def test_of_many_entries_those_of_every_nth_vehicle_are_kept(monkeypatch):
+    roads = _grid(6)
+    (whole, env), _ = drive_both(roads, vehicles=800, duration_s=300.0, step_s=1.0, stuck_s=30.0, seed=5)
+    links = len(whole.routes.links)
+    monkeypatch.setattr(motion, "MOST_ENTRIES", links / 3)
+    every = motion.logged_every(whole.routes)
+    assert every == 4
+    part = Fleet(
+        roads.links,
+        whole._physics,
+        whole.trips,
+        whole.routes,
+        clock=Clock(1.0),
+        record_entries=every,
     )
+    part.advance_to(250)
+    whole.advance_to(250)
+    everyone = np.ones(800, dtype=bool)
+    kept, of_all, all_ = (
+        motion.motion_of_entries(engine, Clock(1.0), everyone, engine.log_by_vehicle(), every=n).entries
+        for engine, n in ((part, 4), (whole, 4), (whole, 1))
+    )
+    assert kept.equals(all_[all_["vehicle"] % 4 == 0].reset_index(drop=True))
+    assert kept.equals(of_all)
+    del env
+    with pytest.raises(ValueError, match="power of 2"):
+        Fleet(roads.links, whole._physics, whole.trips, whole.routes, clock=Clock(1.0), record_entries=3)
+
+
+def test_moments_are_whole_steps_and_places_have_a_limit():
+    assert motion.moments_every_s(3600.0, step_s=1.0) == 10.0
+    assert motion.moments_every_s(60.0, step_s=2.0) == 2.0
+    assert motion.sampled_every(1000, 361) == 1
+    assert motion.sampled_every(100_000, 361) == 10

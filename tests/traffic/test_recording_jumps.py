@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import simpy
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator.files.messages import warnings_among
@@ -157,6 +157,7 @@ def test_teleport_in_floating_car_data_of_sumo(tmp_path):
     assert "left out places of others than vehicles: 4 person" in "".join(note.text for note in recording.notes())
 
 
+@settings(max_examples=20)
 @given(
     places=st.lists(st.sampled_from([None, 0.02, 0.5, FAR, OTHER]), min_size=1, max_size=30),
     apart_s=st.sampled_from([1.0, 10.0, 100.0]),

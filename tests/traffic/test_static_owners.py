@@ -1,6 +1,5 @@
-"""Tables of data owners: reading, and refusal of invalid tables."""
+"""Data owners: tables of them are read or refused, and in the engine they arrive, stay and leave."""
 
-import bz2
 import gzip
 import math
 
@@ -9,6 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import simpy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +16,10 @@ from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
 from simulator.files.tables import FileFormat
 from simulator.formats.recordings.owners import OwnerOptions, read_owners
+from simulator.roads.projection import crs_about
+from simulator.traffic.clock import Clock
+from simulator.traffic.engine import State
+from simulator.traffic.recording import Recording, Replay, Sites
 
 STATIONS = """station,type,hour,flow,latitude,longitude
 10,ML,7,5,37.80,-122.40
@@ -74,29 +78,24 @@ def test_rows_are_selected_by_number_text_or_several_values(write):
     assert read(path, where={"hour": (8.0,), "type": ("ML",)}).tracks.vehicles == 7
     assert read(path, where={"station": (10, "11")}).tracks.vehicles == 12
     assert read(path, where={"station": ("2", 9)}).tracks.vehicles == 9
-    assert "of its 6 rows, none has hour = 9, type = 'ML' or 'OR'" in faults(
-        path, where={"hour": (9,), "type": ("ML", "OR")}
-    )
+    none = faults(path, where={"hour": (9,), "type": ("ML", "OR")})
+    assert "of its 6 rows, none has hour = 9, type = 'ML' or 'OR'" in none
 
 
-@pytest.mark.parametrize("pack", ["csv", "csv.gz", "csv.bz2", "tsv", "no header", "parquet"])
+@pytest.mark.parametrize("pack", ["csv.gz", "tsv", "no header", "parquet"])
 def test_all_file_formats_are_read_alike(write, tmp_path, pack):
     columns, how = COLUMNS, {}
     if pack == "csv.gz":
         path = write(gzip.compress(STATIONS.encode()), "owners.csv.gz")
-    elif pack == "csv.bz2":
-        path = write(bz2.compress(STATIONS.encode()), "owners.csv.bz2")
     elif pack == "tsv":
         path = write(STATIONS.replace(",", "\t"), "owners.tsv")
     elif pack == "no header":
         path = write("\ufeff" + STATIONS.partition("\n")[2].replace(",", ";"), "owners.txt")
         columns = {"place": 1, "count": 4, "lon": 6, "lat": 5, "period": 3}
         how = {"separator": ";", "header": False}
-    elif pack == "parquet":
+    else:
         path = tmp_path / "owners.parquet"
         pd.read_csv(write(STATIONS)).to_parquet(path)
-    else:
-        path = write(STATIONS)
     owners = read(path, columns, **how)
     assert by_name(owners) == {"2": 9, "9": 0, "10": 8, "11": 4}
     if pack == "no header":
@@ -134,9 +133,8 @@ def test_duplicates_follow_the_given_rule_and_are_counted(write, rule, there):
 
 def test_duplicate_counts_are_refused_without_a_rule(write):
     path = write(DOUBLE)
-    assert "2 rows of the same place and period as an earlier one: rows 2, 5" in faults(
-        path, {"place": "place", "count": "n", "period": "hour"}
-    )
+    without = faults(path, {"place": "place", "count": "n", "period": "hour"})
+    assert "2 rows of the same place and period as an earlier one: rows 2, 5" in without
     assert "columns.period" in faults(path, {"place": "place", "count": "n"})
 
 
@@ -147,9 +145,8 @@ def test_equal_owner_rows_are_all_counted(write):
     assert by_name(read(path, {"place": "place"}, ignored=("who", "when"))) == {"a": 3, "b": 1}
     owners = read(path, {"place": "place", "owner": "who", "period": "when"})
     assert by_name(owners) == {"a": 3, "b": 1}
-    assert texts_of(owners.notes()) == [
-        f"{path}: 1 row of the same place and period and owner as an earlier one: each counts"
-    ]
+    (note,) = texts_of(owners.notes())
+    assert note == f"{path}: 1 row of the same place and period and owner as an earlier one: each counts"
     once = read(path, {"place": "place", "owner": "who", "period": "when"}, duplicates="first")
     assert by_name(once) == {"a": 2, "b": 1}
 
@@ -221,9 +218,8 @@ def test_window_keeps_only_the_rows_inside(write):
     assert owners.tracks.vehicles == 2
     assert "left out 2 rows outside the window: rows 3, 4" in texts_of(owners.notes())[0]
     assert "within 1,000 km of their middle" in faults(path, {"lon": "lon", "lat": "lat"})
-    assert "none of the selected rows has a place in the window" in faults(
-        path, {"lon": "lon", "lat": "lat"}, window=(0.0, 0.0, 1.0, 1.0)
-    )
+    elsewhere = faults(path, {"lon": "lon", "lat": "lat"}, window=(0.0, 0.0, 1.0, 1.0))
+    assert "none of the selected rows has a place in the window" in elsewhere
 
 
 def test_swapped_coordinates_are_detected(write):
@@ -234,56 +230,10 @@ def test_swapped_coordinates_are_detected(write):
     assert "every latitude is beyond -60" in faults(new_york, {"lon": "b", "lat": "a"})
 
 
-BAD = {
-    "count (column 'flow') must be a finite number, 0 or more, got 'many'": STATIONS.replace("ML,7,5", "ML,7,many"),
-    "count (column 'flow') must be a finite number, 0 or more, got NaN or nothing": STATIONS.replace("ML,7,5", "ML,7,"),
-    "count (column 'flow') must be a finite number, 0 or more, got '-5'": STATIONS.replace("ML,7,5", "ML,7,-5"),
-    "there must be at most 2,147,483,647 vehicles, got 1e+12": STATIONS.replace("ML,7,5", "ML,7,1e12"),
-    "lat (column 'latitude') must be a finite number, got 'north'": STATIONS.replace("37.81", "north"),
-    "lon (column 'longitude') must be degrees from -180 to 180, got '-1122": STATIONS.replace("-122.41", "-1122.41"),
-    "it is empty": "",
-    "it holds no rows": STATIONS.splitlines()[0] + "\n",
-    "no column 'flow' for count; its columns are 'station', 'type', 'hour', 'flows'": STATIONS.replace("flow", "flows"),
-    "; is it separated by commas?": STATIONS.replace(",", " "),
-    "its rows hold more values than its header names": STATIONS.replace("10,ML,7", "10,ML,7,7,7,7"),
-    "two columns are called 'hour': which of them is period?": STATIONS.replace("type", "hour"),
-    "must be text in UTF-8": STATIONS.encode() + b"\xff\xfe\x00\x81",
-    "it holds no data owner: every count is 0": "station,hour,flow,latitude,longitude\n1,1,0,37,-122\n",
-    "no row is left": "station,hour,flow,latitude,longitude\n1,1,5,,\n,1,4,37,-122\n",
-}
-
-
-@pytest.mark.parametrize("words", BAD)
-def test_invalid_owner_tables_are_refused(write, words):
-    assert words in faults(write(BAD[words]))
-
-
-def test_truncated_row_is_dropped_as_without_coordinates(write):
-    owners = read(write(STATIONS + "11,ML,9\n"))
-    assert by_name(owners) == by_name(read(write(STATIONS)))
-    assert "left out 2 rows without lon and lat: rows 5, 7" in texts_of(owners.notes())[0]
-
-
 def test_more_owners_than_memory_are_refused(write, monkeypatch):
     path = write(STATIONS.replace("OR,7,9", "OR,7,90000009").replace("ML,8,4", "ML,8,90000004"))
     monkeypatch.setattr("simulator.files.resources.available_nbytes", lambda: 1e9)
     assert "a vehicle is a data owner: memory needed to hold 180,000,021 vehicles is about 11.5 GB" in faults(path)
-
-
-def test_truncated_archives_and_decompression_bombs_are_refused(write, monkeypatch):
-    packed = gzip.compress(STATIONS.encode() * 200)
-    assert "cannot be read: it is incomplete: its gzip ends early" in faults(
-        write(packed[: len(packed) // 2], "cut.csv.gz")
-    )
-    assert "cannot be read: its name ends in .gz, but it is not gzip" in faults(write(STATIONS, "plain.csv.gz"))
-    bomb = write(gzip.compress(STATIONS.encode() + b"1,ML,9,1,37,-122\n" * 200_000), "bomb.csv.gz")
-    for module in ("resources", "compressed_io"):
-        monkeypatch.setattr(f"simulator.files.{module}.NEGLIGIBLE", 1)
-        monkeypatch.setattr(f"simulator.files.{module}.available_nbytes", lambda: 1 << 20)
-    assert "memory needed to hold the" in faults(bomb)
-    monkeypatch.undo()
-    line = write(b"x" * (1 << 25))
-    assert "its first row is too long for a table" in faults(line)
 
 
 def test_columns_without_a_header_are_numbers(write):
@@ -292,11 +242,6 @@ def test_columns_without_a_header_are_numbers(write):
     assert "columns of a file without header are known by number, not by name, got 'name'" in messages
     assert "no column 3 for place; it has 2" in faults(path, {"place": 3}, header=False)
     assert "got 'type' in where" in faults(path, {"place": 1}, header=False, where={"type": (1,)})
-
-
-def test_missing_file_is_refused(tmp_path):
-    assert "no such file" in faults(tmp_path / "none.csv")
-    assert "cannot be read: Is a directory" in faults(tmp_path)
 
 
 ODD = {
@@ -338,9 +283,54 @@ def test_any_parquet_content_is_read_or_refused(columns, roles, wanted, tmp_path
     assert all(str(path) in fault for fault in messages)
 
 
-def test_millions_of_owners_are_stored_in_arrays(write):
-    path = write("place,n,lon,lat\n" + "".join(f"s{i},10000,-122.{i},37.{i}\n" for i in range(100, 300)))
-    owners = read(path, {"place": "place", "count": "n", "lon": "lon", "lat": "lat"})
-    assert owners.tracks.vehicles == 2_000_000
-    assert owners.sites.of_owner.nbytes == 8_000_000
-    assert (owners.sites.owners == 10_000).all()
+def sites(*of_owner):
+    xy = np.array([[0.0, 0.0], [10.0, 5.0]])
+    return Sites(["a", "b"], xy, crs_about((0.0, 0.0)), of_owner=np.array(of_owner, np.int32))
+
+
+def at(engine, tick):
+    env = simpy.Environment(initial_time=tick)
+    engine.start(env)
+    engine.advance()
+    return engine.places()
+
+
+def test_owners_without_times_are_always_present():
+    engine = Replay(
+        Recording.of_owners(sites(1, 0, 1), np.zeros(3), np.full(3, np.inf)), clock=Clock(1.0), duration_s=1e6
+    )
+    for tick in (0, 1000.5):
+        places = at(engine, tick)
+        assert places.state.tolist() == [State.ON_ROAD] * 3
+        assert places.site.tolist() == [1, 0, 1]
+        assert places.xy.tolist() == [[10.0, 5.0], [0.0, 0.0], [10.0, 5.0]]
+        assert places.link.tolist() == [-1] * 3
+    totals = engine.totals()
+    assert (totals.departed, totals.on_road, totals.arrived, totals.waiting) == (3, 3, 0, 0)
+    assert engine.speeds().tolist() == [0.0] * 3
+    assert engine.vehicles == 3
+    assert len(texts_of(engine.notes())) == 1
+
+
+def test_owners_arrive_and_leave_at_their_times():
+    arrive, leave = np.array([-5.0, 0.0, 10.0, 20.0]), np.array([5.0, 10.0, 20.0, np.inf])
+    engine = Replay(Recording.of_owners(sites(0, 1, 1, 0), arrive, leave), clock=Clock(2.0), duration_s=1e6)
+    on, gone = State.ON_ROAD, State.ARRIVED
+    for tick, expected in (
+        (0, [on, on]),
+        (2.4, [on, on]),
+        (2.5, [gone, on]),
+        (5, [gone, gone, on]),
+        (9.9, [gone, gone, on]),
+        (10, [gone, gone, gone, on]),
+        (1e6, [gone, gone, gone, on]),
+    ):
+        assert at(engine, tick).state.tolist() == expected
+        totals = engine.totals()
+        assert totals.departed == len(expected) == len(engine.speeds())
+        assert totals.arrived == expected.count(gone)
+        assert totals.departed == totals.waiting + totals.on_road + totals.arrived + totals.absent
+    assert engine.totals().mean_trip_s == pytest.approx(10.0, rel=1e-12)
+    assert len(texts_of(engine.notes())) == 1
+    at(engine, 0)
+    assert texts_of(engine.notes())[1] == "2 of 4 data owners come after the end of the run"

@@ -95,21 +95,17 @@ def test_sumo_inserts_no_more_than_the_maximum(tmp_path):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "it is empty"),
         (b"<routes>", "not well-formed"),
-        (b"\x1f\x8b\x08\x00junk", "cannot be read"),
         (gzip.compress(b"<routes><trip id='a' depart='0'/></routes>", mtime=0)[:-12], "cannot be read"),
         (b"<!DOCTYPE r [<!ENTITY a 'b'>]><routes/>", "DOCTYPE"),
         (b"<routes/>", "no vehicle, trip or flow"),
         (b"<routes>\n<flow id='f' number='many'/></routes>", "line 2: number must be"),
         (b"<routes><flow id='f' begin='x' number='1'/></routes>", "begin must be"),
-        (b"<routes><flow id='f' period='0'/></routes>", "period must be above 0"),
         (b"<routes><flow id='f' period='exp(no)'/></routes>", "period must be above 0"),
-        (b"<routes><flow id='f' number='1e12'/></routes>", "at most 2,147,483,647"),
         (b"<routes><flow id='f' period='exp(1e9)'/></routes>", "at most 2,147,483,647"),
         (b"<routes><include href='nowhere.xml'/></routes>", "no such file"),
     ],
-    ids=["empty", "cut", "junk", "gzip", "dtd", "none", "many", "begin", "period", "exp", "huge", "dense", "include"],
+    ids=["cut", "gzip", "dtd", "none", "many", "begin", "period", "dense", "include"],
 )
 def test_unusable_file_is_refused_with_its_line(file, content, words):
     with pytest.raises(InputError, match=words) as caught:

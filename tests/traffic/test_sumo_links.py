@@ -94,11 +94,3 @@ def test_trips_are_those_of_sumo_and_edges_off_the_roads_are_counted(net):
     entered = next(note.text for note in sumo.notes() if note.code == "edges_not_counted")
     assert "entries into edges that are not among the roads, left out" in entered
     assert set(links["link"]) <= set(link_of.values())
-
-
-def test_measures_do_not_change_the_traffic(net):
-    ends = []
-    for output in (None, EdgeOutput(60.0, 0.0, END_S, edges_of(net), np.ones(1000))):
-        with Driven(engine(inputs(net), until_s=END_S, edge_output=output)) as driven:
-            ends.append(driven.to(END_S).places().xy)
-    np.testing.assert_array_equal(*ends)

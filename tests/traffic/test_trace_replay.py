@@ -69,36 +69,24 @@ def states(engine: Replay) -> list[State]:
 
 
 def test_two_vehicles_follow_the_computed_positions():
-    for engine, moment in zip(played(laid(), 5, 10, 12.5, 15, 20, 45, 75, 80, 90), range(9), strict=True):
+    """50 s between two fixes of vehicle a are more than 30: it is absent there."""
+    on, off, gone = State.ON_ROAD, State.ABSENT, State.ARRIVED
+    expected = {
+        5: ([], [], []),
+        10: ([[0, 0]], [on], [10]),
+        12.5: ([[25, 0]], [on], [10]),
+        15: ([[50, 0], [50, 50]], [on, on], [10, 0]),
+        45: ([[100, 0], [50, 50]], [off, gone], [0, 0]),
+        75: ([[100, 550], [50, 50]], [on, gone], [10, 0]),
+        80: ([[100, 600], [50, 50]], [on, gone], [0, 0]),
+        90: ([[100, 600], [50, 50]], [gone, gone], [0, 0]),
+    }
+    for engine, (places, now, speeds) in zip(played(laid(), *expected), expected.values(), strict=True):
+        assert (xy(engine), states(engine)) == (places, now)
+        assert engine.speeds().tolist() == pytest.approx(speeds, rel=1e-4)
         totals = engine.totals()
         assert totals.departed == totals.waiting + totals.on_road + totals.arrived + totals.absent
-        match moment:
-            case 0:
-                assert len(engine.places()) == 0
-            case 1:
-                assert (xy(engine), states(engine)) == ([[0, 0]], [State.ON_ROAD])
-            case 2:
-                assert xy(engine) == [[25, 0]]
-                assert engine.speeds().tolist() == pytest.approx([10.0], rel=1e-4)
-            case 3:
-                assert (xy(engine), states(engine)) == ([[50, 0], [50, 50]], [State.ON_ROAD, State.ON_ROAD])
-            case 4:
-                assert (xy(engine)[0], states(engine)) == ([100, 0], [State.ON_ROAD, State.ARRIVED])
-            case 5:  # 50 s between two fixes are more than 30
-                assert (xy(engine), states(engine)) == ([[100, 0], [50, 50]], [State.ABSENT, State.ARRIVED])
-                assert engine.speeds().tolist() == [0, 0]
-            case 6:
-                assert (xy(engine)[0], states(engine)[0]) == ([100, 550], State.ON_ROAD)
-            case 7:
-                assert states(engine)[0] == State.ON_ROAD
-            case 8:
-                assert states(engine) == [State.ARRIVED, State.ARRIVED]
-                assert totals.mean_trip_s == pytest.approx((70 + 0) / 2)
-
-
-def test_longer_gap_is_interpolated_on_request():
-    (engine,) = played(laid(gap_s=50.0), 45)
-    assert (xy(engine)[0], states(engine)[0]) == ([100, 250], State.ON_ROAD)
+    assert totals.mean_trip_s == pytest.approx((70 + 0) / 2)
 
 
 def test_vehicle_is_held_after_a_fix():

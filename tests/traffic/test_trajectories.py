@@ -5,12 +5,13 @@ import pandas as pd
 import pytest
 from random_roads import random_case
 from roads_by_hand import ENGINES, chain, drive, network
+from test_engines_agree import drive_both
 
-from simulator.traffic.agents import Agents
+from simulator.roads import build_grid
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State
 from simulator.traffic.fleet import Fleet
-from simulator.traffic.link_intervals import Traversals, links_by_interval, passages
+from simulator.traffic.link_intervals import Traversals, detector_table, links_by_interval, passages
 from simulator.traffic.physics import ONE_TICK
 from simulator.traffic.places import passing_times, places_at, queued_from
 from simulator.traffic.trips import VehicleClasses
@@ -22,13 +23,10 @@ BY_300_S = pd.DataFrame({"link": 0, "fraction": 0.5, "from_s": np.arange(4) * 30
 def bottleneck(engine, *, downstream_first, until_s=END_S):
     """A vehicle every 2.5 s onto 1,500 m at 15 m/s, of which one every 6 s leaves: the engine, and the first link."""
     nodes = [2, 1, 0] if downstream_first else [0, 1, 2]
-    roads = network(
-        dict(sorted(zip(nodes, [(0.0, 0.0), (1500.0, 0.0), (2500.0, 0.0)], strict=True))),
-        [
-            (nodes[0], nodes[1], {"length_m": 1500.0, "speed_mps": 15.0}),
-            (nodes[1], nodes[2], {"length_m": 1000.0, "speed_mps": 15.0, "capacity_vph": 600.0}),
-        ],
-    )
+    first = {"length_m": 1500.0, "speed_mps": 15.0}
+    second = {"length_m": 1000.0, "speed_mps": 15.0, "capacity_vph": 600.0}
+    places = dict(sorted(zip(nodes, [(0.0, 0.0), (1500.0, 0.0), (2500.0, 0.0)], strict=True)))
+    roads = network(places, [(*nodes[:2], first), (*nodes[1:], second)])
     trips = [(5 * k, nodes) for k in range(440)]
     return drive(engine, roads, trips, until=int(2 * until_s), step_s=0.5), int(downstream_first)
 
@@ -126,9 +124,9 @@ def seen_by(engine, env, ticks):
     return pd.concat(looks, ignore_index=True)
 
 
-ROTATED, FORCED = [0, 1, 12, 16, 23], [4, 7, 9, 19]
+ROTATED, FORCED = [0, 12, 23], [4, 9]
 """Random cases in which circles of full lanes moved on together, and in which vehicles were forced onto full lanes."""
-SEEDS = [2, 3, 5, 11, 14, 17, 20, 22, 32, *ROTATED]
+SEEDS = [2, 5, 14, 20, 32, *ROTATED]
 """Cases with closed links, slow classes, signals and new routes."""
 
 
@@ -237,35 +235,83 @@ def test_vehicles_pass_a_place_in_their_order_and_while_they_are_on_the_link(see
     assert (before_s <= np.nan_to_num(driven.leave_s, nan=np.inf)).all()
 
 
-@pytest.mark.parametrize("seed", SEEDS[::3])
-def test_both_engines_have_the_same_trajectories(seed):
-    both = []
-    for kind in (Fleet, Agents):
-        engine, env = random_case(seed, reactive=seed % 5 == 4).started(kind)
-        env.run(until=300.51)
-        engine.advance()
-        both.append(engine.trajectories(engine.log_by_vehicle()))
-    (rows, ours), (others, theirs) = both
-    np.testing.assert_array_equal(rows, others)
-    for mine, other in zip(ours, theirs, strict=True):
-        np.testing.assert_array_equal(mine, other)
+STEP_S, UNTIL_S = 0.5, 700.0
 
 
-@pytest.mark.parametrize("seed", SEEDS[::3])
-def test_passages_lie_between_entries_and_exits_of_each_interval(seed):
-    case = random_case(seed)
-    engine, env = case.started(Fleet)
-    env.run(until=300.51)
+@pytest.fixture(scope="module")
+def grid():
+    """A grid with queues, and what a fleet drove on it until 700 s, when some vehicles are still on the road."""
+    size = {"rows": 4, "columns": 4, "spacing_x_m": 150.0, "spacing_y_m": 110.0}
+    roads = build_grid(**size, speed_mps=7.0, lanes=1, capacity_vph=120.0)
+    (engine, env), _ = drive_both(roads, vehicles=500, duration_s=600.0, step_s=STEP_S, stuck_s=30.0, seed=11)
+    env.run(until=UNTIL_S / STEP_S + 0.25)
     engine.advance()
-    end_s = 300 * case.clock.step_s
-    driven = Traversals.of(engine, case.clock, engine.log_by_vehicle())
-    table = links_by_interval(driven, engine.length_m, every_s=end_s / 8, end_s=end_s)
-    assert (table["occupied_s"] >= 0.0).all()
-    assert (table["queue_vehicles"] >= 0.0).all()
-    lasts_s = table["to_s"] - table["from_s"]
-    assert (table["queue_vehicles"] * lasts_s <= table["occupied_s"] + 1e-6).all()
-    sums = table.groupby("link")[["entered", "left"]].cumsum()
-    inside = table.assign(fraction=0.6, from_s=0.0, to_s=table["to_s"])
-    count = passages(driven, engine.length_m, inside, end_s=end_s)["count"]
-    assert (count <= sums["entered"]).all()
-    assert (count >= sums["left"]).all()
+    return roads, Traversals.of(engine, Clock(STEP_S), engine.log_by_vehicle())
+
+
+def detectors_of(links, fraction, every_s=97.5):
+    names = [f"{link} at {fraction}" for link in links]
+    return pd.DataFrame({"name": names, "link": links, "fraction": fraction, "every_s": every_s})
+
+
+def test_both_ends_of_a_link_differ_by_what_is_on_it(grid):
+    roads, driven = grid
+    length_m, links = roads.links.length_m, np.arange(len(roads.links), dtype=np.int32)
+    by_link = links_by_interval(driven, length_m, every_s=97.5, end_s=UNTIL_S).set_index(["link", "from_s"])
+    ends = []
+    for fraction, counted in ((0.0, "entered"), (1.0, "left")):
+        table = detector_table(driven, length_m, detectors_of(links, fraction), end_s=UNTIL_S)
+        assert len(table) == len(links) * 8
+        assert table["to_s"].max() == UNTIL_S
+        expected = by_link[counted].reindex(pd.MultiIndex.from_frame(table[["link", "from_s"]]), fill_value=0)
+        np.testing.assert_array_equal(table["count"], expected)
+        ends.append(table.groupby("link")["count"].sum())
+    there = np.bincount(driven.link[np.isnan(driven.leave_s)], minlength=len(links))
+    np.testing.assert_array_equal(ends[0] - ends[1], there)
+    assert there.sum() > 20
+
+
+def test_a_detector_within_a_link_counts_by_the_trajectories_and_takes_the_speed_over_the_link(grid):
+    """A vehicle passes .3 freely, but k waves after the k-th vehicle ahead left, if k places are .7 of the link."""
+    roads, driven = grid
+    link = int(np.bincount(driven.link).argmax())
+    rows = pd.DataFrame(
+        {"link": link, "fraction": 0.3, "from_s": [50.0, 300.0], "to_s": [300.0, UNTIL_S]}, index=[7, 4]
+    )
+    found = passages(driven, roads.links.length_m, rows, end_s=UNTIL_S)
+    length_m = roads.links.length_m[link]
+    free_s, k = length_m / 7.0, int(np.ceil(0.7 * length_m / 7.5))
+    wave_s = 3600.0 / 120.0 - free_s / (length_m // 7.5)
+    on = driven.link == link
+    stays = sorted(zip(driven.entry_s[on], np.nan_to_num(driven.leave_s[on], nan=np.inf), strict=True))
+    late = 0
+    for row in rows.itertuples():
+        times, spent = 0, []
+        for place, (entry_s, leave_s) in enumerate(stays):
+            ahead_s = stays[place - k][1] + k * wave_s if place >= k else 0.0
+            at_s = max(entry_s + 0.3 * free_s, ahead_s)
+            late += at_s == ahead_s
+            if row.from_s <= at_s and (at_s < row.to_s or row.to_s == at_s == UNTIL_S):
+                times += 1
+                spent += [leave_s - entry_s] if leave_s < np.inf else []
+        assert found["count"][row.Index] == times > len(rows)
+        assert found["speed_mps"][row.Index] == pytest.approx(length_m / np.mean(spent))
+    assert late > len(rows)
+    unused = passages(driven, roads.links.length_m, rows.assign(from_s=0.0, to_s=1e-3), end_s=UNTIL_S)
+    assert (unused["count"] == 0).all()
+    assert unused["speed_mps"].isna().all()
+
+
+def test_the_nearest_link_is_that_of_the_direction_and_the_allowed_ones(grid):
+    roads, _ = grid
+    links, every = roads.links, np.ones(len(roads.links), dtype=bool)
+    xy = np.array([[75.0, 8.0], [75.0, 8.0], [75.0, 8.0], [np.nan, 0.0], [75.0, -60.0]])
+    heading = np.array([90.0, 270.0, np.nan, np.nan, 90.0])
+    link, fraction = roads.nearest_positions(xy, within_m=50.0, heading_deg=heading, allowed=every)
+    east, west = roads.node_xy[links.to_node[link[:2]], 0] - roads.node_xy[links.from_node[link[:2]], 0]
+    assert (east, west) == (150.0, -150.0)
+    assert link[2] == min(link[0], link[1])
+    assert link[3:].tolist() == [-1, -1]
+    np.testing.assert_allclose(roads.locate(link[:3], fraction[:3]), [[75.0, 0.0]] * 3)
+    every[link[0]] = False
+    assert roads.nearest_positions(xy[:1], within_m=50.0, heading_deg=heading[:1], allowed=every)[0].tolist() == [-1]

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import simpy
-from roads_by_hand import ENGINES, chain, drive, entry_times_s
+from roads_by_hand import ENGINES, chain, drive, entry_times_s, movement
 from sumo_by_hand import sumo, tool
 
 import scenarios
@@ -18,7 +18,6 @@ from simulator.files.xml_elements import elements_of
 from simulator.formats.sumo.attributes import classes_in
 from simulator.roads.movements import movement_table
 from simulator.streams import Streams
-from simulator.traffic.engine import State
 from simulator.traffic.physics import SUMO_DRIVING
 from simulator.traffic.trips import VehicleClasses
 
@@ -172,24 +171,13 @@ def test_a_slow_vehicle_takes_its_own_time_and_holds_those_behind(engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_slow_vehicle_is_where_its_speed_takes_it(engine):
-    roads = chain({"length_m": 300.0})
-    alone = drive(engine, roads, [(0, (0, 1))], until=30, classes=classes_of("car", speeds=[5.0]))
-    places = alone.places()
-    assert places.state.tolist() == [State.ON_ROAD]
-    assert places.fraction[0] == pytest.approx(30.5 * 5 / 300, abs=0.01)
-    assert alone.speeds()[0] == pytest.approx(5.0, rel=0.01)
-
-
-@pytest.mark.parametrize("engine", ENGINES)
 def test_a_class_keeps_to_the_lanes_that_are_open_to_it(engine):
     roads = chain({"length_m": 200.0, "lanes": 2}, {"length_m": 200.0, "lanes": 2}, {"length_m": 200.0, "lanes": 2})
+    known = {"right_of_way": "priority", "length_m": 0.0, "speed_mps": 10.0}
     rows = [
-        {"node": node, "from_link": node - 1, "to_link": node, "from_lane": lane, "to_lane": lane, "allowed": True}
-        | {"turn": "straight", "right_of_way": "priority", "classes": "bus" if lane == 0 else None}
-        | {"length_m": 0.0, "speed_mps": 10.0, "place": lane, "yields_to": ()}
+        movement(node, node - 1, node, from_lane=lane, to_lane=lane, place=lane, classes=classes, **known)
         for node in (1, 2)
-        for lane in (0, 1)
+        for lane, classes in enumerate(("bus", None))
     ]
     kinds = ["bus", "car"] * 20
     trips = [(place // 2, (0, 1, 2, 3)) for place in range(40)]

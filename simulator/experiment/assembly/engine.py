@@ -315,8 +315,8 @@ def build_beside(
 ) -> Beside | None:
     """Build the engine that a scenario compares with its own, with the same vehicles; None if it requests none.
 
-    Departures and routes are taken from SUMO's files, over the same roads. SUMO draws the vehicles of random flows again,
-    with the same seed, so they are the same.
+    Departures and routes are taken from SUMO's files, over the same roads. SUMO draws the vehicles of random flows
+    again, with the same seed, so they are the same.
 
     Parameters
     ----------
