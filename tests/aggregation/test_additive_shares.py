@@ -54,22 +54,7 @@ def test_all_but_one_servers_hold_uniform_shares(modulus, servers):
             assert len(np.unique(seen, axis=0)) == modulus**free
 
 
-@pytest.mark.parametrize("modulus", [2, 3, 5])
-def test_shares_of_all_servers_determine_the_report(modulus):
-    """The distribution of all shares differs between reports, so the exact test can fail."""
-    sharing = AdditiveSharing(2, modulus)
-    masks = np.arange(modulus, dtype=np.uint64).reshape(1, modulus, 1)
-    seen = [
-        {
-            tuple(pair)
-            for pair in zip(masks[0, :, 0], sharing.complete(np.full((modulus, 1), x), masks)[:, 0], strict=True)
-        }
-        for x in range(modulus)
-    ]
-    assert all(not (one & other) for one, other in itertools.combinations(seen, 2))
-
-
-@pytest.mark.parametrize("modulus", [2, 3, 4, 5])
+@pytest.mark.parametrize("modulus", [2, 5])
 def test_expanded_seed_shares_are_uniform_and_independent_of_reports(modulus):
     """Contingency table of what m − 1 servers hold, seeds expanded, against the report."""
     sharing = AdditiveSharing(3, modulus)
@@ -80,8 +65,8 @@ def test_expanded_seed_shares_are_uniform_and_independent_of_reports(modulus):
     for held in itertools.combinations(range(3), 2):
         view = shares[held[0]] * modulus + shares[held[1]]
         table = np.stack([np.bincount(view[reports[:, 0] == x], minlength=modulus**2) for x in (0, 1)])
-        assert stats.chi2_contingency(table).pvalue > FAMILY / 24
-        assert stats.chisquare(table.sum(axis=0)).pvalue > FAMILY / 24
+        assert stats.chi2_contingency(table).pvalue > FAMILY / 12
+        assert stats.chisquare(table.sum(axis=0)).pvalue > FAMILY / 12
 
 
 def test_share_words_have_uniform_bits_and_bytes():

@@ -37,6 +37,7 @@ DEPLOYMENTS = {
     "shuffled": ShuffledReports(),
     "shuffled, anonymous": ShuffledReports(anonymous=True),
     "shared": SecretShared(servers=2),
+    "shared, pseudonyms": SecretShared(servers=2, paired=True),
     "threshold": ThresholdShared(servers=3, threshold=2),
 }
 DEVICES = np.array([71, 12, 55])
@@ -287,3 +288,9 @@ def test_suppressed_differences_and_corrupted_devices_are_used(deployment, k):
     every = coalitions(DEPLOYMENTS[deployment], mechanism_of("sampling", 2))
     check_coalitions(deployment, "sampling", 2, 2, "link_rounds", every, k=k)
     check_coalitions(deployment, "sampling", 2, 2, "link_rounds", every[:2], corrupted=1)
+
+
+@pytest.mark.parametrize("deployment", ["trusted, pseudonyms", "per round", "shuffled", "shared, pseudonyms"])
+def test_corrupted_devices_are_used(deployment):
+    every = coalitions(DEPLOYMENTS[deployment], mechanism_of("k-ary", 1))
+    check_coalitions(deployment, "k-ary", 1, 2, "link_rounds", every, corrupted=1)
