@@ -247,7 +247,7 @@ def test_invalid_release_parameter_names_its_key(city):
 # ---- the publications alone: many draws against theory ----------------------------------------------------------
 
 TRUTH = np.array([0, 1, 7, 20, 60, 150])
-DRAWS = 1500
+DRAWS = 1000
 
 
 def suppression(sampling):
