@@ -150,18 +150,6 @@ def test_paired_counting_uses_devices_received_in_every_round(mechanism, deploym
     np.testing.assert_array_equal(aggregator.std_error(COUNTS), paired_std_error(mechanism, COUNTS, paired=n))
 
 
-def test_paired_blanks_cancel_per_device_under_loss():
-    """With reports of all cells lost at random, C₂ − C₁ is never negative if paired; unpaired it is."""
-    mechanism = SamplingPrivacy(cells=CELLS, sampling=0.1)
-    lowest = {}
-    for paired in (True, False):
-        rng = np.random.default_rng(6)
-        found = [query(mechanism, Trusted(paired=paired), rng=rng, rates=[0.5, 0.5]).counts for _ in range(20)]
-        lowest[paired] = min((counts[1] - counts[0])[1:].min() for counts in found)
-    assert lowest[True] == 0
-    assert lowest[False] < 0
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("paired", [True, False])
 @pytest.mark.parametrize("exponent", [5, 6, 7, 8])
@@ -177,7 +165,7 @@ def test_item_6_loss_error_grows_with_population_unless_paired(exponent, paired)
     true[0] = asked - 100 * cells
     deployment = SecretShared(servers=2, paired=paired)
     errors, theory, covered = [], [], []
-    for run in range(20):
+    for run in range(10):
         rng = np.random.default_rng([exponent, paired, run])
         aggregator = deployment.aggregator(mechanism, devices=0, rng=rng)
         groups, left = [], true

@@ -11,14 +11,12 @@ from synthetic_campaigns import (
     attack,
     campaign,
     evaluate_attacks,
-    filed_of,
     run_attacks,
 )
 
 from mechanisms.local import KRandomizedResponse, SamplingPrivacy
 from scenarios.kinds import names_of
 from simulator.aggregation.servers import PerRound, SecretShared, ShuffledReports, Trusted
-from simulator.attacks.records import places_of
 from simulator.attacks.scores import Score, pool_scores
 from simulator.files.errors import InputError
 from simulator.results.schema import TABLES
@@ -99,12 +97,6 @@ def test_edge_cases_give_numeric_rows_or_notes(deployment, case):
         )
 
 
-def test_a_table_without_findings_has_the_columns():
-    table = TABLES["attacks"].frame([])
-    assert list(table.columns) == COLUMNS
-    assert len(table) == 0
-
-
 def test_attack_runs_on_campaigns_that_have_its_parties():
     records = {
         ("one", "a"): campaign(Trusted(), vehicles=50),
@@ -151,21 +143,6 @@ def test_a_growing_coalition_has_a_row_for_each_size():
     assert {row.servers for row in rows} == {3}
 
 
-def test_attacks_do_not_change_each_others_results():
-    record = campaign(SecretShared(servers=2), vehicles=300, queries=2)
-    both = ["server:1", "server:2"]
-    alone, _ = evaluate_attacks(record, attack("link_rounds", both))
-    others = every_attack(["server:2"])
-    beside, _ = evaluate_attacks(record, *others[:2], attack("link_rounds", both, name="link_rounds"), *others[3:])
-    assert alone == [row for row in beside if row.coalition == "server:1, server:2"]
-    again, _ = evaluate_attacks(record, attack("link_rounds", both))
-    assert alone == again
-    streams = Streams(7)
-    before = [streams.of(*name).random() for name in (("coins", "a", "b", 1), ("channel", "a", "b", 1))]
-    run_attacks([attack("link_rounds", both)], {("a", "b"): record}, streams=streams)
-    assert before == [streams.of(*name).random() for name in (("coins", "a", "b", 1), ("channel", "a", "b", 1))]
-
-
 def test_faults_found_at_run_time_name_their_key():
     record = campaign(Trusted(), vehicles=10)
     with pytest.raises(InputError, match=r"there are only 10 targets in query 1") as fault:
@@ -201,22 +178,6 @@ def test_targets_are_the_same_devices_in_every_query():
         assert np.array_equal(after.recorded.reports[1], before.recorded.reports[1][kept])
         assert after.counts is before.counts
     assert len(record.with_targets(10_000, rng=np.random.default_rng(1)).queries[0].truth) == 500
-
-
-@pytest.mark.parametrize("name", ["trusted, pseudonyms", "per round, pseudonyms", "shared, paired"])
-def test_stored_pseudonyms_map_back_to_their_devices(name):
-    record = campaign(DEPLOYMENTS[name], vehicles=80, queries=2, loss=0.2)
-    filed = filed_of(record)
-    for query in record.queries:
-        transcripts = filed.transcripts(filed.query(query.number))
-        for party, transcript in transcripts.items():
-            for entry in transcript:
-                devices = filed.devices(query.number, entry.handle_kind, entry.handles)
-                places = places_of(devices, query.recorded.devices)
-                assert query.recorded.in_time[entry.round - 1][places].all()
-                if entry.content_kind == "reports":
-                    assert np.array_equal(entry.content, query.recorded.reports[entry.round - 1][places])
-                assert party in record.parties
 
 
 def test_transcripts_too_large_to_keep_are_regenerated_identically(monkeypatch):

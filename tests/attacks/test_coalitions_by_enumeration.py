@@ -240,7 +240,7 @@ QUICK = [("sampling", 2, 1), ("sampling", 2, 2), ("plain", 3, 2), ("k-ary", 1, 3
 SLOW = [
     *(("sampling", cells, n) for cells, n in ((1, 3), (3, 1), (3, 2), (2, 3))),
     *(("refreshed", cells, n) for cells, n in ((1, 3), (2, 2))),
-    *((name, 2, 3) for name in ("plain", "k-ary", "subset", "hadamard")),
+    *(("k-ary", 2, 3), ("subset", 2, 2), ("hadamard", 2, 2)),
     *(("unary", cells, n) for cells, n in ((1, 3), (3, 1), (2, 2))),
     *(("binary", cells, n) for cells, n in ((2, 1), (1, 3))),
     *(("deniable", cells, n) for cells, n in ((1, 1), (1, 2))),

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from mechanisms.inference.likelihood import posterior, repeated_log_likelihood
 from mechanisms.local import BinarySamplingPrivacy, LocalHashing, NoPrivacy, RandomizedResponse, SamplingPrivacy
 from mechanisms.local.distributed_laplace import DistributedLaplace
 from mechanisms.local.hadamard_response import HadamardResponse
@@ -166,17 +165,6 @@ def protocol_matrix(protocol, rounds=None):
         for answers, probability in distribution.items():
             row[places[tuple(answers[r - 1] for r in seen)]] += float(probability)
     return matrix
-
-
-def simulated_guess_success(mechanism, rounds, prior, *, trials, rng, queries=1):
-    """Success of the best guess and its standard error, from simulated devices that answer from one cell each.
-
-    The mean of the posterior probabilities of the best guesses is unbiased, and varies less than the share of hits.
-    """
-    truth = rng.choice(len(prior), size=trials, p=prior / prior.sum()).astype(np.int32)
-    asked = answers_of(mechanism, truth, rounds, rng=rng, queries=queries)
-    sure = posterior(repeated_log_likelihood(mechanism, asked, rounds), prior).max(axis=1)
-    return float(sure.mean()), float(sure.std(ddof=1)) / np.sqrt(trials)
 
 
 CHECKED = (

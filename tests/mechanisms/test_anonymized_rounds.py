@@ -12,7 +12,7 @@ from mechanism_cases import DENIABLE
 from mechanisms.local.common.protocol_mechanism import LinearEstimator
 from mechanisms.local.mechanism import NotEstimableError
 from mechanisms.local.yes_no_rounds import AnonymizedCancelling, AnonymizedDeniable, AnonymizedFirstAttempt
-from mechanisms.privacy import LinkedReports, ReleasedDifferences, Report, released_differences_delta
+from mechanisms.privacy import LinkedReports, Report
 from mechanisms.protocols import Tallies, best_estimator
 
 POPULATIONS = [10**3, 10**4, 10**5, 10**6, 10**7]
@@ -103,15 +103,6 @@ def test_cancelling_has_no_deniability():
             assert claim.delta(epsilon) == pytest.approx(certain)
     assert CANCELLING.claim(Report(2)).epsilon == pytest.approx(0.0, abs=1e-12)  # round B alone reveals nothing
     assert CANCELLING.claim(Report(1)).epsilon == pytest.approx(math.log((0.8 / 3 + 0.2) / (0.8 / 3)))
-
-
-def test_cancelling_differences_have_the_delta_of_sampling_privacy():
-    for epsilon in (0.2, 1.0):
-        claim = CANCELLING.claim(ReleasedDifferences(crowd=7))
-        assert claim.delta(epsilon) == pytest.approx(
-            released_differences_delta(crowd=7, sampling=0.2, epsilon=epsilon), abs=1e-12
-        )
-    assert DENYING.claim(ReleasedDifferences(crowd=7)).kind == "unknown"
 
 
 def test_deniable_errors_of_about_220_and_2180():

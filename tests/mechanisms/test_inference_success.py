@@ -9,8 +9,8 @@ import pytest
 from claim_laws import MAKERS, deniable, hashing, longitudinal
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mechanism_cases import ALL, DENIABLE, SMALL, brute_force, simulated_guess_success, uneven_prior, views_of
-from mechanism_statistics import FAMILY, z_bound
+from mechanism_cases import DENIABLE, SMALL, brute_force, uneven_prior, views_of
+from mechanism_statistics import FAMILY
 from reference_divergences import linked_guess_success
 
 from mechanisms.inference.laws import CellLaw
@@ -30,8 +30,6 @@ from mechanisms.local import (
 from mechanisms.parameter import ParameterError
 from mechanisms.privacy.audit import clopper_pearson
 
-VIEWS = [(name, views_of(ALL[name])[-1], queries) for name in sorted(ALL) for queries in (1, 3)]
-VIEWS += [("refresh", (2,), 3), ("deniable", (1, 3), 3), ("binary sampling", (2,), 3)]
 few = settings(max_examples=25)
 
 
@@ -43,25 +41,6 @@ def truths(weights):
 def priors(size):
     """Priors with ties, zeros and any order."""
     return st.lists(st.integers(0, 5), min_size=size, max_size=size).filter(any).map(truths)
-
-
-@pytest.mark.parametrize(("name", "rounds", "queries"), VIEWS)
-def test_success_theory_equals_simulation(name, rounds, queries):
-    """Exact success, or a posterior mean, within the sampling error of simulated devices; never below the prior."""
-    mechanism = ALL[name]
-    prior = uneven_prior(mechanism.cells + 1, 3)
-    theory = guess_success(mechanism, rounds, prior, queries)
-    trials = 8_000 if mechanism.cells < 10 else 1_000
-    rng = np.random.default_rng(17)
-    mean, std_error = simulated_guess_success(mechanism, rounds, prior, trials=trials, rng=rng, queries=queries)
-    if theory is None:
-        assert isinstance(mechanism, LocalHashing | SubsetSelection | HadamardResponse | DistributedLaplace)
-        assert queries > 1 or (isinstance(mechanism, LocalHashing) and mechanism.cells > 1)
-        return
-    assert prior.max() <= theory <= 1.0
-    # A mean of numbers in 0…1: normal within its standard error, and by Bernstein where outcomes are rare.
-    slack = z_bound(len(VIEWS)) * std_error + 7 * math.log(4 * len(VIEWS) / FAMILY) / (3 * (trials - 1))
-    assert abs(mean - theory) < slack, (mean, std_error, theory)
 
 
 @pytest.mark.parametrize("maker", MAKERS, ids=lambda maker: maker.__name__)
@@ -120,18 +99,6 @@ def test_memoised_success_equals_enumeration_of_histories(prior, queries, kind):
     matrix = np.array([np.outer(no, no).ravel(), np.outer(yes, no).ravel(), np.outer(no, yes).ravel()])
     found = guess_success(mechanism, None, prior, queries)
     assert found == pytest.approx(brute_force(matrix, prior), rel=1e-11)
-
-
-@few
-@given(prior=priors(6), size=st.integers(1, 5), epsilon=st.floats(0.01, 10))
-def test_subset_selection_success_equals_enumeration(prior, size, epsilon):
-    mechanism = SubsetSelection(cells=5, epsilon=epsilon, size=size)
-    subsets = list(itertools.combinations(range(6), size))
-    p = mechanism.true_yes
-    matrix = np.array(
-        [[p / math.comb(5, size - 1) if t in s else (1 - p) / math.comb(5, size) for s in subsets] for t in range(6)]
-    )
-    assert guess_success(mechanism, None, prior) == pytest.approx(brute_force(matrix, prior), rel=1e-11)
 
 
 @few

@@ -122,7 +122,7 @@ def test_mean_intervals_cover_at_least_as_often_as_stated():
 
 
 def test_same_law_rejects_at_the_stated_rate():
-    rng, alpha, runs = np.random.default_rng(5), 0.1, 400
+    rng, alpha, runs = np.random.default_rng(5), 0.1, 200
     distributions = np.array([0.4, 0.3, 0.2, 0.05, 0.05])
     rejected = sum(
         same_law(rng.choice(5, 600, p=distributions), rng.choice(5, 200, p=distributions)) < alpha for _ in range(runs)

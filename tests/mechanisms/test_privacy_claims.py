@@ -296,18 +296,6 @@ def test_incomplete_shares_reveal_nothing(mechanism):
             assert linked.basis in every.basis
 
 
-@pytest.mark.parametrize(
-    ("k", "sampling", "epsilon"), [(1, 0.3, 0.2), (2, 0.45, 0.0), (5, 0.1, 0.05), (7, 0.2, 0.3), (20, 0.4, 0.51)]
-)
-def test_worst_crowd_is_the_maximum_over_crowds(k, sampling, epsilon):
-    crowds = range(1, 500)
-    worst = max(released_differences_delta(crowd=n, sampling=sampling, epsilon=epsilon, k=k) for n in crowds)
-    assert worst_crowd_delta(k=k, sampling=sampling, epsilon=epsilon) == worst
-    claim = SamplingPrivacy(cells=3, sampling=sampling).claim(ReleasedDifferences(k=k))
-    assert (claim.kind, claim.delta_kind, claim.delta(epsilon)) == ("infinite", "exact", worst)
-    assert "theorem 5" in claim.basis
-
-
 def test_theorem_5_bounds_the_worst_crowd_from_its_minimum_epsilon():
     for k, sampling, epsilon in itertools.product((1, 5, 20), (0.01, 0.2, 0.45), (0.6, 1.0, 3.0)):
         named = strongly_safe_delta(k=k, sampling=sampling, epsilon=epsilon)

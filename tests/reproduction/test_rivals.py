@@ -116,8 +116,3 @@ def test_findings_of_a_view_name_the_winners():
         for series in panel.series:
             assert len(series.x) == len(series.y) == 4
             assert all(y is None or (y > 0 and math.isfinite(y)) for y in series.y)
-
-
-def test_the_entry_is_in_the_catalogue():
-    (entry,) = find_entries("rivals")
-    assert entry.paper == "crowdveil"
