@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from reference_divergences import difference_law
 from scipy.stats import binom
 
 from mechanisms.central import CountRelease, LaplaceCounts, SampleThenSuppress, ThresholdCounts
@@ -163,20 +164,14 @@ def test_laplace_counts_of_a_sample_over_two_queries():
     assert claim.delta_kind == "bound"
 
 
-def suppressed_sample(n, k, sampling):
-    """Masses of Bin(n, β) on 0…14, those below k merged."""
-    masses = binom.pmf(np.arange(15), n, sampling)
-    return np.append(masses[:k].sum(), masses[k:])
-
-
 @pytest.mark.parametrize(("k", "sampling"), [(1, 0.3), (2, 0.5), (4, 0.2), (5, 0.7)])
 def test_any_two_crowds_of_suppressed_samples(k, sampling):
     claim = SampleThenSuppress(k=k, sampling=sampling).claim(crowd=None, adjacency="move")
     for epsilon in EPSILONS:
         worst = 0.0
         for n, m in itertools.product(range(1, 15), repeat=2):
-            p = product(suppressed_sample(n, k, sampling), suppressed_sample(m - 1, k, sampling))
-            q = product(suppressed_sample(n - 1, k, sampling), suppressed_sample(m, k, sampling))
+            p = product(difference_law(n, k, sampling, 14), difference_law(m - 1, k, sampling, 14))
+            q = product(difference_law(n - 1, k, sampling, 14), difference_law(m, k, sampling, 14))
             worst = max(worst, pair_delta(p, q, epsilon=epsilon))
         assert worst - 1e-12 <= claim.delta(epsilon) <= 2.0 * worst
         assert claim.delta(epsilon) >= worst_crowd_delta(k=k, sampling=sampling, epsilon=epsilon) - 1e-15
@@ -209,7 +204,7 @@ def test_bound_of_a_move_holds_where_nearly_nothing_is_sampled(sampling):
 def test_pair_of_a_curve_is_nowhere_below_it():
     """The chords of one crowd's curve, which is known at every ε."""
     n, beta = 12, 0.4
-    p, q = suppressed_sample(n, 0, beta), suppressed_sample(n - 1, 0, beta)
+    p, q = difference_law(n, None, beta, 14), difference_law(n - 1, None, beta, 14)
     up, down = np.linspace(0.0, 4.0, 400), np.linspace(0.0, -math.log1p(-beta), 400)
     forth = np.array([hockey_stick(p, q, epsilon=e) for e in up])
     back = np.array([hockey_stick(q, p, epsilon=e) for e in down])

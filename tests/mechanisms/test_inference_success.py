@@ -131,15 +131,17 @@ def test_memoisation_bounds_the_success_of_repeated_queries():
 
 
 def test_success_with_many_cells_and_queries():
-    """V = 10⁴: closed forms apply; T = 100 linked queries locate nearly every device."""
+    """V of thousands: closed forms apply; T = 100 linked queries locate nearly every device."""
+    prior = uneven_prior(2_001)
+    found = guess_success(SamplingPrivacy(cells=2_000, sampling=0.45), None, prior)
+    expected = linked_guess_success(sampling=0.45, blank_zero=0.55 / 2_001, prior=prior)
+    assert found == pytest.approx(expected, rel=1e-12)
     prior = uneven_prior(10_001)
-    mechanism = SamplingPrivacy(cells=10_000, sampling=0.45)
-    assert guess_success(mechanism, None, prior) == pytest.approx(
-        linked_guess_success(sampling=0.45, blank_zero=0.55 / 10_001, prior=prior), rel=1e-12
-    )
     for other in (OptimisedUnary, SubsetSelection, HadamardResponse, KRandomizedResponse):
         assert prior.max() < guess_success(other(cells=10_000, epsilon=4.0), None, prior) < 0.5
-    assert guess_success(mechanism, (2,), prior, 1_000) is None, "too long, and says so"
+    assert guess_success(SamplingPrivacy(cells=10_000, sampling=0.45), (2,), prior, 1_000) is None, (
+        "too long, and says so"
+    )
     small = SamplingPrivacy(cells=10, sampling=0.45)
     assert guess_success(small, None, np.full(11, 1 / 11), 100) > 1.0 - 1e-9
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 from mechanism_cases import BASELINES, MECHANISMS, QUESTIONS
-from reference_divergences import matrix_epsilon
+from reference_divergences import difference_law, matrix_epsilon
 from scipy.stats import binom
 
 from mechanisms.local import (
@@ -162,12 +162,11 @@ MANY_EPSILONS = (0.0, 0.1, 0.5, 1.0, 3.0, 20.0, math.inf)
 
 @pytest.mark.parametrize("k", [None, 1, 3, 6])
 def test_two_cells_equal_enumeration(k):
-    def shown(n, sampling):
-        masses = binom.pmf(np.arange(8), n, sampling)
-        return masses if k is None else np.append(masses[:k].sum(), masses[k:])
-
     for n, m, sampling in itertools.product((1, 2, 5), (1, 4), (0.05, 0.45, 0.9)):
-        worlds = [np.outer(shown(a, sampling), shown(b, sampling)).ravel() for a, b in ((n, m - 1), (n - 1, m))]
+        worlds = [
+            np.outer(*(difference_law(devices, k, sampling, 7) for devices in both)).ravel()
+            for both in ((n, m - 1), (n - 1, m))
+        ]
         for epsilon in MANY_EPSILONS:
             claimed = moved_differences_delta(crowd=n, other_crowd=m, sampling=sampling, epsilon=epsilon, k=k)
             assert claimed == pytest.approx(pair_delta(*worlds, epsilon=epsilon), abs=1e-14)

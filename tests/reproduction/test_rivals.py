@@ -25,7 +25,12 @@ from simulator.papers.rivals import (
 SIZE = (10**5, 100)
 
 
-@pytest.fixture(scope="module", params=list(VIEWS))
+FEW = ("linked_reports", "released")
+"""Views whose comparison is simulated in the fast tests."""
+FURTHER = [pytest.param(view, marks=[pytest.mark.slow, pytest.mark.thorough]) for view in VIEWS if view not in FEW]
+
+
+@pytest.fixture(scope="module", params=[*FEW, *FURTHER])
 def comparison(request):
     return compare_in(request.param, *SIZE, rng=np.random.default_rng(5))
 
