@@ -84,6 +84,23 @@ LOCAL = {
     "third_coin": 0.2,
 }
 DENIABLE = {"shift": 0.2, "yes_second": 0.3, "yes_third": 0.3, "no_second": 0.3, "no_third": 0.4, "onward": 0.4}
+SOUND = {
+    NoPrivacy: {},
+    RandomizedResponse: {"first_coin": 0.8, "second_coin": 0.2},
+    SamplingPrivacy: {"sampling": 0.4},
+    BinarySamplingPrivacy: {"sampling": 0.4},
+    Warner: {"truthful": 0.7},
+    SamplingAndNoise: {"sampling": 0.4},
+    SampledResponse: {"sampling": 0.4, "first_coin": 0.6, "second_coin": 0.3},
+    AnonymizedLocal: LOCAL,
+    AnonymizedFirstAttempt: {"base": 0.4, "shift_yes": 0.3, "shift_no": 0.1},
+    AnonymizedCancelling: {"shift": 0.2},
+    AnonymizedDeniable: DENIABLE,
+    **{kind: {"epsilon": 1.0} for kind in BY_EPSILON.values()},
+    LongitudinalUnary: {"epsilon_permanent": 2.0, "epsilon_first": 1.0},
+    DistributedLaplace: {"epsilon": 1.0, "devices": 10},
+}
+"""Parameters that each class accepts."""
 QUESTIONS = {
     "warner": Warner(cells=3, truthful=0.7),
     "warner, liars, many cells": Warner(cells=130, truthful=0.2),

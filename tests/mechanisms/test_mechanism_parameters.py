@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mechanism_cases import BY_EPSILON, DENIABLE, LOCAL
+from mechanism_cases import BY_EPSILON, SOUND
 
 from mechanisms.local import (
     AnonymizedCancelling,
@@ -35,22 +35,6 @@ from mechanisms.local import (
 from mechanisms.local.local_hashing import MOST_BUCKETS
 
 NAN = float("nan")
-SOUND = {
-    NoPrivacy: {},
-    RandomizedResponse: {"first_coin": 0.8, "second_coin": 0.2},
-    SamplingPrivacy: {"sampling": 0.4},
-    BinarySamplingPrivacy: {"sampling": 0.4},
-    Warner: {"truthful": 0.7},
-    SamplingAndNoise: {"sampling": 0.4},
-    SampledResponse: {"sampling": 0.4, "first_coin": 0.6, "second_coin": 0.3},
-    AnonymizedLocal: LOCAL,
-    AnonymizedFirstAttempt: {"base": 0.4, "shift_yes": 0.3, "shift_no": 0.1},
-    AnonymizedCancelling: {"shift": 0.2},
-    AnonymizedDeniable: DENIABLE,
-    **{kind: {"epsilon": 1.0} for kind in BY_EPSILON.values()},
-    LongitudinalUnary: {"epsilon_permanent": 2.0, "epsilon_first": 1.0},
-    DistributedLaplace: {"epsilon": 1.0, "devices": 10},
-}
 BAD = [
     (NoPrivacy, {"cells": 2.0}, "cells must be an integer, got 2.0"),
     (NoPrivacy, {"cells": True}, "cells must be an integer, got True"),

@@ -189,23 +189,6 @@ def test_two_cells_at_the_edge_of_their_windows(n, m):
             assert claimed == pytest.approx(whole, abs=1e-12)
 
 
-def test_move_between_cells_lies_between_leaving_once_and_twice():
-    for n, epsilon in itertools.product((1, 5, 100, 1_000, 10**5), (0.0, 0.1, 1.0)):
-        leaving = released_differences_delta(crowd=n, sampling=0.45, epsilon=epsilon)
-        half = released_differences_delta(crowd=n, sampling=0.45, epsilon=epsilon / 2)
-        moved = moved_differences_delta(crowd=n, other_crowd=n, sampling=0.45, epsilon=epsilon)
-        # A reader of one of the two cells sees a device leave; what windows leave out is added, at most 1e-30 each.
-        assert leaving * (1 - 1e-9) <= moved <= 2 * half + 4e-30
-    claim = SamplingPrivacy(cells=5, sampling=0.45).claim(ReleasedDifferences(crowd=9, other_crowd=4))
-    assert (claim.kind, claim.delta_kind) == ("infinite", "exact")
-    assert claim.delta(0.3) == moved_differences_delta(crowd=9, other_crowd=4, sampling=0.45, epsilon=0.3)
-    two = SamplingPrivacy(cells=5, sampling=0.45).claim(ReleasedDifferences(crowd=9, other_crowd=4, queries=2))
-    # Composed: below basic composition, and at least what one of the queries reveals.
-    assert claim.delta(0.6) < two.delta(0.6) < 0.7 * 2 * claim.delta(0.3)
-    # Fewer than k devices in both cells are never published.
-    assert moved_differences_delta(crowd=4, other_crowd=3, sampling=0.45, epsilon=0.0, k=5) == 0.0
-
-
 LARGE = {
     "leaving": lambda n, e: released_differences_delta(crowd=n, sampling=0.45, epsilon=e),
     "leaving, suppressed": lambda n, e: released_differences_delta(crowd=n, sampling=0.45, epsilon=e, k=20),

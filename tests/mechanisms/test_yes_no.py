@@ -21,20 +21,6 @@ from mechanisms.protocols.protocol import BinaryQuery
 from mechanisms.protocols.published import remainder
 from mechanisms.protocols.theorems import solve_sign_combinations
 
-probabilities = st.floats(0.01, 0.99).filter(lambda p: abs(p - 0.5) > 0.01)
-
-
-@settings(deadline=None)
-@given(truthful=probabilities, cells=st.integers(1, 5), outside=st.integers(0, 10**8), inside=st.integers(0, 10**6))
-def test_warner_variance_does_not_depend_on_the_truth(truthful, cells, outside, inside):
-    """N·p(1 − p)/(2p − 1)² (Warner 1965)."""
-    true_counts = np.full(cells + 1, inside)
-    true_counts[0] = outside
-    expected = math.sqrt(true_counts.sum() * truthful * (1 - truthful)) / abs(2 * truthful - 1)
-    np.testing.assert_allclose(
-        Warner(cells=cells, truthful=truthful).std_error(true_counts), expected, rtol=1e-9, atol=1e-9
-    )
-
 
 def test_truthful_warner_is_exact_and_has_no_privacy():
     for truthful in (0.0, 1.0):
@@ -80,31 +66,6 @@ def test_value_answers_need_no_total_and_have_infinite_epsilon():
     assert claim.kind == "infinite"
     assert "Yes is given only by a device in the cell, No is given only by a device not in it" in claim.basis
     assert claim.delta(math.inf) == pytest.approx(0.4)
-
-
-@settings(deadline=None)
-@given(
-    sampling=st.floats(0.05, 1.0),
-    first=st.floats(0.05, 1.0),
-    second=st.just(0.0) | st.floats(1e-20, 1.0),
-    inside=st.integers(0, 1000),
-    outside=st.integers(0, 10**6),
-)
-def test_toy_two_equals_the_paper(sampling, first, second, inside, outside):
-    """SP eqs 2-5: p = π_s(π_1 + (1 − π_1)π_2), q = π_s(1 − π_1)π_2, Ŷ = (C − qN)/(π_sπ_1)."""
-    toy = SampledResponse(cells=1, sampling=sampling, first_coin=first, second_coin=second)
-    yes, no = toy.binary_query.in_round(1)
-    p, q = sampling * (first + (1 - first) * second), sampling * (1 - first) * second
-    np.testing.assert_allclose(yes, [sampling - p, p, 1 - sampling], atol=1e-12)
-    np.testing.assert_allclose(no, [sampling - q, q, 1 - sampling], atol=1e-12)
-    expected = math.sqrt(inside * p * (1 - p) + outside * q * (1 - q)) / (sampling * first)
-    error = toy.std_error(np.array([outside, inside]))[0]
-    assert error == pytest.approx(expected, rel=1e-6, abs=1e-6)
-    devices = inside + outside
-    yes_count = devices // 3
-    counts = np.array([[[0, yes_count, devices - yes_count]]])
-    estimate = toy.estimate(counts, counted=[devices], asked=[devices]).count[0]
-    assert estimate == pytest.approx((yes_count - q * devices) / (sampling * first), rel=1e-9, abs=1e-5)
 
 
 def test_different_sampling_rates_make_abstention_informative():
