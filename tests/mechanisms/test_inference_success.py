@@ -10,11 +10,10 @@ from claim_laws import MAKERS, deniable, hashing, longitudinal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mechanism_cases import DENIABLE, SMALL, brute_force, uneven_prior, views_of
-from mechanism_statistics import FAMILY
 from reference_divergences import linked_guess_success
 
 from mechanisms.inference.laws import CellLaw
-from mechanisms.inference.likelihood import guess_success, sampled_guess_success, sampled_posterior
+from mechanisms.inference.likelihood import guess_success
 from mechanisms.local import (
     AnonymizedDeniable,
     DistributedLaplace,
@@ -28,7 +27,6 @@ from mechanisms.local import (
     SubsetSelection,
 )
 from mechanisms.parameter import ParameterError
-from mechanisms.privacy.audit import clopper_pearson
 
 few = settings(max_examples=25)
 
@@ -155,17 +153,6 @@ def test_success_of_certain_and_uninformative_reports():
     for mechanism in SMALL.values():
         if mechanism.cells == 3 and guess_success(mechanism, None, known) is not None:
             assert guess_success(mechanism, None, known) == pytest.approx(1.0, abs=1e-12)
-
-
-@pytest.mark.parametrize("name", ["sampling", "sampling, unequal blanks", "refresh, unequal blanks"])
-def test_success_of_guessing_sampled_devices(name):
-    mechanism, rng = SMALL[name], np.random.default_rng(12)
-    prior = uneven_prior(4)
-    truth = rng.choice(4, size=50_000, p=prior).astype(np.int32)
-    coins = mechanism.toss(mechanism.enrol(len(truth), rng=rng), rng=rng)
-    right = (sampled_posterior(mechanism, mechanism.answer(1, truth, coins)) > 0.5) == (coins.drawn < 0)
-    low, high = clopper_pearson(int(right.sum()), len(truth), alpha=FAMILY / 18)
-    assert low < sampled_guess_success(mechanism) < high
 
 
 def test_unsupported_success_queries_are_refused():

@@ -17,7 +17,7 @@ from scipy.special import ellipkm1
 
 from mechanisms.local import ParameterError
 from mechanisms.local.distributed_laplace import DistributedLaplace, SparseVectors
-from mechanisms.local.hadamard_response import hadamard_order, walsh_hadamard
+from mechanisms.local.hadamard_response import walsh_hadamard
 from mechanisms.local.local_hashing import HashedReports, same_bucket
 from mechanisms.local.subset_selection import draw_subsets
 from mechanisms.local.unary_encoding import OptimisedUnary, SymmetricUnary, ThresholdHistogram
@@ -62,10 +62,6 @@ def test_wide_subsets_have_their_size_and_uniform_symbols(symbols, size):
 def test_walsh_hadamard_equals_the_matrix(order, seed):
     vector = np.random.default_rng(seed).integers(-50, 50, order)
     np.testing.assert_array_equal(walsh_hadamard(vector), hadamard(order) @ vector)
-
-
-def test_hadamard_order_is_the_next_power_of_two():
-    assert [hadamard_order(k) for k in (1, 2, 3, 4, 7, 8, 1001)] == [2, 4, 4, 8, 8, 16, 1024]
 
 
 def test_sparse_vectors_keep_their_entries():
@@ -156,35 +152,6 @@ def test_delta_over_many_queries_is_a_bound():
     assert (claim.kind, claim.delta_kind) == ("exact", "bound")
     assert exact(2.0) <= claim.delta(2.0) <= exact(1.5)
     assert exact(math.inf) == 0.0
-
-
-def noise_distribution(alpha, share, reach):
-    """The distribution of NB(r) − NB(r) on −reach…reach, by summing products."""
-    terms = np.empty(40 * reach)
-    terms[0] = (1 - alpha) ** share
-    for j in range(len(terms) - 1):
-        terms[j + 1] = terms[j] * alpha * (share + j) / (j + 1)
-    half = [math.fsum(terms[: len(terms) - k] * terms[k:]) for k in range(reach + 1)]
-    return np.array(half[:0:-1] + half)
-
-
-@pytest.mark.parametrize("devices", [1, 50, 10**5])
-@pytest.mark.parametrize("epsilon", [0.5, 4.0])
-def test_laplace_share_report_claim_equals_its_distribution(devices, epsilon):
-    baseline = DistributedLaplace(cells=2, epsilon=epsilon, devices=devices)
-    claim = baseline.claim(Report(1))
-    distribution = noise_distribution(baseline.alpha, 1 / devices, 150)
-    p, q = np.append(0.0, distribution), np.append(distribution, 0.0)
-    ratios = np.log(p[1:-1]) - np.log(q[1:-1])
-    assert claim.kind == "exact"
-    assert claim.epsilon == pytest.approx(2 * ratios.max(), rel=1e-9)
-    assert claim.epsilon >= epsilon * (1 - 1e-12)
-    two_p, two_q = np.multiply.outer(p, q).ravel(), np.multiply.outer(q, p).ravel()
-    for e in (0.0, 0.5, 2.0):
-        exact = math.fsum(np.maximum(two_p - math.exp(e) * two_q, 0.0))
-        assert claim.delta(e) >= exact - 1e-9
-        assert claim.delta(e) <= exact + 1e-6 + 0.01 * exact
-    assert baseline.claim(Shares(colluding=3, servers=3)).epsilon == claim.epsilon
 
 
 def test_missing_noise_weakens_the_claim_and_is_stated():

@@ -10,7 +10,7 @@ from roads_by_hand import ENGINES, chain
 from scipy.stats import binom
 
 from mechanisms.central import LaplaceMean
-from mechanisms.central.simple_random_sample import ExactStatistic
+from mechanisms.central.simple_random_sample import ExactStatistic, SimpleRandomSample
 from mechanisms.local import NoPrivacy
 from simulator.aggregation.servers import Trusted
 from simulator.experiment.run import Silent, run_scenario
@@ -288,6 +288,21 @@ def moment():
     return cells[driving], speeds[driving]
 
 
+def surveyed(asked, cells, speeds, channel, *, noise, draws=None, outside=0):
+    """One survey of the speeds of vehicles in these cells: values, their standard errors and the account."""
+    return survey_speeds(
+        asked,
+        cells=cells,
+        speeds=speeds,
+        outside=outside,
+        bytes_up=5,
+        channel=channel,
+        transmission=Transmission(2, 100.0, 1.0),
+        noise=noise,
+        draws=noise if draws is None else draws,
+    )
+
+
 @pytest.mark.parametrize("statistic", ["mean_speed", "median_speed"])
 def test_lost_vehicle_reports_add_sampling_error(moment, statistic):
     if statistic == "mean_speed":
@@ -297,16 +312,9 @@ def test_lost_vehicle_reports_add_sampling_error(moment, statistic):
     noise, chance = np.random.default_rng(23), np.random.default_rng(24)
     squares, theory, held = [], [], []
     for _ in range(DRAWS):
-        values, expected, account = survey_speeds(
-            question(release, statistic=statistic),
-            cells=moment[0],
-            speeds=moment[1],
-            outside=7,
-            bytes_up=5,
-            channel=Channel(loss_two=0.6),
-            transmission=Transmission(2, 100.0, 1.0),
-            noise=noise,
-            draws=chance,
+        asked = question(release, statistic=statistic)
+        values, expected, account = surveyed(
+            asked, *moment, Channel(loss_two=0.6), noise=noise, draws=chance, outside=7
         )
         assert account.answered == len(moment[0]) + 7 == account.counted + account.lost
         squares.append((values.value - values.truth) ** 2)
@@ -325,17 +333,9 @@ def widened(reported, loss, release, rng):
     """Interval coverage over surveys of one cell with random report loss, among those with a row."""
     held = []
     for _ in range(400):
-        values, _, _ = survey_speeds(
-            question(release),
-            cells=np.repeat(np.array([1, 2], dtype=np.int32), [len(reported), 400]),
-            speeds=np.concatenate([reported, np.full(400, 9.0)]),
-            outside=0,
-            bytes_up=5,
-            channel=Channel(loss_two=loss),
-            transmission=Transmission(2, 100.0, 1.0),
-            noise=rng,
-            draws=rng,
-        )
+        cells = np.repeat(np.array([1, 2], dtype=np.int32), [len(reported), 400])
+        speeds = np.concatenate([reported, np.full(400, 9.0)])
+        values, _, _ = surveyed(question(release), cells, speeds, Channel(loss_two=loss), noise=rng)
         if values.cell[0] == 1:
             held.append(values.lower[0] <= values.truth[0] <= values.upper[0])
             if values.interval.endswith("unheard") and isinstance(release, ExactStatistic):
@@ -354,18 +354,20 @@ def test_mean_speed_interval_covers_at_any_loss(loss, name):
         assert held >= binom.ppf(1e-4, rows, 0.95), (len(reported), held, rows)
 
 
+def test_one_lost_vehicle_widens_the_interval_of_a_mean():
+    """At 1 % loss one more vehicle must be allowed for: Serfling's bound for 40 of 41 at 2.5 % is the least."""
+    cells, rng = np.repeat(np.array([1, 2], dtype=np.int32), [40, 400]), np.random.default_rng(1)
+    values, _, account = surveyed(question(), cells, np.full(440, 7.0), Channel(loss_two=0.01), noise=rng)
+    assert account.lost > 0
+    least = SimpleRandomSample(41, 40 / 41).mean_reach(20.0, alpha=0.025)
+    assert least == pytest.approx(1.036, abs=0.001)
+    assert values.upper[0] - 7.0 >= least
+    assert 7.0 - values.lower[0] >= least
+
+
 def test_duplicates_of_speed_reports_are_counted_and_cost_bytes(moment):
-    _, _, account = survey_speeds(
-        question(),
-        cells=moment[0],
-        speeds=moment[1],
-        outside=7,
-        bytes_up=5,
-        channel=Channel(loss_two=0.5, duplicates=1.0),
-        transmission=Transmission(2, 100.0, 1.0),
-        noise=np.random.default_rng(1),
-        draws=np.random.default_rng(2),
-    )
+    channel = Channel(loss_two=0.5, duplicates=1.0)
+    _, _, account = surveyed(question(), *moment, channel, noise=np.random.default_rng(1), outside=7)
     assert account.duplicates == account.counted > 0
     assert account.bytes_up == 5 * (account.answered + account.duplicates)
 
