@@ -152,6 +152,18 @@ def test_laplace_counts_of_a_sample(crowd):
     assert all(outside.delta(epsilon) <= claim.delta(epsilon) + 1e-15 for epsilon in EPSILONS)
 
 
+def test_laplace_counts_of_a_sample_over_two_queries():
+    release = LaplaceCounts(epsilon=0.8, sampling=0.3)
+    claim = release.claim(crowd=1, queries=2, adjacency="move")
+    merged = release.claim(crowd=1).curve.pair  # outputs with equal ratios are merged
+    p, q = product(merged[0], merged[1]), product(merged[1], merged[0])
+    p, q = product(p, p), product(q, q)
+    for epsilon in EPSILONS:
+        exact = pair_delta(p, q, epsilon=epsilon)
+        assert exact - 1e-12 <= claim.delta(epsilon) <= exact + 1e-3
+    assert claim.delta_kind == "bound"
+
+
 @pytest.mark.parametrize(("k", "sampling"), [(1, 0.3), (2, 0.5), (4, 0.2), (5, 0.7)])
 def test_any_two_crowds_of_suppressed_samples(k, sampling):
     claim = SampleThenSuppress(k=k, sampling=sampling).claim(crowd=None, adjacency="move")
