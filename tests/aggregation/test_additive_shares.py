@@ -54,54 +54,6 @@ def test_all_but_one_servers_hold_uniform_shares(modulus, servers):
             assert len(np.unique(seen, axis=0)) == modulus**free
 
 
-@pytest.mark.parametrize("modulus", [2, 3, 5])
-def test_shares_of_all_servers_determine_the_report(modulus):
-    """The distribution of all shares differs between reports, so the exact test can fail."""
-    sharing = AdditiveSharing(2, modulus)
-    masks = np.arange(modulus, dtype=np.uint64).reshape(1, modulus, 1)
-    seen = [
-        {
-            tuple(pair)
-            for pair in zip(masks[0, :, 0], sharing.complete(np.full((modulus, 1), x), masks)[:, 0], strict=True)
-        }
-        for x in range(modulus)
-    ]
-    assert all(not (one & other) for one, other in itertools.combinations(seen, 2))
-
-
-@pytest.mark.parametrize("modulus", [2, 3, 4, 5])
-def test_expanded_seed_shares_are_uniform_and_independent_of_reports(modulus):
-    """Contingency table of what m − 1 servers hold, seeds expanded, against the report."""
-    sharing = AdditiveSharing(3, modulus)
-    rng = np.random.default_rng(modulus)
-    reports = np.tile(np.arange(2), 2000)[:, np.newaxis]
-    shares = sharing.split(reports, rng=rng)[:, :, 0].astype(np.int64)
-    np.testing.assert_array_equal(shares.sum(axis=0) % modulus, reports[:, 0])
-    for held in itertools.combinations(range(3), 2):
-        view = shares[held[0]] * modulus + shares[held[1]]
-        table = np.stack([np.bincount(view[reports[:, 0] == x], minlength=modulus**2) for x in (0, 1)])
-        assert stats.chi2_contingency(table).pvalue > FAMILY / 24
-        assert stats.chisquare(table.sum(axis=0)).pvalue > FAMILY / 24
-
-
-def test_share_words_have_uniform_bits_and_bytes():
-    servers, n, words = 3, 400, 9
-    sharing = AdditiveSharing(servers)
-    vectors = np.zeros((n, words), dtype=np.int64)
-    vectors[:, 4] = 1
-    shares = sharing.split(vectors, rng=np.random.default_rng(7))
-    draws = n * words
-    for share in shares:
-        octets = np.ascontiguousarray(share).view(np.uint8)
-        assert stats.chisquare(np.bincount(octets.reshape(-1), minlength=256)).pvalue > FAMILY / 3
-        ones = np.unpackbits(octets.reshape(draws, 8), axis=1).sum(axis=0)
-        scores = (ones - draws / 2) / np.sqrt(draws / 4)
-        assert np.abs(scores).max() < stats.norm.isf(FAMILY / (2 * 64 * servers))
-    # The shares of the entry that holds a 1 are distributed like those of the others.
-    marked, rest = shares[:, :, 4].reshape(-1), shares[:, :, :4].reshape(-1)
-    assert stats.ks_2samp(marked.astype(float), rest.astype(float)).pvalue > FAMILY
-
-
 def test_seed_is_the_key_of_its_random_stream():
     sharing = AdditiveSharing(3)
     seeds = sharing.draw_seeds(2, rng=np.random.default_rng(1))
@@ -128,7 +80,7 @@ def sums_of(reports_by_run, *, exact, servers, seed):
 
 def test_sampled_and_computed_share_sums_have_one_distribution():
     """Compares per-device shares with the joint distribution modulo 3: all 3⁴ outcomes of the right sum, uniformly."""
-    runs, servers = 3000, 3
+    runs, servers = 1500, 3
     reports = [np.array([0, 1, 1], dtype=np.int32)] * runs
     tables = []
     for exact in (True, False):

@@ -172,14 +172,6 @@ def test_views(deployment, mechanism, coalition, view):
     assert ("nothing" in words) == (view is None or (isinstance(view, Shares) and view.colluding < view.servers))
 
 
-def test_secret_shared_claims_of_partial_and_full_coalitions():
-    deployment = SecretShared(servers=3)
-    some = SAMPLING.claim(deployment.view(["server:1", "server:2"], SAMPLING))
-    assert (some.kind, some.epsilon, some.delta(0.0)) == ("exact", 0.0, 0.0)
-    every = SAMPLING.claim(deployment.view(["server:1", "server:2", "server:3"], SAMPLING))
-    assert every.delta(1.0) == SAMPLING.claim(LinkedReports()).delta(1.0) == 0.4
-
-
 def test_coalition_is_parsed_from_names():
     assert Coalition.of(["server:2", "mixer", "vehicles:100", "server:1"]) == Coalition(
         frozenset({1, 2}), mixer=True, vehicles=100

@@ -72,11 +72,11 @@ def query(mechanism, deployment, *, rng, rates, batches=3):
 
 @pytest.mark.parametrize(
     "mechanism",
-    [SEVERAL_ROUNDS[0], *(pytest.param(one, marks=pytest.mark.slow) for one in ONE_ROUND + SEVERAL_ROUNDS[1:])],
+    [SEVERAL_ROUNDS[0], *(pytest.param(one, marks=pytest.mark.slow) for one in SEVERAL_ROUNDS[1:])],
     ids=names,
 )
 def test_paired_estimates_are_unbiased_with_theoretical_variance(mechanism):
-    runs = 400
+    runs = 250
     # Sampling counts at a multiple of the truth is fast; single devices are tested below.
     true, rate = COUNTS * 10, 0.8
     asked = int(true.sum())
@@ -92,7 +92,7 @@ def test_paired_estimates_are_unbiased_with_theoretical_variance(mechanism):
         z.append(((estimate.count - true[1:])[possible]) / spread[possible])
         covered.append((estimate.lower <= true[1:]) & (true[1:] <= estimate.upper))
     z = np.array(z)
-    bound = stats.norm.isf(FAMILY / (2 * 2 * CELLS * len(ONE_ROUND + SEVERAL_ROUNDS)))
+    bound = stats.norm.isf(FAMILY / (2 * 2 * CELLS * len(SEVERAL_ROUNDS)))
     assert np.abs(z.mean(axis=0)).max() * np.sqrt(runs) < bound
     kurtosis = np.maximum(stats.kurtosis(z, axis=0, fisher=False), 3.0)
     assert (np.abs(z.var(axis=0) - 1) / np.sqrt((kurtosis - 1) / runs)).max() < bound
@@ -150,18 +150,6 @@ def test_paired_counting_uses_devices_received_in_every_round(mechanism, deploym
     np.testing.assert_array_equal(aggregator.std_error(COUNTS), paired_std_error(mechanism, COUNTS, paired=n))
 
 
-def test_paired_blanks_cancel_per_device_under_loss():
-    """With reports of all cells lost at random, C₂ − C₁ is never negative if paired; unpaired it is."""
-    mechanism = SamplingPrivacy(cells=CELLS, sampling=0.1)
-    lowest = {}
-    for paired in (True, False):
-        rng = np.random.default_rng(6)
-        found = [query(mechanism, Trusted(paired=paired), rng=rng, rates=[0.5, 0.5]).counts for _ in range(20)]
-        lowest[paired] = min((counts[1] - counts[0])[1:].min() for counts in found)
-    assert lowest[True] == 0
-    assert lowest[False] < 0
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("paired", [True, False])
 @pytest.mark.parametrize("exponent", [5, 6, 7, 8])
@@ -177,7 +165,7 @@ def test_item_6_loss_error_grows_with_population_unless_paired(exponent, paired)
     true[0] = asked - 100 * cells
     deployment = SecretShared(servers=2, paired=paired)
     errors, theory, covered = [], [], []
-    for run in range(20):
+    for run in range(10):
         rng = np.random.default_rng([exponent, paired, run])
         aggregator = deployment.aggregator(mechanism, devices=0, rng=rng)
         groups, left = [], true

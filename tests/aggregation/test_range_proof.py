@@ -1,8 +1,10 @@
 """Range proofs: which reports are rejected, where no proof applies, and the sizes of proofs and private writes."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
-from private_write import PrivateWrite
 
 from mechanisms.local import (
     AnonymizedCancelling,
@@ -47,10 +49,6 @@ def test_encoding_rule_accepts_honest_and_refuses_forged_reports(mechanism, rule
         forged[0, ..., 0] = entry
         assert not rule.holds(forged)[0]
     assert rule.holds(np.ones((1, *shape), dtype=np.int64))[0] == (rule.ones is None)
-
-
-def test_least_proof_has_chunks_of_one_entry():
-    assert Prio3Histogram(1, 2).chunk_length == 1
 
 
 def test_encoding_rule_of_very_long_vectors():
@@ -136,6 +134,7 @@ def test_prio3_sizes_equal_published_test_vectors(length, chunk, servers, leader
     assert sizes.public_share_nbytes == public
     assert sizes.verifier_share_nbytes == verifier
     assert Prio3Histogram(100, 2).chunk_length == 10
+    assert Prio3Histogram(1, 2).chunk_length == 1
 
 
 def test_robust_report_cost_equals_prio3_sizes():
@@ -151,27 +150,34 @@ def test_robust_report_cost_equals_prio3_sizes():
             Prio3Histogram(4, servers)
 
 
-def test_private_write_cost_is_logarithmic_in_cells():
-    """Key size by hand: 128 bits of root, 130 per level, and 128 for the two counters in a leaf."""
-    write = PrivateWrite(1000)
-    assert (write.leaves, write.levels) == (500, 9)
-    assert write.key_bits == 128 + 9 * 130 + 128
-    assert write.report_nbytes == 2 * 179
-    assert write.vector_nbytes == 8016
-    assert write.server_expansions == 250 + 125 + 63 + 32 + 16 + 8 + 4 + 2 + 1
-    assert write.device_expansions == 18
-    for level in range(1, 30):
-        step = PrivateWrite(2 ** (level + 1)).key_bits - PrivateWrite(2**level).key_bits
-        assert step == 130
-    assert PrivateWrite(10**9).report_nbytes == 2 * -(-(256 + 29 * 130) // 8)
-    assert PrivateWrite(1).levels == 0
-    assert PrivateWrite(1).server_expansions == 0
+def private_write(cells):
+    """Bytes of a private write for two servers, and the generator calls of a device and of a server.
+
+    Boyle, Gilboa and Ishai 2016, *Function Secret Sharing: Improvements and Extensions*, fig 1 and sec 3.2: a key is a
+    root's seed of 128 bits, a correction word of a seed and two bits for each level of the tree, and one of 128 bits
+    for the two counters of a leaf. A server expands a key at each node above the leaves.
+    """
+    leaves = -(-cells // 2)
+    levels = (leaves - 1).bit_length()
+    key_bits = 128 + levels * 130 + 128
+    return 2 * -(-key_bits // 8), 2 * levels, sum(-(-leaves // 2**height) for height in range(1, levels + 1))
 
 
-def test_private_write_break_even_number_of_cells():
-    for bits in (1, 32, 64, 128):
-        least = PrivateWrite.break_even(counter_bits=bits)
-        assert PrivateWrite(least - 1, bits).saving <= 1.0
-        assert all(PrivateWrite(cells, bits).saving > 1.0 for cells in range(least, least + 5000))
-    with pytest.raises(ParameterError, match=r"counter_bits must be in 1\.\.128"):
-        PrivateWrite(5, 129)
+def vector_and_seed(cells):
+    return 8 * cells + 16
+
+
+def test_sizes_in_the_page_on_collusion():
+    page = (Path(__file__).parents[2] / "docs" / "collusion.md").read_text(encoding="utf-8")
+    table = page[page.index("| cells | vector and seed | private write |") :].partition("\n\n")[0]
+    rows = [
+        [int(number.replace(",", "")) for number in re.findall(r"[\d,]*\d", line)] for line in table.splitlines()[2:]
+    ]
+    assert len(rows) == 5
+    for cells, *printed in rows:
+        checked = SecretShared(robust=True).cost(SamplingPrivacy(cells=cells - 1, sampling=0.4))
+        written = private_write(cells)
+        assert printed == [vector_and_seed(cells), *written, checked.bytes_up, checked.between_servers]
+    shorter = next(cells for cells in range(1, 100) if private_write(cells)[0] < vector_and_seed(cells))
+    assert f"shorter from {shorter} cells on" in page
+    assert f"would take {private_write(4 * 10**9)[0]:,} bytes" in page

@@ -168,16 +168,6 @@ def test_lost_reports_are_not_stored():
             assert all(len(filed) == 0 for filed in transcript)
 
 
-def test_equal_seeds_give_equal_transcripts():
-    recorded = record(SAMPLING)
-    for deployment in (Trusted(handles="query"), ShuffledReports(), SecretShared(paired=True)):
-        one, other = (transcripts(deployment, [recorded], seed=4) for _ in range(2))
-        for party in one:
-            for first, second in zip(one[party], other[party], strict=True):
-                np.testing.assert_array_equal(first.handles, second.handles)
-                np.testing.assert_array_equal(first.content, second.content)
-
-
 HANDLES = np.array([3, 5])
 REPORTS = np.array([0, 1], dtype=np.int32)
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
+from scipy.stats import binomtest
 
 from mechanisms.local import SamplingPrivacy
 from scenarios.kinds import sections_of
@@ -19,6 +20,8 @@ from simulator.sensing.query import QueryRecord
 from simulator.streams import Streams
 
 FAMILY = 1e-6
+COMPARED = 200
+"""Most rows that one file compares with theory."""
 CELLS = 6
 SAMPLING = SamplingPrivacy(cells=CELLS, sampling=0.4)
 DEPLOYMENTS = {
@@ -146,3 +149,14 @@ def evaluate_attacks(record, *attacks, seed=3):
     """Rows, and texts of the notes, of attacks on one campaign."""
     found = run_attacks(attacks, {("rush", "sampling"): record}, streams=Streams(seed))
     return list(found.findings), texts_of(found.notes)
+
+
+def agrees(row):
+    """Whether a row's success equals its theory within sampling error; truths are fixed, which reduces variance."""
+    hits = round(row.success * row.trials)
+    return binomtest(hits, row.trials, min(row.theory, 1.0)).pvalue > FAMILY / COMPARED
+
+
+def servers_of(record):
+    """Names of the servers of a campaign."""
+    return [party for party in record.parties if party.startswith("server")]

@@ -5,7 +5,17 @@ import math
 import numpy as np
 import pytest
 from scipy.stats import binom
-from synthetic_campaigns import CELLS, DEPLOYMENTS, FAMILY, SAMPLING, attack, campaign, evaluate_attacks, filed_of
+from synthetic_campaigns import (
+    CELLS,
+    DEPLOYMENTS,
+    FAMILY,
+    SAMPLING,
+    attack,
+    campaign,
+    evaluate_attacks,
+    filed_of,
+    servers_of,
+)
 
 from mechanisms.local import (
     HadamardResponse,
@@ -45,9 +55,7 @@ def test_epsilon_is_approached_from_below(name):
     claimed = mechanism.claim(view).epsilon
     assert math.isfinite(claimed)
     record = campaign(PerRound(), mechanism, vehicles=60_000)
-    servers = [party for party in record.parties if party.startswith("server")]
-    rows, _ = evaluate_attacks(record, *(attack(kind, servers, prior=prior) for prior in ("uniform",)))
-    (row,) = rows
+    (row,), _ = evaluate_attacks(record, attack(kind, servers_of(record), prior="uniform"))
     assert part * claimed < row.epsilon_lower <= claimed
     low, _ = clopper_pearson(round(row.success * row.trials), row.trials, alpha=FAMILY / len(PURE))
     assert low <= math.exp(claimed) * row.prior

@@ -1,6 +1,7 @@
-"""Attack evaluation: which attacks run on which records, what is refused, and what the table contains."""
+"""Attack evaluation: how games are played, which attacks run on which records, what is refused, and the table."""
 
 import dataclasses
+import inspect
 
 import numpy as np
 import pytest
@@ -18,8 +19,9 @@ from synthetic_campaigns import (
 from mechanisms.local import KRandomizedResponse, SamplingPrivacy
 from scenarios.kinds import names_of
 from simulator.aggregation.servers import PerRound, SecretShared, ShuffledReports, Trusted
-from simulator.attacks.records import places_of
 from simulator.attacks.scores import Score, pool_scores
+from simulator.attacks.world import Game, Member, Observer, Truth
+from simulator.experiment.assembly.attacks import games_of
 from simulator.files.errors import InputError
 from simulator.results.schema import TABLES
 from simulator.streams import Streams
@@ -99,12 +101,6 @@ def test_edge_cases_give_numeric_rows_or_notes(deployment, case):
         )
 
 
-def test_a_table_without_findings_has_the_columns():
-    table = TABLES["attacks"].frame([])
-    assert list(table.columns) == COLUMNS
-    assert len(table) == 0
-
-
 def test_attack_runs_on_campaigns_that_have_its_parties():
     records = {
         ("one", "a"): campaign(Trusted(), vehicles=50),
@@ -151,21 +147,6 @@ def test_a_growing_coalition_has_a_row_for_each_size():
     assert {row.servers for row in rows} == {3}
 
 
-def test_attacks_do_not_change_each_others_results():
-    record = campaign(SecretShared(servers=2), vehicles=300, queries=2)
-    both = ["server:1", "server:2"]
-    alone, _ = evaluate_attacks(record, attack("link_rounds", both))
-    others = every_attack(["server:2"])
-    beside, _ = evaluate_attacks(record, *others[:2], attack("link_rounds", both, name="link_rounds"), *others[3:])
-    assert alone == [row for row in beside if row.coalition == "server:1, server:2"]
-    again, _ = evaluate_attacks(record, attack("link_rounds", both))
-    assert alone == again
-    streams = Streams(7)
-    before = [streams.of(*name).random() for name in (("coins", "a", "b", 1), ("channel", "a", "b", 1))]
-    run_attacks([attack("link_rounds", both)], {("a", "b"): record}, streams=streams)
-    assert before == [streams.of(*name).random() for name in (("coins", "a", "b", 1), ("channel", "a", "b", 1))]
-
-
 def test_faults_found_at_run_time_name_their_key():
     record = campaign(Trusted(), vehicles=10)
     with pytest.raises(InputError, match=r"there are only 10 targets in query 1") as fault:
@@ -203,22 +184,6 @@ def test_targets_are_the_same_devices_in_every_query():
     assert len(record.with_targets(10_000, rng=np.random.default_rng(1)).queries[0].truth) == 500
 
 
-@pytest.mark.parametrize("name", ["trusted, pseudonyms", "per round, pseudonyms", "shared, paired"])
-def test_stored_pseudonyms_map_back_to_their_devices(name):
-    record = campaign(DEPLOYMENTS[name], vehicles=80, queries=2, loss=0.2)
-    filed = filed_of(record)
-    for query in record.queries:
-        transcripts = filed.transcripts(filed.query(query.number))
-        for party, transcript in transcripts.items():
-            for entry in transcript:
-                devices = filed.devices(query.number, entry.handle_kind, entry.handles)
-                places = places_of(devices, query.recorded.devices)
-                assert query.recorded.in_time[entry.round - 1][places].all()
-                if entry.content_kind == "reports":
-                    assert np.array_equal(entry.content, query.recorded.reports[entry.round - 1][places])
-                assert party in record.parties
-
-
 def test_transcripts_too_large_to_keep_are_regenerated_identically(monkeypatch):
     record = campaign(SecretShared(servers=2), vehicles=50, queries=2)
     kept, _ = evaluate_attacks(record, attack("link_rounds", ["server:1", "server:2"]))
@@ -243,3 +208,34 @@ def test_guesses_that_follow_the_prior_give_no_epsilon_bound():
     same = np.zeros(10, dtype=np.int32)
     assert pooled(same, same, 1.0)["epsilon_lower"] is None
     assert list(pool_scores([], rng=rng)) == []
+
+
+@pytest.mark.parametrize("kind", names_of("attack"))
+def test_every_attack_is_played_through_the_same_method(kind):
+    filed = filed_of(campaign(DEPLOYMENTS["shared"], vehicles=40, queries=3))
+    members = (Member("server:1"), Member("server:2"), Member("server:3"), Member("vehicles:2"))
+    games = games_of(attack(kind, [], asked=(1, 3)))
+    assert len(games) == (2 if kind == "longitudinal" else 1)
+    for game in games:
+        assert inspect.signature(type(game).play) == inspect.signature(Game.play)
+        rng = np.random.default_rng(1)
+        scores = list(game.play(Observer(filed, members), Truth(filed.record), rng=rng))
+        assert scores
+        assert all(isinstance(score, Score) for score in scores)
+        assert all(0 <= score.hits <= len(score.truth) for score in scores)
+        rows = list(pool_scores(scores, rng=rng))
+        assert {row["metric"] for row in rows} == {score.metric for score in scores}
+
+
+def test_scores_of_a_metric_are_pooled_and_the_greatest_value_is_reported():
+    cells = np.arange(4)
+    scores = [
+        Score(guesses=cells, truth=cells, prior=0.5, theory=1.0),
+        Score(metric="seen", value=0.3, unit="probability"),
+        Score(guesses=cells, truth=cells[::-1], prior=0.25, theory=0.5),
+        Score(guesses=cells[:2], truth=cells[:2], prior=0.5, theory=0.5, metric="seen", value=0.2, unit="probability"),
+    ]
+    first, second = pool_scores(scores, rng=np.random.default_rng(1))
+    assert (first["trials"], first["success"], first["prior"], first["theory"]) == (8, 0.5, 0.375, 0.75)
+    assert (first["metric"], first["epsilon_lower"]) == (None, None)
+    assert (second["trials"], second["success"], second["value"]) == (2, 1.0, 0.3)

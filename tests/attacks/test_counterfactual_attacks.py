@@ -1,11 +1,13 @@
 """Counterfactuals: sums recomputed with devices dropped or corrupted; the recorded campaign stays unchanged."""
 
 import dataclasses
+import itertools
+from collections import defaultdict
 
 import numpy as np
 import pytest
-from scipy.stats import binom, binomtest, norm
-from synthetic_campaigns import CELLS, DEPLOYMENTS, FAMILY, SAMPLING, attack, campaign, evaluate_attacks
+from scipy.stats import binom, norm
+from synthetic_campaigns import CELLS, DEPLOYMENTS, FAMILY, SAMPLING, agrees, attack, campaign, evaluate_attacks
 
 from mechanisms.local import (
     BinarySamplingPrivacy,
@@ -18,16 +20,12 @@ from mechanisms.local import (
 )
 from mechanisms.privacy import Report
 from simulator.aggregation.servers import PerRound, SecretShared, Trusted
-from simulator.attacks.counterfactual import others_dropped
+from simulator.attacks.counterfactual import others_dropped, released_twice
 from simulator.attacks.counterfactual_games import remake
 from simulator.attacks.guesses import Prior
 
 REFRESHED = SamplingPrivacy(cells=CELLS, sampling=0.4, refresh=0.3)
 ROBUST = SecretShared(servers=2, paired=True, robust=True)
-
-
-def agrees(row):
-    return binomtest(round(row.success * row.trials), row.trials, row.theory).pvalue > FAMILY / 50
 
 
 @pytest.mark.parametrize("mechanism", [SAMPLING, REFRESHED], ids=["kept", "refreshed"])
@@ -53,7 +51,7 @@ def test_success_rises_when_few_other_devices_are_dropped():
     for vehicles in (3, 30, 300):
         rows = [
             evaluate_attacks(campaign(PerRound(), vehicles=vehicles, seed=seed), attack("drop_out", ["network"]))[0][0]
-            for seed in range(max(1, 2000 // vehicles))
+            for seed in range(900 // vehicles)
         ]
         trials = sum(row.trials for row in rows)
         success = sum(row.success * row.trials for row in rows) / trials
@@ -104,9 +102,8 @@ def test_one_round_drop_out_equals_the_targets_own_report():
     assert "two-round Sampling Privacy only" in notes[0]
 
 
-@pytest.mark.parametrize("loss", [0.0, 0.2])
-def test_drop_out_success_equals_theory_under_loss(loss):
-    record = campaign(SecretShared(paired=True), vehicles=6000, loss=loss)
+def test_drop_out_success_equals_theory_under_loss():
+    record = campaign(SecretShared(paired=True), vehicles=6000, loss=0.2)
     (row,), _ = evaluate_attacks(record, attack("drop_out", ["network"]))
     assert agrees(row)
     assert row.trials == 6000
@@ -144,12 +141,12 @@ MECHANISMS = {
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_poisoning_inflation_equals_theory(name):
     mechanism = MECHANISMS[name]
-    record = campaign(SecretShared(), mechanism, vehicles=2000, queries=10)
+    record = campaign(SecretShared(), mechanism, vehicles=2000, queries=4)
     (honest, crafted), _ = evaluate_attacks(record, attack("poisoning", ["vehicles:200"], cell=3))
-    # Only the honest reports of the corrupted vary: 200 devices' share of the estimate, in each of 10 queries.
+    # Only the honest reports of the corrupted vary: 200 devices' share of the estimate, in each of 4 queries.
     occupancy = np.bincount(record.queries[0].truth, minlength=CELLS + 1) // 10
-    spread = mechanism.std_error(occupancy.astype(np.int64))[2] / np.sqrt(10)
-    assert (honest.metric, honest.unit, honest.trials) == ("inflation", "vehicles", 10)
+    spread = mechanism.std_error(occupancy.astype(np.int64))[2] / np.sqrt(4)
+    assert (honest.metric, honest.unit, honest.trials) == ("inflation", "vehicles", 4)
     assert abs(honest.value - honest.theory) < 1.3 * norm.isf(FAMILY) * spread
     assert honest.value > 150
     assert crafted.metric == "crafted_inflation"
@@ -164,23 +161,6 @@ def test_crafted_reports_gain_no_more_than_false_ones_if_checked(deployment):
     record = campaign(deployment, vehicles=2000)
     (honest, crafted), _ = evaluate_attacks(record, attack("poisoning", ["vehicles:100"], magnitude=10**6))
     assert (crafted.value, crafted.theory) == (honest.value, honest.theory)
-
-
-def test_robust_servers_reject_crafted_vectors():
-    record = campaign(ROBUST, vehicles=300)
-    (query,) = record.queries
-    aggregator = ROBUST.aggregator(SAMPLING, devices=5, rng=np.random.default_rng(1))
-    aggregator.receive_vectors(np.full((2, 5, CELLS + 1), 1000), np.ones((2, 5), dtype=bool))
-    aggregator.close_round(1, asked=5, answered=5)
-    assert aggregator.accounts[0].rejected == 5
-    assert query.counted == [300, 300]
-
-
-def test_inflation_grows_with_the_number_of_corrupted_vehicles():
-    record = campaign(Trusted(), vehicles=2000)
-    values = [evaluate_attacks(record, attack("poisoning", [f"vehicles:{n}"]))[0][0].value for n in (1, 10, 100, 1000)]
-    assert values == sorted(values)
-    assert values[-1] > 2000
 
 
 def test_poisoning_under_loss_has_a_value_but_no_theory():
@@ -242,3 +222,49 @@ def test_posterior_of_round_two_given_counts_of_round_one(refresh):
         )
         for value, guess in enumerate(found.tolist()):
             assert given[value, guess] >= given[value].max() - 1e-12
+
+
+PRIOR = np.array([0.2, 0.3, 0.1, 0.4])
+
+
+def pairs(mechanism, truth):
+    """Both reports of a device, with their probability."""
+    found = defaultdict(float)
+    found[0, truth] += mechanism.sampling
+    again = mechanism.blanks / (1.0 - mechanism.sampling)
+    for blank, mass in enumerate(mechanism.blanks.tolist()):
+        found[blank, blank] += mass * (1.0 - mechanism.refresh)
+        for other, share in enumerate(again.tolist()):
+            found[blank, other] += mass * mechanism.refresh * share
+    return found
+
+
+@pytest.mark.parametrize("refresh", [0.0, 0.6])
+@pytest.mark.parametrize("round_", [None, 1, 2])
+@pytest.mark.parametrize(
+    ("visible", "positive"),
+    [*((mask, False) for mask in itertools.product([False, True], repeat=3)), ((True, True, True), True)],
+)
+def test_guess_is_optimal_given_the_visible_differences_and_perhaps_one_report(refresh, round_, visible, positive):
+    mechanism = SamplingPrivacy(cells=3, sampling=0.35, blank_zero=0.2, refresh=refresh)
+    joint = defaultdict(lambda: np.zeros(len(PRIOR)))
+    for truth, share in enumerate(PRIOR.tolist()):
+        for pair, mass in pairs(mechanism, truth).items():
+            own = np.bincount([pair[1]], minlength=4) - np.bincount([pair[0]], minlength=4)
+            seen = np.where(visible, np.maximum(own[1:], 0) if positive else own[1:], 0)
+            read = None if round_ is None else pair[round_ - 1]
+            joint[tuple(seen.tolist()), read][truth] += share * mass
+    success = 0.0
+    for (seen, report), masses in joint.items():
+        guess = released_twice(
+            mechanism,
+            np.array([seen]),
+            Prior({1: PRIOR}),
+            1,
+            visible=None if positive and round_ is None else np.array([visible]),
+            positive=positive,
+            read=None if round_ is None else (round_, np.array([report])),
+            rng=np.random.default_rng(1),
+        )
+        success += masses[guess[0]]
+    assert success == pytest.approx(sum(masses.max() for masses in joint.values()), abs=1e-12)

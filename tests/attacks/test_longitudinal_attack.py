@@ -4,8 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
-from synthetic_campaigns import CELLS, FAMILY, SAMPLING, attack, campaign, evaluate_attacks, observe
+from synthetic_campaigns import CELLS, SAMPLING, agrees, attack, campaign, evaluate_attacks, observe, servers_of
 
 from mechanisms.inference.likelihood import log_likelihood
 from mechanisms.local import KRandomizedResponse, LongitudinalUnary, RandomizedResponse, SamplingPrivacy
@@ -21,14 +20,6 @@ MECHANISMS = {
     "coins": RandomizedResponse(cells=CELLS, first_coin=0.5, second_coin=0.5),
     "memoised": LongitudinalUnary(cells=CELLS, epsilon_permanent=2.0, epsilon_first=1.0),
 }
-
-
-def agrees(row):
-    return binomtest(round(row.success * row.trials), row.trials, row.theory).pvalue > FAMILY / 100
-
-
-def servers_of(record):
-    return [party for party in record.parties if party.startswith("server")]
 
 
 @pytest.mark.parametrize("name", MECHANISMS)

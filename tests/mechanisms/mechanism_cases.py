@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from mechanisms.inference.likelihood import posterior, repeated_log_likelihood
 from mechanisms.local import BinarySamplingPrivacy, LocalHashing, NoPrivacy, RandomizedResponse, SamplingPrivacy
 from mechanisms.local.distributed_laplace import DistributedLaplace
 from mechanisms.local.hadamard_response import HadamardResponse
@@ -85,6 +84,23 @@ LOCAL = {
     "third_coin": 0.2,
 }
 DENIABLE = {"shift": 0.2, "yes_second": 0.3, "yes_third": 0.3, "no_second": 0.3, "no_third": 0.4, "onward": 0.4}
+SOUND = {
+    NoPrivacy: {},
+    RandomizedResponse: {"first_coin": 0.8, "second_coin": 0.2},
+    SamplingPrivacy: {"sampling": 0.4},
+    BinarySamplingPrivacy: {"sampling": 0.4},
+    Warner: {"truthful": 0.7},
+    SamplingAndNoise: {"sampling": 0.4},
+    SampledResponse: {"sampling": 0.4, "first_coin": 0.6, "second_coin": 0.3},
+    AnonymizedLocal: LOCAL,
+    AnonymizedFirstAttempt: {"base": 0.4, "shift_yes": 0.3, "shift_no": 0.1},
+    AnonymizedCancelling: {"shift": 0.2},
+    AnonymizedDeniable: DENIABLE,
+    **{kind: {"epsilon": 1.0} for kind in BY_EPSILON.values()},
+    LongitudinalUnary: {"epsilon_permanent": 2.0, "epsilon_first": 1.0},
+    DistributedLaplace: {"epsilon": 1.0, "devices": 10},
+}
+"""Parameters that each class accepts."""
 QUESTIONS = {
     "warner": Warner(cells=3, truthful=0.7),
     "warner, liars, many cells": Warner(cells=130, truthful=0.2),
@@ -166,17 +182,6 @@ def protocol_matrix(protocol, rounds=None):
         for answers, probability in distribution.items():
             row[places[tuple(answers[r - 1] for r in seen)]] += float(probability)
     return matrix
-
-
-def simulated_guess_success(mechanism, rounds, prior, *, trials, rng, queries=1):
-    """Success of the best guess and its standard error, from simulated devices that answer from one cell each.
-
-    The mean of the posterior probabilities of the best guesses is unbiased, and varies less than the share of hits.
-    """
-    truth = rng.choice(len(prior), size=trials, p=prior / prior.sum()).astype(np.int32)
-    asked = answers_of(mechanism, truth, rounds, rng=rng, queries=queries)
-    sure = posterior(repeated_log_likelihood(mechanism, asked, rounds), prior).max(axis=1)
-    return float(sure.mean()), float(sure.std(ddof=1)) / np.sqrt(trials)
 
 
 CHECKED = (

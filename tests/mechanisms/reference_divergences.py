@@ -1,6 +1,7 @@
 """Divergences and guesses of whole report distributions, with which exact claims are compared: sums over all pairs."""
 
 import numpy as np
+from scipy.stats import binom
 
 from mechanisms.privacy.composition import ComposedDelta
 from mechanisms.privacy.hockey_stick import check_distribution, pair_epsilon
@@ -27,3 +28,9 @@ def linked_guess_success(*, sampling, blank_zero, prior):
     q = np.asarray(prior)
     zero = max(float(q[0]) * (blank_zero + sampling), blank_zero * float(q[1:].max()))
     return sampling * (1.0 - float(q[0])) + (1.0 - sampling - blank_zero) * float(q.max()) + zero
+
+
+def difference_law(n, k, sampling, largest):
+    """Masses of a published difference of n devices, Bin(n, β) on 0…largest; those below k are one output."""
+    masses = binom.pmf(np.arange(largest + 1), n, sampling)
+    return masses if k is None else np.append(masses[:k].sum(), masses[k:])

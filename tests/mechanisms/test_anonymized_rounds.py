@@ -12,7 +12,7 @@ from mechanism_cases import DENIABLE
 from mechanisms.local.common.protocol_mechanism import LinearEstimator
 from mechanisms.local.mechanism import NotEstimableError
 from mechanisms.local.yes_no_rounds import AnonymizedCancelling, AnonymizedDeniable, AnonymizedFirstAttempt
-from mechanisms.privacy import LinkedReports, ReleasedDifferences, Report, released_differences_delta
+from mechanisms.privacy import LinkedReports, Report
 from mechanisms.protocols import Tallies, best_estimator
 
 POPULATIONS = [10**3, 10**4, 10**5, 10**6, 10**7]
@@ -32,24 +32,6 @@ def test_error_growth_of_each_mechanism():
         growth = errors(mechanism)[1:] / errors(mechanism)[:-1]
         np.testing.assert_allclose(growth[1:], math.sqrt(10), rtol=0.01)
     np.testing.assert_allclose(errors(CANCELLING), np.full(5, math.sqrt(50 * 0.8 / 0.2)), rtol=1e-12)
-
-
-@settings(deadline=None)
-@given(base=shares, yes=st.just(0) | st.floats(1e-18, 1), no=st.just(0) | st.floats(1e-18, 1), cells=st.integers(1, 3))
-def test_first_attempt_as_published(base, yes, no, cells):
-    """Eqs 28-35: the marginals, the expectations, and the variance of one draw for both answers."""
-    room = min(base, 1 - base)
-    yes, no = yes * room, no * room
-    mechanism = AnonymizedFirstAttempt(cells=cells, base=base, shift_yes=yes, shift_no=no)
-    for round_, sign in ((1, 1), (2, -1)):
-        for distribution, shift in zip(mechanism.binary_query.in_round(round_), (yes, no), strict=True):
-            np.testing.assert_allclose(distribution, [base + sign * shift, 1 - base - sign * shift], atol=1e-8)
-    if abs(yes - no) < 1e-3:
-        return
-    true_counts = np.full(cells + 1, 40)
-    others = 40 * cells
-    expected = math.sqrt(40 * 2 * yes * (1 - 2 * yes) + others * 2 * no * (1 - 2 * no)) / abs(2 * (yes - no))
-    np.testing.assert_allclose(mechanism.std_error(true_counts), expected, rtol=1e-6, atol=1e-3)
 
 
 def test_first_attempt_with_equal_shifts_is_not_estimable():
@@ -105,15 +87,6 @@ def test_cancelling_has_no_deniability():
     assert CANCELLING.claim(Report(1)).epsilon == pytest.approx(math.log((0.8 / 3 + 0.2) / (0.8 / 3)))
 
 
-def test_cancelling_differences_have_the_delta_of_sampling_privacy():
-    for epsilon in (0.2, 1.0):
-        claim = CANCELLING.claim(ReleasedDifferences(crowd=7))
-        assert claim.delta(epsilon) == pytest.approx(
-            released_differences_delta(crowd=7, sampling=0.2, epsilon=epsilon), abs=1e-12
-        )
-    assert DENYING.claim(ReleasedDifferences(crowd=7)).kind == "unknown"
-
-
 def test_deniable_errors_of_about_220_and_2180():
     """papers.md: σ about 220 and 2,180 at NO = 10³ and 10⁵ with s = .2.
 
@@ -129,31 +102,6 @@ def test_deniable_errors_of_about_220_and_2180():
     )
     small, large = (another.std_error(np.array([no, 100]))[0] for no in (10**3, 10**5))
     assert (round(small, 1), round(large, 1)) == (219.1, 2165.3)
-
-
-@settings(deadline=None)
-@given(
-    shift=shares,
-    y=st.tuples(shares, shares),
-    n=st.tuples(shares, shares),
-    onward=shares,
-    inside=st.integers(0, 10**4),
-    outside=st.integers(0, 10**6),
-)
-def test_deniable_error_as_derived(shift, y, n, onward, inside, outside):
-    """Var = YES(1/(s·y₁) − 1) + NO·n₁(1 + n₁/(n₂c))/(s·y₁²); NO is solved first, and both are unbiased."""
-    y1, n1, n2 = y[0], n[0], n[1] * (1 - n[0])
-    mechanism = AnonymizedDeniable(
-        cells=1, shift=shift, yes_second=y1, yes_third=y[1] * (1 - y1), no_second=n1, no_third=n2, onward=onward
-    )
-    expected = inside * (1 / (shift * y1) - 1) + outside * n1 * (1 + n1 / (n2 * onward)) / (shift * y1**2)
-    error = mechanism.std_error(np.array([outside, inside]))[0]
-    assert error == pytest.approx(math.sqrt(expected), rel=1e-6, abs=1e-6)
-    for round_, yes_second, no_second in ((1, 0, 0), (2, y1, n1), (3, y1, n1 + n2 * onward)):
-        yes, no = mechanism.binary_query.in_round(round_)
-        base = (1 - shift) / 3
-        assert yes[1] == pytest.approx(base + shift * yes_second)
-        assert no[1] == pytest.approx(base + shift * no_second)
 
 
 def test_deniability_is_one_sided_unless_yes_holders_move_too():

@@ -16,7 +16,7 @@ from mechanisms.central import LaplaceMean, SmoothMedian, grid_noise, laplace, s
 from mechanisms.central.grid_noise import Grid, draw_geometric, draw_rounded_laplace
 from mechanisms.parameter import ParameterError
 
-DRAWS = 800
+DRAWS = 400
 # One device's value is 0 or at the upper bound; all others are 0. The statistic is 0 or 16.
 WORLDS = {
     ("mean", 16.0): ([0.0], [16.0]),

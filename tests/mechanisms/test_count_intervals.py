@@ -16,18 +16,6 @@ from mechanisms.local import (
 )
 
 
-@pytest.mark.parametrize("probability", [0.02, 0.1, 0.25, 0.45, 0.5, 0.8, 0.99, 1.0])
-@pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
-def test_inverted_binomial_intervals_cover_at_every_truth(probability, level):
-    """P[lower(D) ≤ Y ≤ upper(D)] summed over every D that Bin(Y, π) can give."""
-    trials = np.arange(301)
-    successes = np.arange(301)
-    lower, upper = invert_binomial(successes, probability, level)
-    covered = (lower <= trials[:, np.newaxis]) & (trials[:, np.newaxis] <= upper)
-    coverage = (binom.pmf(successes, trials[:, np.newaxis], probability) * covered).sum(axis=1)
-    assert coverage.min() >= level - 1e-12
-
-
 @given(
     successes=st.one_of(st.integers(0, 300), st.integers(0, 10**7)),
     probability=st.floats(0.005, 1.0, exclude_max=True),

@@ -8,6 +8,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from mechanism_cases import SOUND
 from pydantic import ValidationError
 
 from mechanisms.declared import MECHANISMS, REQUIRED, Declared, Parameter
@@ -20,30 +21,10 @@ from simulator.experiment.assembly.mechanisms import MECHANISMS as BUILDERS
 
 KINDS = [declared.kind for declared in MECHANISMS]
 VALID = {
-    "sampling_privacy": {"sampling": 0.3},
-    "warner": {"truthful": 0.7},
-    "longitudinal_unary": {"epsilon_permanent": 2.0, "epsilon_first": 1.0},
-    "distributed_laplace": {"epsilon": 1.0, "devices": 100},
-    "sampling_and_noise": {"sampling": 0.5, "sampling_no": 0.2},
-    "sampled_response": {"sampling": 0.5, "first_coin": 0.5, "second_coin": 0.5},
-    "anonymized_local": {
-        "sampling_yes_one": 0.5,
-        "sampling_yes_two": 0.2,
-        "sampling_no": 0.4,
-        "first_coin": 0.9,
-        "second_coin": 0.3,
-        "third_coin": 0.2,
-    },
-    "anonymized_first_attempt": {"base": 0.5, "shift_yes": 0.2, "shift_no": 0.1},
-    "anonymized_cancelling": {"shift": 0.2},
-    "anonymized_deniable": {
-        "shift": 0.5,
-        "yes_second": 0.4,
-        "yes_third": 0.4,
-        "no_second": 0.2,
-        "no_third": 0.3,
-        "onward": 0.5,
-    },
+    declared.kind: given
+    for declared in MECHANISMS
+    for kind, given in SOUND.items()
+    if kind.__name__ == declared.class_name
 }
 INVALID = {
     "probability": (-0.1, 1.1, 1e-30, math.nan),
@@ -68,14 +49,13 @@ def built(declared, **parameters):
 
 
 def defaults(declared):
-    given = VALID.get(declared.kind, {"epsilon": 1.0} if "divisible" in declared.capabilities else {})
     own = {each.name: each.default for each in declared.parameters if each.default not in (REQUIRED, None)}
-    return {**own, **given}
+    return {**own, **VALID[declared.kind]}
 
 
 @pytest.mark.parametrize("declared", MECHANISMS, ids=KINDS)
 def test_a_file_and_the_class_refuse_the_same_values(declared):
-    section = {"kind": declared.kind, **VALID.get(declared.kind, defaults(declared))}
+    section = {"kind": declared.kind, **VALID[declared.kind]}
     assert faults(section) == []
     sound = built(declared, **defaults(declared))
     for parameter in declared.parameters:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mechanism_cases import uneven_prior
+from reference_divergences import difference_law
 from scipy.stats import binom, multinomial
 
 from mechanisms.inference.crowd import Crowd
@@ -124,17 +125,9 @@ def guess_in_cell(difference, *, crowd, sampling, k=None):
     return last_device(SamplingPrivacy(cells=1, sampling=sampling), 1, crowd, difference, k=k).guess()
 
 
-def merged(n, beta, k):
-    """The distributions of a difference with and without the target, differences below k being one output."""
-    distributions = [binom.pmf(np.arange(n + 1), m, beta) for m in (n, n - 1)]
-    if k is None:
-        return distributions
-    return [np.append(distribution[:k].sum(), distribution[k:]) for distribution in distributions]
-
-
 @given(n=st.integers(1, 25), beta=st.floats(0.01, 0.99), k=st.none() | st.integers(1, 28))
 def test_guess_and_success_from_a_difference_equal_enumeration(n, beta, k):
-    present, absent = merged(n, beta, k)
+    present, absent = (difference_law(devices, k, beta, n) for devices in (n, n - 1))
     seen = np.arange(n + 1) if k is None else np.append(0, np.arange(min(k, n + 1), n + 1))
     guessed = np.array([guess_in_cell(difference, crowd=n, sampling=beta, k=k)[0] for difference in seen])
     clear = np.abs(present - absent) > 1e-8 * absent

@@ -85,13 +85,12 @@ def test_posterior_is_calibrated(name, rounds):
 
 
 @pytest.mark.parametrize("name", ["OUE, 3 cells", "L-OSUE", "L-SUE", "k-ary, 3 cells", "sampling", "Laplace shares"])
-@pytest.mark.parametrize("queries", [2, 5])
-def test_repeated_posterior_is_calibrated(name, queries):
+def test_repeated_posterior_is_calibrated(name):
     mechanism, rng = SMALL[name], np.random.default_rng(8)
     prior = even_enough(mechanism)
     truth = rng.choice(len(prior), size=DEVICES, p=prior).astype(np.int32)
     rounds = tuple(range(1, mechanism.rounds + 1))
-    asked = answers_of(mechanism, truth, rounds, rng=rng, queries=queries)
+    asked = answers_of(mechanism, truth, rounds, rng=rng, queries=3)
     after = posterior(repeated_log_likelihood(mechanism, asked), prior)
     check_calibrated(np.round(after, 9), truth, after)
 

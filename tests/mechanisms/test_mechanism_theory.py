@@ -17,7 +17,7 @@ from mechanisms.local.longitudinal_unary import LongitudinalUnary
 from mechanisms.local.subset_selection import SubsetSelection
 from mechanisms.local.unary_encoding import OptimisedUnary, SymmetricUnary, ThresholdHistogram
 
-REPEATS = 600
+REPEATS = 400
 
 
 def true_counts_of(mechanism):
@@ -105,9 +105,9 @@ def test_reports_and_sample_counts_have_one_distribution(name):
     if mechanism.rounds > 1 and hasattr(mechanism, "binary_query"):  # of three cells there are too many outcomes
         mechanism = replace(mechanism, cells=2)
     truth = np.array([0, 1, mechanism.cells], dtype=np.int32)
-    by_report = tallies_by_report(mechanism, truth, 12_000, rng).reshape(12_000, -1)
+    by_report = tallies_by_report(mechanism, truth, 8_000, rng).reshape(8_000, -1)
     counts = np.bincount(truth, minlength=mechanism.cells + 1)
-    by_count = np.stack([mechanism.sample_counts(counts, rng=rng).ravel() for _ in range(3_000)])
+    by_count = np.stack([mechanism.sample_counts(counts, rng=rng).ravel() for _ in range(2_000)])
     if mechanism.sample_law == "exact joint":
         check_same_distribution(by_report, by_count)
         return
@@ -240,11 +240,3 @@ def test_a_billion_devices_are_sampled_by_counts():
         scores = (estimate.count - 1000) / baseline.std_error(true_counts)
         limit = z_bound(12) * math.sqrt((2 + 10) / 10_000)
         assert abs((scores**2).mean() - 1) < limit
-
-
-def test_figure_of_section_1_differs_from_the_standard_error():
-    """SP sec 1 prints √((1 − .85)·.3·N): the mean number of false Yes under the root, not the estimate's error."""
-    for devices, printed, exact in ((10**4, 21, 24.5), (10**6, 212, 243.9)):
-        assert round(np.sqrt((1 - 0.85) * 0.3 * devices)) == printed
-        response = RandomizedResponse(cells=1, first_coin=0.85, second_coin=0.3)
-        assert round(response.std_error(np.array([devices - 100, 100]))[0], 1) == exact

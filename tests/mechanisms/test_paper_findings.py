@@ -35,17 +35,6 @@ def round_two_matrix(mechanism):
     return np.tile(mechanism.blanks, (values, 1)) + mechanism.sampling * np.eye(values)
 
 
-def linked_matrix(mechanism):
-    """P[both reports | truth] from the sampling probabilities, without refresh: (truths, outputs²)."""
-    values = mechanism.cells + 1
-    pairs = np.zeros((values, values, values))
-    for truth, blank in itertools.product(range(values), repeat=2):
-        pairs[truth, blank, blank] += mechanism.blanks[blank]
-    for truth in range(values):
-        pairs[truth, 0, truth] += mechanism.sampling
-    return pairs.reshape(values, -1)
-
-
 def test_item_1_round_two_alone_is_k_ary_randomized_response():
     """ln(1 + π_s/π_v) with π_0 = 0 and no device outside; infinite with a device outside; finite again with π_0 > 0."""
     for cells, sampling in itertools.product((2, 5, 100), (0.1, 0.45)):
@@ -110,16 +99,6 @@ def test_item_3_released_differences_in_both_directions(crowd):
             assert claimed >= sampling**crowd * (1 - 1e-12)
             if epsilon >= -math.log1p(-sampling):
                 assert gone < 1e-12
-
-
-def test_item_3_differences_are_the_histogram_of_sampled_devices():
-    rng = np.random.default_rng(21)
-    for blank_zero in (0.0, 0.1, 0.5):
-        mechanism = SamplingPrivacy(cells=4, sampling=SAMPLING, blank_zero=blank_zero)
-        truth = truth_of([30, 10, 20, 0, 5])
-        coins = mechanism.toss(mechanism.enrol(len(truth), rng=rng), rng=rng)
-        first, second = (mechanism.tally(mechanism.answer(r, truth, coins)) for r in (1, 2))
-        np.testing.assert_array_equal((second - first)[1:], np.bincount(truth[coins.drawn < 0], minlength=5)[1:])
 
 
 def test_item_3_numbers():
@@ -216,7 +195,7 @@ def test_item_6_loss_breaks_constant_error(devices, printed, realised):
 
 def test_item_7_estimate_is_of_positions_in_round_two():
     rng = np.random.default_rng(23)
-    mechanism, repeats = SamplingPrivacy(cells=3, sampling=SAMPLING), 2_000
+    mechanism, repeats = SamplingPrivacy(cells=3, sampling=SAMPLING), 1_000
     before, after = truth_of([10, 50, 20, 0]), truth_of([20, 10, 20, 30])
     rng.shuffle(after)
     seen = []
@@ -295,16 +274,3 @@ def test_item_9_constant_error_implies_a_distinguishing_linked_view():
             assert growth[1] > 0.0
     assert constant > 10
     assert finite > 10
-
-
-def test_item_9_by_enumeration_of_one_device():
-    """No-holders always contribute 0; Yes-holders contribute 1 with π_s: the distinguishing event."""
-    mechanism = SamplingPrivacy(cells=3, sampling=SAMPLING)
-    pairs = linked_matrix(mechanism).reshape(4, 4, 4)
-    for cell in range(1, 4):
-        step = np.zeros((4, 4))
-        step[:, cell] += 1
-        step[cell, :] -= 1
-        for truth in range(4):
-            assert pairs[truth][step == 1].sum() == pytest.approx(SAMPLING if truth == cell else 0.0)
-            assert pairs[truth][step == -1].sum() == 0.0

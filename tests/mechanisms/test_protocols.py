@@ -296,17 +296,6 @@ def test_released_differences_equal_item_3(crowd, epsilon):
     assert leaves.delta(math.inf) == pytest.approx(0.45**crowd, abs=1e-15)
 
 
-def test_published_numbers_of_item_3():
-    """n = 2, β = .45, ε = .1: .2157; whole vectors, n = 5, ε = .5: .145 with π_0 = .1, .45 with π_0 = 0, not .064."""
-    pair = released_claim([difference(cells=1, sampling=0.45)], {"cell 1": 2})
-    assert round(pair.delta(0.1), 4) == 0.2157
-    five = {"cell 1": 5}
-    assert round(released_claim([difference(cells=1, sampling=0.45)], five).delta(0.5), 3) == 0.064
-    for zero, known in ((0.1, 0.145), (0, 0.45)):
-        tallies = Tallies.by_round(sampling_privacy(cells=1, sampling=0.45, blank_zero=zero))
-        assert released_claim(tallies, five).delta(0.5) == pytest.approx(known, abs=5e-4)
-
-
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.0])
 def test_counts_of_a_single_device_equal_its_linked_reports(epsilon):
     """Others hide a device unless its answer is impossible for them: published pairs then hide nothing."""

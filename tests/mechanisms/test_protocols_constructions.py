@@ -186,17 +186,6 @@ def test_refresh_weight_is_a_control_variate(refresh):
         assert claim.delta(epsilon) == pytest.approx(expected, abs=1e-12)
 
 
-def test_item_8_epsilon_formula_omits_the_outside_device():
-    """With π_0 small and ρ near 1 the rarest pair is (0, 0), not (0, v): 4.61 where the formula gives 3.03."""
-    protocol = sampling_privacy(cells=2, sampling=0.45, blank_zero=0.05, refresh=1)
-    exact = protocol_claim(protocol, LinkedReports()).epsilon
-    mechanism = SamplingPrivacy(cells=2, sampling=0.45, blank_zero=0.05, refresh=1)
-    check_same_claim(protocol_claim(protocol, LinkedReports()), mechanism.claim(LinkedReports()))
-    assert exact == pytest.approx(math.log1p(0.45 * 0.55 / 0.05**2), rel=1e-12)
-    assert round(exact, 2) == 4.61
-    assert round(math.log1p(0.45 * 0.55 / (0.05 * 0.25)), 2) == 3.03
-
-
 SILENT, TWICE, THRICE = ("0", "1", "⊥"), ("⊥1", "⊥2"), ("⊥1", "⊥2", "⊥3")
 RATES = {"sampling": (51, 100), "sampling_no": (0, 50)}
 MOVES = {

@@ -5,11 +5,11 @@ import math
 
 import numpy as np
 import pytest
-from claim_laws import SumLaw, k_ary, of_parts, optimised, sampling_privacy, unary
+from claim_laws import SumLaw, k_ary, of_parts, optimised, sampling_privacy
 from scipy.special import gammaln
 from scipy.stats import binom
 
-from mechanisms.local import KRandomizedResponse, LocalHashing, SubsetSelection, SymmetricUnary
+from mechanisms.local import KRandomizedResponse, SymmetricUnary
 from mechanisms.planning import Target, plan
 from mechanisms.privacy import Claim, ReleasedCounts, Shuffled
 from mechanisms.privacy.blanket import split_pair
@@ -25,20 +25,6 @@ def hockey_stick(p, q, epsilon):
 
 def worst(law, devices, adjacency, epsilon):
     return max(hockey_stick(p, q, epsilon) for p, q in law.pairs(devices, adjacency))
-
-
-def test_claim_of_a_move_covers_the_worst_truths_of_the_others():
-    """p = .8, q = .2: with all others outside δ(1) is only .0316."""
-    mechanism = SymmetricUnary(cells=2, epsilon=2.0 * math.log(4.0))
-    claim, law = (
-        mechanism.claim(ReleasedCounts(counted=12, adjacency="move")),
-        SumLaw([*unary(0.8, 0.2).rows(2)], of_parts),
-    )
-    assert SumsDelta(0.8, 0.2, 12, 0, 11, True).at((0, 0), 1.0) == pytest.approx(0.0316, abs=5e-5)
-    assert worst(law, 12, "move", 1.0) >= 0.0494
-    for epsilon in (0.0, 0.5, 1.0, 2.0):
-        exact = worst(law, 12, "move", epsilon)
-        assert exact - 1e-12 <= claim.delta(epsilon) <= exact * 1.001 + 1e-12
 
 
 PROBABILITIES = [(0.8, 0.2), (0.5, 0.01), (1.0, 0.3), (0.6, 0.0), (1.0, 0.0), (0.999, 0.001), (0.31, 0.3), (1e-3, 1e-6)]
@@ -133,23 +119,9 @@ def test_error_of_planned_sums(family, adjacency, population):
     assert 0.99e-6 <= made.mechanism.claim(view).delta(1.0) <= 1e-6
 
 
-SHUFFLED = {
-    "olh": (LocalHashing(cells=100, epsilon=4.0, buckets=56), 0.0816),
-    "subset_selection": (SubsetSelection(cells=100, epsilon=4.0, size=2), 0.0842),
-    "sue": (SymmetricUnary(cells=100, epsilon=4.0), 0.1043),
-    "k_randomized_response": (KRandomizedResponse(cells=100, epsilon=4.0), 0.0683),
-}
-
-
-@pytest.mark.parametrize("name", SHUFFLED)
-def test_shuffled_reports_of_a_city_are_amplified(name):
-    mechanism, epsilon = SHUFFLED[name]
-    assert mechanism.claim(Shuffled(1, 10**5)).epsilon_at(1e-6) <= epsilon
-
-
 def test_shuffled_k_ary_claim_is_tight():
     """The numbers of two symbols, with all others at a third, reveal nearly as much as is claimed."""
-    mechanism, _ = SHUFFLED["k_randomized_response"]
+    mechanism = KRandomizedResponse(cells=100, epsilon=4.0)
     devices, ratio = 10**5, math.exp(4.0)
     true, false = ratio / (ratio + 100.0), 1.0 / (ratio + 100.0)
     mean = devices * false
@@ -167,23 +139,8 @@ def test_shuffled_k_ary_claim_is_tight():
         assert least <= claim.delta(epsilon) <= 1.01 * least + 1e-9
 
 
-def published_reduction(ratio, distance, cover, devices, epsilon):
-    """δ of the pair (A + Δ1, C − A + Δ2) of the variation-ratio reduction as published (Wang et al. 2024)."""
-    alpha = distance / (ratio - 1.0)
-    draws = 2.0 * alpha * ratio / cover
-    p, q = np.zeros((2, devices + 1, devices + 1))
-    for c in range(devices):
-        for a in range(c + 1):
-            mass = binom.pmf(c, devices - 1, draws) * binom.pmf(a, c, 0.5)
-            for law, up, down in ((p, ratio * alpha, alpha), (q, alpha, ratio * alpha)):
-                law[a + 1, c - a] += mass * up
-                law[a, c - a + 1] += mass * down
-                law[a, c - a] += mass * (1.0 - up - down)
-    return hockey_stick(p, q, epsilon)
-
-
-def test_published_variation_ratio_reduction_is_no_bound_and_ours_is():
-    """Three devices, of which the others are outside and in cell 2: the sorted reports, enumerated."""
+def test_shuffled_reports_of_three_devices_reveal_more_than_the_published_reduction_allows():
+    """The reduction has 0.067578 (Wang et al. 2024). The sorted reports are enumerated, the others outside and in 2."""
     mechanism, epsilon, devices = KRandomizedResponse(cells=2, epsilon=1.0), 0.6, 3
     rows = (1.0 + (math.e - 1.0) * np.eye(3)) / (math.e + 2.0)
     laws = np.zeros((3, 27))
@@ -192,8 +149,6 @@ def test_published_variation_ratio_reduction_is_no_bound_and_ours_is():
         laws[:, name] += rows[:, own] * rows[0, one] * rows[2, other]
     exact = max(hockey_stick(laws[u], laws[v], epsilon) for u, v in itertools.combinations(range(3), 2))
     assert exact == pytest.approx(0.073489, abs=5e-7)
-    distance = (math.e - 1.0) / (math.e + 2.0)
-    assert published_reduction(math.e, distance, math.e, devices, epsilon) == pytest.approx(0.067578, abs=5e-7)
     for u, v in itertools.combinations(range(3), 2):
         assert split_pair(rows[u], rows[v], rows, devices)(epsilon) >= exact
     assert mechanism.claim(Shuffled(1, devices)).delta(epsilon) >= exact

@@ -224,7 +224,3 @@ def test_refined_estimate_validates_its_fields():
         spoil(count=np.array([np.nan, 1.0]))
     with pytest.raises(ParameterError, match="lower must not exceed upper, at cell 2"):
         spoil(lower=np.array([0.0, 99.0]))
-    with pytest.raises(ParameterError, match="one value per cell"):
-        spoil(std_error=np.zeros(3))
-    with pytest.raises(ParameterError, match="float64"):
-        spoil(count=np.array([1, 2]))

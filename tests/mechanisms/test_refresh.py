@@ -7,7 +7,7 @@ import pytest
 from mechanism_cases import run_query, truth_of
 from numpy.random import default_rng
 
-from mechanisms.local import ParameterError, SamplingPrivacy
+from mechanisms.local import SamplingPrivacy
 from mechanisms.local.common.estimators import TwoRounds
 from mechanisms.local.common.response_counts import ResponseCounts
 from mechanisms.privacy import LinkedReports, ReleasedCounts, ReleasedDifferences
@@ -81,9 +81,3 @@ def test_refreshed_releases_state_what_is_proved():
     assert certain.claim(ReleasedDifferences(crowd=3)).delta(4.0) == 1.0
     assert certain.claim(LinkedReports()).kind == "infinite"
     np.testing.assert_array_equal(certain.std_error(np.array([5, 2, 1])), 0.0)
-
-
-@pytest.mark.parametrize("refresh", [-0.1, 1.1, math.nan, "x", True])
-def test_invalid_refresh_is_refused(refresh):
-    with pytest.raises(ParameterError, match=r"^refresh must be a"):
-        SamplingPrivacy(cells=3, sampling=0.4, refresh=refresh)

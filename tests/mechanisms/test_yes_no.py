@@ -10,38 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mechanism_cases import LOCAL
 
-from mechanisms.local import ParameterError, RandomizedResponse, SampledResponse, SamplingAndNoise
+from mechanisms.local import ParameterError, SampledResponse, SamplingAndNoise
 from mechanisms.local.common.packed_bits import AnswerReports
 from mechanisms.local.common.response_counts import check_where
 from mechanisms.local.mechanism import NotEstimableError
 from mechanisms.local.yes_no import AnonymizedLocal, Warner
-from mechanisms.privacy import LinkedReports, ReleasedDifferences, Report, Shuffled
+from mechanisms.privacy import LinkedReports, Report
 from mechanisms.protocols import Protocol, Tallies, combined_estimator
 from mechanisms.protocols.protocol import BinaryQuery
 from mechanisms.protocols.published import remainder
 from mechanisms.protocols.theorems import solve_sign_combinations
-
-probabilities = st.floats(0.01, 0.99).filter(lambda p: abs(p - 0.5) > 0.01)
-
-
-@settings(deadline=None)
-@given(truthful=probabilities, cells=st.integers(1, 5), outside=st.integers(0, 10**8), inside=st.integers(0, 10**6))
-def test_warner_variance_does_not_depend_on_the_truth(truthful, cells, outside, inside):
-    """N·p(1 − p)/(2p − 1)² (Warner 1965)."""
-    true_counts = np.full(cells + 1, inside)
-    true_counts[0] = outside
-    expected = math.sqrt(true_counts.sum() * truthful * (1 - truthful)) / abs(2 * truthful - 1)
-    np.testing.assert_allclose(
-        Warner(cells=cells, truthful=truthful).std_error(true_counts), expected, rtol=1e-9, atol=1e-9
-    )
-
-
-@settings(deadline=None)
-@given(truthful=probabilities)
-def test_warner_epsilon_counts_both_answers_and_both_cells(truthful):
-    one = abs(math.log(truthful / (1 - truthful)))
-    assert Warner(cells=1, truthful=truthful).claim(Report(1)).epsilon == pytest.approx(one, rel=1e-12)
-    assert Warner(cells=9, truthful=truthful).claim(Report(1)).epsilon == pytest.approx(2 * one, rel=1e-12)
 
 
 def test_truthful_warner_is_exact_and_has_no_privacy():
@@ -55,12 +33,6 @@ def test_truthful_warner_is_exact_and_has_no_privacy():
         claim = warner.claim(LinkedReports())
         assert (claim.kind, claim.delta(50.0)) == ("infinite", 1.0)
         assert "is given only by a device in the cell" in claim.basis
-
-
-def test_warner_views_it_lacks_are_unknown():
-    warner = Warner(cells=2, truthful=0.7)
-    for view in (Report(2), ReleasedDifferences(crowd=3), Shuffled(2, 100)):
-        assert warner.claim(view).kind == "unknown"
 
 
 def test_toy_one_leaks_nothing_and_has_no_estimate():
@@ -94,43 +66,6 @@ def test_value_answers_need_no_total_and_have_infinite_epsilon():
     assert claim.kind == "infinite"
     assert "Yes is given only by a device in the cell, No is given only by a device not in it" in claim.basis
     assert claim.delta(math.inf) == pytest.approx(0.4)
-
-
-@settings(deadline=None)
-@given(
-    sampling=st.floats(0.05, 1.0),
-    first=st.floats(0.05, 1.0),
-    second=st.just(0.0) | st.floats(1e-20, 1.0),
-    inside=st.integers(0, 1000),
-    outside=st.integers(0, 10**6),
-)
-def test_toy_two_equals_the_paper(sampling, first, second, inside, outside):
-    """SP eqs 2-5: p = π_s(π_1 + (1 − π_1)π_2), q = π_s(1 − π_1)π_2, Ŷ = (C − qN)/(π_sπ_1)."""
-    toy = SampledResponse(cells=1, sampling=sampling, first_coin=first, second_coin=second)
-    yes, no = toy.binary_query.in_round(1)
-    p, q = sampling * (first + (1 - first) * second), sampling * (1 - first) * second
-    np.testing.assert_allclose(yes, [sampling - p, p, 1 - sampling], atol=1e-12)
-    np.testing.assert_allclose(no, [sampling - q, q, 1 - sampling], atol=1e-12)
-    expected = math.sqrt(inside * p * (1 - p) + outside * q * (1 - q)) / (sampling * first)
-    error = toy.std_error(np.array([outside, inside]))[0]
-    assert error == pytest.approx(expected, rel=1e-6, abs=1e-6)
-    devices = inside + outside
-    yes_count = devices // 3
-    counts = np.array([[[0, yes_count, devices - yes_count]]])
-    estimate = toy.estimate(counts, counted=[devices], asked=[devices]).count[0]
-    assert estimate == pytest.approx((yes_count - q * devices) / (sampling * first), rel=1e-9, abs=1e-5)
-
-
-@settings(deadline=None)
-@given(sampling=st.floats(0.05, 0.95), first=st.floats(0.05, 0.95), second=st.floats(0.05, 0.95))
-def test_equal_sampling_rates_lower_delta_but_not_epsilon(sampling, first, second):
-    """⊥ carries no information, so a report is randomized response's with probability π_s: ε stays, δ is multiplied."""
-    toy = SampledResponse(cells=1, sampling=sampling, first_coin=first, second_coin=second)
-    other = RandomizedResponse(cells=1, first_coin=first, second_coin=second)
-    assert toy.claim(Report(1)).epsilon == pytest.approx(other.claim(Report(1)).epsilon, rel=1e-9)
-    for epsilon in (0.0, 0.2, 1.0):
-        expected = sampling * other.claim(Report(1)).delta(epsilon)
-        assert toy.claim(Report(1)).delta(epsilon) == pytest.approx(expected, abs=1e-12)
 
 
 def test_different_sampling_rates_make_abstention_informative():

@@ -1,6 +1,5 @@
 """The page of reproduced entries: its content, no network access, and its figures in a browser."""
 
-import json
 import math
 import re
 import sys
@@ -126,29 +125,40 @@ def test_published_curves_are_hollow_and_computed_ones_filled():
     assert lines.y.log
 
 
-def test_a_logarithmic_axis_over_few_decades_has_ticks_between_the_powers_of_ten(tmp_path):
-    dom, _ = open_page(write_page([done()], tmp_path / "page.html", seed=1), tmp_path / "profile")
-    growth = dom[dom.index('data-chart="sp-one-1"') :]
-    texts = re.findall(r"<text[^>]*>([^<]*)</text>", growth[: growth.index("</svg>")])
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory):
+    """The DOM and the console's lines of a page with curves, with hostile texts and with bars over numbers."""
+    folder = tmp_path_factory.mktemp("pages")
+    bars = Chart([Series("P[j]", [1.0, 2.0, 3.0], [0.2, 0.5, 0.3], "bars")], Axis("j"), Axis("P"), "Bars", "Bars.")
+    hostile = done(entry("alp-two", title=HOSTILE), title=HOSTILE, note=HOSTILE)
+    own = Reproduction(entry("own"), [Row("one", 1, 1, True)], [bars])
+    path = write_page([done(), hostile, own], folder / "below" / "page.html", seed=1)
+    assert "<img src=x" not in path.read_text()
+    return open_page(path, folder / "profile")
+
+
+def figure(dom, name):
+    start = dom.index(f'data-chart="{name}"')
+    return dom[start : dom.index("</svg>", start)]
+
+
+def test_browser_draws_every_figure_without_console_messages(shown):
+    dom, console_lines = shown
+    assert console_lines == []
+    assert 'data-report="ready"' in dom
+    assert len(re.findall(r'class="chart"', dom)) == 5
+    assert len(re.findall(r'<rect[^>]*fill="#0072B2"', figure(dom, "own-0"))) == 3 + 1  # and the legend's
+
+
+def test_a_logarithmic_axis_over_few_decades_has_ticks_between_the_powers_of_ten(shown):
+    texts = re.findall(r"<text[^>]*>([^<]*)</text>", figure(shown[0], "sp-one-1"))
     assert {"1", "2", "5", "10", "100"} <= set(texts)
     assert "1.5" in texts  # the values of y span less than a decade: 0.5 to 4
 
 
-def test_entry_text_is_escaped(tmp_path):
-    hostile = done(entry(title=HOSTILE), title=HOSTILE, note=HOSTILE)
-    path = write_page([hostile], tmp_path / "page.html", seed=1)
-    assert "<img src=x" not in path.read_text()
-    dom, _ = open_page(path, tmp_path / "profile")
-    assert "<title>stolen" not in dom
-    assert 'onerror="document' in dom  # shown literally
-
-
-def test_browser_draws_every_figure_without_console_messages(tmp_path):
-    path = write_page([done(), done(entry("alp-two"))], tmp_path / "below" / "page.html", seed=1)
-    dom, console_lines = open_page(path, tmp_path / "profile")
-    assert console_lines == []
-    assert 'data-report="ready"' in dom
-    assert len(re.findall(r'class="chart"', dom)) == 4
+def test_entry_text_is_escaped(shown):
+    assert "<title>stolen" not in shown[0]
+    assert 'onerror="document' in shown[0]  # shown literally
 
 
 def test_page_is_reproducible_and_written_atomically(tmp_path):
@@ -158,19 +168,3 @@ def test_page_is_reproducible_and_written_atomically(tmp_path):
     assert [item.name for item in tmp_path.iterdir()] == ["page.html"]
     with pytest.raises(FileExistsError):
         write_page([done()], path / "below.html", seed=1)
-
-
-def test_figures_hold_finite_numbers_only():
-    source = build_page([done()], seed=1)
-    found = re.search(r'<script type="application/json" id="page-data">(.*?)</script>', source, re.DOTALL)
-    figures = json.loads(found[1])["charts"]
-    assert list(figures) == ["sp-one-0", "sp-one-1"]
-
-
-def test_bars_over_numbers_are_drawn(tmp_path):
-    bars = Series("P[j]", [1.0, 2.0, 3.0], [0.2, 0.5, 0.3], "bars")
-    chart = Chart([bars], Axis("j"), Axis("P"), "Bars", "Bars.")
-    path = write_page([Reproduction(entry(), [Row("one", 1, 1, True)], [chart])], tmp_path / "page.html", seed=1)
-    dom, console_lines = open_page(path, tmp_path / "profile")
-    assert console_lines == []
-    assert len(re.findall(r'<rect[^>]*fill="#0072B2"', dom)) == 3 + 1  # and the legend's

@@ -25,7 +25,12 @@ from simulator.papers.rivals import (
 SIZE = (10**5, 100)
 
 
-@pytest.fixture(scope="module", params=list(VIEWS))
+FEW = ("linked_reports", "released")
+"""Views whose comparison is simulated in the fast tests."""
+FURTHER = [pytest.param(view, marks=[pytest.mark.slow, pytest.mark.thorough]) for view in VIEWS if view not in FEW]
+
+
+@pytest.fixture(scope="module", params=[*FEW, *FURTHER])
 def comparison(request):
     return compare_in(request.param, *SIZE, rng=np.random.default_rng(5))
 
@@ -116,8 +121,3 @@ def test_findings_of_a_view_name_the_winners():
         for series in panel.series:
             assert len(series.x) == len(series.y) == 4
             assert all(y is None or (y > 0 and math.isfinite(y)) for y in series.y)
-
-
-def test_the_entry_is_in_the_catalogue():
-    (entry,) = find_entries("rivals")
-    assert entry.paper == "crowdveil"

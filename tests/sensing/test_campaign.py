@@ -1,24 +1,15 @@
 """The campaign queries the configured devices at the configured times."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
-import simpy
+from campaigns_by_hand import ask_on
+from roads_by_hand import ENGINES, chain
 
 from mechanisms.local import AnonymizedDeniable, LongitudinalUnary, NoPrivacy, RandomizedResponse, SamplingPrivacy
 from simulator.aggregation.servers import Trusted
-from simulator.files.resources import Stopwatch
-from simulator.sensing.campaign import Campaign, CampaignProcess, SensingContext
-from simulator.sensing.channel import Channel
-from simulator.sensing.query import Memories, QueriedPopulation, Schedule
-from simulator.streams import Streams
-from simulator.traffic.clock import Clock
+from simulator.sensing.campaign import Campaign
+from simulator.sensing.query import Schedule
 from simulator.traffic.engine import State
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "traffic"))
-from roads_by_hand import ENGINES, chain, drive
 
 EVERYONE = {"baseline": NoPrivacy(cells=3)}
 
@@ -28,49 +19,12 @@ def cells_of(places):
     return (places.link + 1).astype(np.int32)
 
 
-def ask(
-    engine_type,
-    *,
-    mechanisms=None,
-    schedule,
-    until,
-    takes_part=None,
-    outside=0,
-    also=(),
-    every_s=10,
-    first=None,
-    churn=0.0,
-    seed=1,
-    more=(),
-):
+def ask(engine, *, mechanisms=None, schedule, until, every_s=10, first=None, more=(), **answering):
     """Ten vehicles depart, at 0, 10, 20 … 90, and drive three links of 10 ticks each."""
     roads = chain(first or {"length_m": 100.0}, {"length_m": 100.0}, {"length_m": 100.0})
     trips = [(every_s * i, [0, 1, 2, 3]) for i in range(10)]
-    engine = drive(engine_type, roads, trips, until=0)
-    # A new environment: `drive` above only built the engine.
-    engine = type(engine)(roads.links, engine._physics, engine.trips, engine.routes, clock=Clock(1.0))
-    env = simpy.Environment()
-    engine.start(env)
-    closed = []
-    context = SensingContext(
-        engine=engine,
-        clock=Clock(1.0),
-        population=QueriedPopulation(
-            np.ones(10, dtype=bool) if takes_part is None else np.array(takes_part),
-            outside=outside,
-            answering=(State.ON_ROAD, *also),
-        ),
-        channel=Channel(churn=churn),
-        memories=Memories(devices=10 + outside, streams=Streams(seed)),
-        streams=Streams(seed),
-        stopwatch=Stopwatch(),
-        closed=closed.append,
-    )
     campaign = Campaign("c", schedule, cells_of, mechanisms or EVERYONE, Trusted())
-    for one in (campaign, *more):
-        env.process(CampaignProcess(one, context).run(env))
-    env.run(until=until)
-    return closed
+    return ask_on(engine, roads, trips, (campaign, *more), until=until, **answering)
 
 
 both = pytest.mark.parametrize("engine", ENGINES)

@@ -1,5 +1,7 @@
 """The message-level engine: equal to the survey of whole batches, and open to other behaviour."""
 
+import itertools
+
 import numpy as np
 import pytest
 import simpy
@@ -49,6 +51,12 @@ DEPLOYMENTS = {
     "shared": SecretShared(servers=3, paired=True, exact_words=0),
     "threshold": ThresholdShared(),
 }
+EVERYWHERE = (MECHANISMS[0], MECHANISMS[3])
+"""Mechanisms of one round and of two that are asked through every channel and deployment."""
+CASES = [
+    *itertools.product(EVERYWHERE, DEPLOYMENTS, CHANNELS),
+    *((mechanism, "paired", "bursty") for mechanism in MECHANISMS if mechanism not in EVERYWHERE),
+]
 
 
 def ask(mechanism, deployment, channel, *, seed=1, step_s=1.0, answers="auto", left=12, **behaviour):
@@ -89,9 +97,11 @@ def ask(mechanism, deployment, channel, *, seed=1, step_s=1.0, answers="auto", l
     return survey, *results[0]
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: type(m).__name__)
-@pytest.mark.parametrize("deployment", DEPLOYMENTS)
-@pytest.mark.parametrize("channel", CHANNELS)
+@pytest.mark.parametrize(
+    ("mechanism", "deployment", "channel"),
+    CASES,
+    ids=lambda case: case if isinstance(case, str) else type(case).__name__,
+)
 def test_messages_give_the_reports_arrivals_and_estimates_of_batches(mechanism, deployment, channel):
     made = [
         ask(mechanism, DEPLOYMENTS[deployment], CHANNELS[channel], step_s=0.7, messages=messages)

@@ -1,39 +1,32 @@
 """Mean and median speeds reported to a trusted server and published: respondents, time, and error."""
 
 import math
-import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-import simpy
-from numpy.random import default_rng
+from campaigns_by_hand import ask_on
+from roads_by_hand import ENGINES, chain
 from scipy.stats import binom
 
-from mechanisms.central import LaplaceMean, SmoothMedian
+from mechanisms.central import LaplaceMean
 from mechanisms.central.simple_random_sample import ExactStatistic, SimpleRandomSample
 from mechanisms.local import NoPrivacy
 from simulator.aggregation.servers import Trusted
 from simulator.experiment.run import Silent, run_scenario
-from simulator.files.resources import Stopwatch
 from simulator.pages.report import write_report
 from simulator.pages.terminal_summary import print_summary
 from simulator.roads import build_grid
-from simulator.sensing.campaign import Campaign, CampaignProcess, SensingContext
+from simulator.sensing.campaign import Campaign
 from simulator.sensing.channel import Channel, Transmission
-from simulator.sensing.query import Memories, QueriedPopulation, Schedule
-from simulator.sensing.speed_survey import SpeedQuestion, _widened, survey_speeds
-from simulator.streams import Streams
+from simulator.sensing.query import Schedule
+from simulator.sensing.speed_survey import SpeedQuestion, survey_speeds
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.synthetic import draw_trips
 from simulator.traffic.engine import State
 from simulator.traffic.fleet import Fleet
 from simulator.traffic.lanes import LinkPhysics
 from simulator.traffic.paths import ShortestPaths
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "traffic"))
-from roads_by_hand import ENGINES, chain, drive
 
 BOUNDS = {"lower": 0.0, "upper": 20.0}
 both = pytest.mark.parametrize("engine_type", ENGINES)
@@ -44,40 +37,18 @@ def question(release=None, *, statistic="mean_speed", min_vehicles=1):
     return SpeedQuestion(statistic, release or exact, min_vehicles, "baseline", "exact", *BOUNDS.values())
 
 
-def ask(engine_type, asked, *, start_s=11.0, gap_s=2.0, takes_part=None, outside=0, also=(), first=None, churn=0.0):
+def ask(engine_type, asked, *, start_s=11.0, gap_s=2.0, first=None, **answering):
     """Three vehicles enter 100 m at 10 m/s at 0, 2 and 4 s and leave it at 10, 12, 14 for 400 m at 20 m/s."""
     roads = chain(first or {"length_m": 100.0}, {"length_m": 400.0, "speed_mps": 20.0})
-    built = drive(engine_type, roads, [(0, [0, 1, 2])] * 3, until=0)
-    engine = engine_type(roads.links, built._physics, built.trips, built.routes, clock=Clock(1.0))
-    env = simpy.Environment()
-    engine.start(env)
-    closed = []
-    mechanisms = {"baseline": NoPrivacy(cells=2)}
-    context = SensingContext(
-        engine=engine,
-        clock=Clock(1.0),
-        population=QueriedPopulation(
-            np.ones(3, dtype=bool) if takes_part is None else np.array(takes_part),
-            outside=outside,
-            answering=(State.ON_ROAD, *also),
-        ),
-        channel=Channel(churn=churn),
-        memories=Memories(devices=3, streams=Streams(1)),
-        streams=Streams(1),
-        stopwatch=Stopwatch(),
-        closed=closed.append,
-    )
     campaign = Campaign(
         "speeds",
         Schedule(start_s, 0.0, 1, gap_s, 1.0),
         lambda places: (places.link + 1).astype(np.int32),
-        mechanisms,
+        {"baseline": NoPrivacy(cells=2)},
         Trusted(),
         speeds=asked,
     )
-    env.process(CampaignProcess(campaign, context).run(env))
-    env.run(until=200)
-    (query,) = closed
+    (query,) = ask_on(engine_type, roads, [(0, [0, 1, 2])] * 3, [campaign], until=200, **answering)
     (answer,) = query.answers
     return query, answer
 
@@ -279,15 +250,7 @@ def test_campaign_with_too_few_vehicles_per_cell_has_no_rows(tmp_path):
 
 # ---- repeated releases of one moment's speeds, against theory ----------------------------------------------------
 
-DRAWS = 600
-RELEASES = {
-    "mean of all": LaplaceMean(epsilon=1.0, **BOUNDS),
-    "mean of a quarter": LaplaceMean(epsilon=1.0, sample=0.25, **BOUNDS),
-    "median of all": SmoothMedian(epsilon=1.0, delta=1e-3, **BOUNDS),
-    "median of a quarter": SmoothMedian(epsilon=1.0, delta=1e-3, sample=0.25, **BOUNDS),
-    "median of all, small ε": SmoothMedian(epsilon=0.2, delta=1e-3, **BOUNDS),
-    "median of a quarter, small ε": SmoothMedian(epsilon=0.2, delta=1e-3, sample=0.25, **BOUNDS),
-}
+DRAWS = 400
 
 
 @pytest.fixture(scope="module")
@@ -325,42 +288,19 @@ def moment():
     return cells[driving], speeds[driving]
 
 
-def repeated(release, moment):
-    """Errors of repeated releases, (draws, cells), and theory's mean squares, (cells,)."""
-    rng = np.random.default_rng(21)
-    reported = [moment[1][moment[0] == cell] for cell in (1, 2, 3, 4)]
-    errors = [
-        [release.publish(speeds, rng=rng).value - release.truth(speeds) for speeds in reported] for _ in range(DRAWS)
-    ]
-    return np.array(errors), np.array([release.std_error(speeds) ** 2 for speeds in reported])
-
-
-@pytest.fixture(scope="module")
-def measured(moment):
-    return {name: repeated(release, moment) for name, release in RELEASES.items()}
-
-
-@pytest.mark.parametrize("name", list(RELEASES))
-def test_repeated_releases_have_the_theoretical_error(measured, name):
-    errors, theory = measured[name]
-    squares = errors**2
-    # Of Laplace noise E[X⁴] = 6·E[X²]², so a square's standard deviation is √5 of its mean; other parts have less.
-    spread = np.maximum(squares.std(axis=0), math.sqrt(5.0) * theory) / math.sqrt(DRAWS)
-    # This many releases of four cells: 4.5 standard errors; theory for a sampled median is itself a mean over 512.
-    assert (np.abs(squares.mean(axis=0) - theory) < 4.5 * spread * math.hypot(1.0, math.sqrt(DRAWS / 512))).all()
-
-
-def test_sampling_first_helps_only_a_median_at_small_epsilon(measured):
-    """HDK's conclusions: no gain for the Laplace mean at any practical ε; for the median a gain if ε is small."""
-
-    def gains(all_vehicles, some):
-        return (measured[some][0] ** 2).mean(axis=0) < (measured[all_vehicles][0] ** 2).mean(axis=0)
-
-    assert not gains("mean of all", "mean of a quarter").any()
-    assert not gains("median of all", "median of a quarter")[[0, 3]].any()  # equal in theory for the others
-    assert gains("median of all, small ε", "median of a quarter, small ε").all()
-    all_vehicles, some = (measured[f"median of {whom}, small ε"][1] for whom in ("all", "a quarter"))
-    assert (some < all_vehicles / 4).all()
+def surveyed(asked, cells, speeds, channel, *, noise, draws=None, outside=0):
+    """One survey of the speeds of vehicles in these cells: values, their standard errors and the account."""
+    return survey_speeds(
+        asked,
+        cells=cells,
+        speeds=speeds,
+        outside=outside,
+        bytes_up=5,
+        channel=channel,
+        transmission=Transmission(2, 100.0, 1.0),
+        noise=noise,
+        draws=noise if draws is None else draws,
+    )
 
 
 @pytest.mark.parametrize("statistic", ["mean_speed", "median_speed"])
@@ -372,16 +312,9 @@ def test_lost_vehicle_reports_add_sampling_error(moment, statistic):
     noise, chance = np.random.default_rng(23), np.random.default_rng(24)
     squares, theory, held = [], [], []
     for _ in range(DRAWS):
-        values, expected, account = survey_speeds(
-            question(release, statistic=statistic),
-            cells=moment[0],
-            speeds=moment[1],
-            outside=7,
-            bytes_up=5,
-            channel=Channel(loss_two=0.6),
-            transmission=Transmission(2, 100.0, 1.0),
-            noise=noise,
-            draws=chance,
+        asked = question(release, statistic=statistic)
+        values, expected, account = surveyed(
+            asked, *moment, Channel(loss_two=0.6), noise=noise, draws=chance, outside=7
         )
         assert account.answered == len(moment[0]) + 7 == account.counted + account.lost
         squares.append((values.value - values.truth) ** 2)
@@ -400,17 +333,9 @@ def widened(reported, loss, release, rng):
     """Interval coverage over surveys of one cell with random report loss, among those with a row."""
     held = []
     for _ in range(400):
-        values, _, _ = survey_speeds(
-            question(release),
-            cells=np.repeat(np.array([1, 2], dtype=np.int32), [len(reported), 400]),
-            speeds=np.concatenate([reported, np.full(400, 9.0)]),
-            outside=0,
-            bytes_up=5,
-            channel=Channel(loss_two=loss),
-            transmission=Transmission(2, 100.0, 1.0),
-            noise=rng,
-            draws=rng,
-        )
+        cells = np.repeat(np.array([1, 2], dtype=np.int32), [len(reported), 400])
+        speeds = np.concatenate([reported, np.full(400, 9.0)])
+        values, _, _ = surveyed(question(release), cells, speeds, Channel(loss_two=loss), noise=rng)
         if values.cell[0] == 1:
             held.append(values.lower[0] <= values.truth[0] <= values.upper[0])
             if values.interval.endswith("unheard") and isinstance(release, ExactStatistic):
@@ -431,27 +356,18 @@ def test_mean_speed_interval_covers_at_any_loss(loss, name):
 
 def test_one_lost_vehicle_widens_the_interval_of_a_mean():
     """At 1 % loss one more vehicle must be allowed for: Serfling's bound for 40 of 41 at 2.5 % is the least."""
-    published = ExactStatistic(statistic="mean", lower=0.0, upper=13.9).publish(np.full(40, 7.0), rng=default_rng(1))
-    asked = SpeedQuestion("mean_speed", None, 1, "baseline", "exact", 0.0, 13.9)
-    lower, upper = _widened(asked, published, 40, 0.99)
-    least = SimpleRandomSample(41, 40 / 41).mean_reach(13.9, alpha=0.025)
-    assert least == pytest.approx(0.72, abs=0.005)
-    assert upper - 7.0 == pytest.approx(7.0 - lower)
-    assert upper - 7.0 >= least
+    cells, rng = np.repeat(np.array([1, 2], dtype=np.int32), [40, 400]), np.random.default_rng(1)
+    values, _, account = surveyed(question(), cells, np.full(440, 7.0), Channel(loss_two=0.01), noise=rng)
+    assert account.lost > 0
+    least = SimpleRandomSample(41, 40 / 41).mean_reach(20.0, alpha=0.025)
+    assert least == pytest.approx(1.036, abs=0.001)
+    assert values.upper[0] - 7.0 >= least
+    assert 7.0 - values.lower[0] >= least
 
 
 def test_duplicates_of_speed_reports_are_counted_and_cost_bytes(moment):
-    _, _, account = survey_speeds(
-        question(),
-        cells=moment[0],
-        speeds=moment[1],
-        outside=7,
-        bytes_up=5,
-        channel=Channel(loss_two=0.5, duplicates=1.0),
-        transmission=Transmission(2, 100.0, 1.0),
-        noise=np.random.default_rng(1),
-        draws=np.random.default_rng(2),
-    )
+    channel = Channel(loss_two=0.5, duplicates=1.0)
+    _, _, account = surveyed(question(), *moment, channel, noise=np.random.default_rng(1), outside=7)
     assert account.duplicates == account.counted > 0
     assert account.bytes_up == 5 * (account.answered + account.duplicates)
 

@@ -70,12 +70,12 @@ def ask_once(mechanism, *, answers, channel, seed, outside=500, left=0, truth=TR
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: type(m).__name__)
 @pytest.mark.parametrize("answers", ["reports", "counts", "auto"])
-@pytest.mark.parametrize("left", [0, 12])
 @pytest.mark.parametrize("channel", [LOSSY, BURSTY], ids=["lossy", "bursty"])
 @pytest.mark.parametrize(
     "deployment", [TRUSTED, PAIRED, SHARED, THRESHOLD], ids=["trusted", "paired", "shared", "threshold"]
 )
-def test_every_report_is_accounted_for(mechanism, answers, left, channel, deployment):
+def test_every_report_is_accounted_for(mechanism, answers, channel, deployment):
+    left = 12
     _, estimate, accounts = ask_once(
         mechanism, answers=answers, channel=channel, seed=1, left=left, deployment=deployment
     )
@@ -97,8 +97,8 @@ def test_every_report_is_accounted_for(mechanism, answers, left, channel, deploy
     assert np.isfinite(estimate.count).all()
 
 
-@pytest.mark.fast_cases(4)
-@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: type(m).__name__)
+@pytest.mark.fast_cases(2)
+@pytest.mark.parametrize("mechanism", MECHANISMS[1:3], ids=lambda m: type(m).__name__)  # of one round, and of two
 @pytest.mark.parametrize("answers", ["reports", "counts", pytest.param("auto", marks=pytest.mark.thorough)])
 @pytest.mark.parametrize(
     ("channel", "deployment"),
@@ -106,7 +106,7 @@ def test_every_report_is_accounted_for(mechanism, answers, left, channel, deploy
     ids=["ideal", "lossy", "lossy-shared", "bursty-paired", "lossy-threshold"],
 )
 def test_estimates_are_unbiased_with_theoretical_variance(mechanism, answers, channel, deployment):
-    runs = 400
+    runs = 300
     true = np.bincount(TRUTH, minlength=CELLS + 1)
     true[0] += 500
     z = []
@@ -120,7 +120,7 @@ def test_estimates_are_unbiased_with_theoretical_variance(mechanism, answers, ch
     if z.size == 0:
         return
     # Mean and variance of `runs` z-scores per cell: normal and chi-square, allowing for the kurtosis of small cells.
-    bound = stats.norm.isf(LEVEL / (2 * 8 * len(MECHANISMS) * 15))
+    bound = stats.norm.isf(LEVEL / (2 * 8 * 2 * 15))
     assert np.abs(z.mean(axis=0)).max() * np.sqrt(runs) < bound
     kurtosis = np.maximum(stats.kurtosis(z, axis=0, fisher=False), 3.0)
     assert (np.abs(z.var(axis=0) - 1) / np.sqrt((kurtosis - 1) / runs)).max() < bound
