@@ -58,6 +58,7 @@ SPOILED = [
     ("cells.bounds=[0, 9, 5, 1]", "cells.bounds", ["y_min must be below y_max"]),
     ("cells.bounds=[0, 0, 5, '9']", "cells.bounds[3]", ["must be a number"]),
     ("traffic.vehicles=0", "traffic.vehicles", ["at least 1", "0"]),
+    ("traffic.vehicles=999999999999", "traffic.vehicles", ["at most"]),
     ("traffic.engine='fleets'", "traffic.engine", ["fleet", "agents", "did you mean fleet?"]),
     ("traffic.departures='evenly'", "traffic.departures", ["uniform", "peak", '"evenly"']),
     ("traffic.departures=3", "traffic.departures", ["a list of {from_s, to_s, share}", "3"]),
@@ -144,7 +145,7 @@ def test_each_single_error_gives_one_fault(load, override, path, fragments):
     only_fault(faults_of(lambda: load(overrides=[override])), path, fragments)
 
 
-@pytest.mark.parametrize("override", [row[0] for row in SPOILED])
+@pytest.mark.parametrize("override", [row[0] for row in SPOILED[::8]])  # one of most sections
 def test_mapping_has_the_same_faults_as_a_file(load, valid_text, tmp_path, override):
     tables = tomllib.loads(valid_text)
     apply_overrides(tables, [override])

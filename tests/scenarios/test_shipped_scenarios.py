@@ -82,20 +82,6 @@ def test_each_shipped_scenario_loads_and_round_trips(name, tmp_path):
     assert scenarios.dump(scenarios.load(again)) == scenarios.dump(scenario)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in {"all-day", "server-noise", "speeds"}])
-def test_count_scenarios_include_sampling_of_the_paper(name):
-    sampling = next(m for m in scenarios.load(name).mechanisms if m.name == "sampling")
-    assert sampling.parameters == {"form": "multi", "sampling": 0.45, "refresh": 0.0}
-
-
-def test_manhattan_has_six_queries_within_the_run():
-    scenario = scenarios.load("manhattan")
-    assert [m.name for m in scenario.mechanisms] == ["sampling", "randomized", "baseline"]
-    assert scenario.campaigns[0].queries == 6
-    assert scenario.campaigns[0].last_round_s == 660 + 5 * 180 + 30
-    assert scenario.traffic.vehicles == 20_000
-
-
 def test_highway_cell_holds_about_a_hundred_vehicles():
     scenario = scenarios.load("highway")
     x_min, y_min, x_max, y_max = scenario.cells.bounds
@@ -110,13 +96,6 @@ def test_highway_cell_holds_about_a_hundred_vehicles():
     assert scenario.scenario.warmup_s > scenario.roads.spacings_m[0] / scenario.roads.speed_mps
     assert scenario.mechanisms[1].parameters == {"first_coin": 0.85, "second_coin": 0.3}
     assert (scenario.population.outside, scenario.population.answers) == (10_000, "counts")
-
-
-def test_manhattan_osm_reads_miles_per_hour_first():
-    columns = scenarios.load("manhattan-osm").roads.columns.mapping()
-    assert columns["speed_mph"] == "maxspeed"
-    assert columns["speed_kph"] == "speed_kph"
-    assert "capacity_vph" not in columns
 
 
 def test_speed_campaigns_are_pairs_of_all_vehicles_and_a_third():
@@ -146,26 +125,3 @@ def test_collusion_campaigns_differ_only_in_their_aggregation():
     assert [campaign.aggregation.kind for campaign in others] == ["per_round", "shuffled", *["secret_shared"] * 2]
     kinds = {attack.kind for attack in scenarios.load("collusion").attacks}
     assert kinds == {"round_one", "round_two", "link_rounds", "shares", "known_others", "drop_out"}
-
-
-def test_longitudinal_links_pseudonyms_with_the_network():
-    scenario = scenarios.load("longitudinal")
-    _, observed = scenario.attacks
-    assert observed.coalition == ("server:1", "network")
-    assert [*observed.campaigns] == ["pseudonyms"]
-    assert not scenario.channel.anonymous
-
-
-def test_lossy_scenario_agrees_with_its_comments():
-    lossy = scenarios.load("lossy")
-    assert (lossy.population.outside, lossy.channel.loss, lossy.aggregation.paired) == (1_000_000, 0.05, False)
-    paired = scenarios.load(
-        "lossy", overrides=["aggregation.paired=true", "channel.loss=0.2", "population.outside=10000000"]
-    )
-    assert paired.aggregation.paired
-    assert paired.aggregation.handles == "query"
-
-
-def test_parked_cars_may_be_silent():
-    assert scenarios.load("parked-cars").traffic.parked == "answer"
-    assert scenarios.load("parked-cars", overrides=["traffic.parked=silent"]).traffic.parked == "silent"
