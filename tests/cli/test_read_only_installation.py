@@ -63,8 +63,6 @@ def test_commands_work_where_nothing_can_be_kept(call):
     call("run", "tiny", "--out", "kept")
     call("report", "kept")
     call("figures", "kept", "--format", "svg")
-    call("export", "kept", "--to", "geopackage")
-    call("sweep", "tiny", "--vary", "mechanisms.sampling.sampling=.3", "--workers", "1")
 
 
 def test_named_folder_keeps_the_code(call, tmp_path):

@@ -1,13 +1,8 @@
 """The run directory: the documented files and columns, written completely or not at all."""
 
 import json
-import os
 import shutil
-import signal
-import subprocess
-import sys
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -173,13 +168,6 @@ def test_report_totals_add_up_under_loss_and_delay():
     assert not result.estimates.isna().any().any()
 
 
-def test_equal_seeds_give_equal_results_and_others_differ():
-    first, second, other = (run("tiny", seed=seed) for seed in (3, 3, 4))
-    pd.testing.assert_frame_equal(first.estimates, second.estimates)
-    pd.testing.assert_frame_equal(first.rounds, second.rounds)
-    assert not np.array_equal(first.estimates["truth"], other.estimates["truth"])
-
-
 def test_loaded_scenario_takes_a_seed_and_overrides():
     read, given = scenarios.load("tiny"), {"traffic.vehicles": 90, "mechanisms.sampling.sampling": 0.2}
     of_name = run("tiny", seed=4, overrides=["traffic.vehicles=90", "mechanisms.sampling.sampling=0.2"])
@@ -204,13 +192,6 @@ def test_added_mechanism_or_campaign_changes_no_other_result(tmp_path):
     same = company.estimates.query("campaign == 'occupancy' and mechanism != 'second'").reset_index(drop=True)
     pd.testing.assert_frame_equal(alone.estimates, same)
     assert set(company.estimates["campaign"]) == {"early", "occupancy"}
-
-
-def test_both_engines_give_one_result():
-    fleet = run("tiny", overrides=["traffic.vehicles=300"])
-    agents = run("tiny", overrides=["traffic.vehicles=300", "traffic.engine='agents'"])
-    pd.testing.assert_frame_equal(fleet.estimates, agents.estimates)
-    assert fleet.facts["link_crossings"] == agents.facts["link_crossings"]
 
 
 def test_geographic_cells_carry_their_global_identifier():
@@ -326,25 +307,3 @@ def test_latest_is_a_relative_link_or_absent(tmp_path, monkeypatch):
     monkeypatch.setattr("pathlib.Path.symlink_to", refuse)
     link_latest(tmp_path / "one")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_ctrl_c_leaves_no_seemingly_complete_directory(tmp_path):
-    out = tmp_path / "run"
-    command = [sys.executable, "-m", "simulator.cli", "run", "highway", "--set", "campaigns.stretch.queries=390"]
-    command += ["--set", "population.outside=10000", "--set", "population.answers=reports", "--out", str(out)]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ}) as process:
-        time.sleep(1.5)
-        process.send_signal(signal.SIGINT)
-        _, stderr = process.communicate(timeout=60)
-    assert process.returncode in {0, 130, -signal.SIGINT, 1}
-    if out.exists():
-        # The run finished before the signal: the directory is complete, with no other file.
-        assert {path.name for path in out.iterdir()} == {
-            *(f"{name}.parquet" for name in (*COLUMNS, "scores", "cells", "roads", "entries")),
-            "run.json",
-            "scenario.toml",
-            "report.html",
-        }
-    assert [path for path in tmp_path.iterdir() if path != out] == []
-    if process.returncode == 130:
-        assert "Traceback" not in stderr
