@@ -117,17 +117,6 @@ def test_invalid_scenario_gives_one_message_and_exit_code_2(user_folder, call_in
     assert not (user_folder / "runs").exists() or not list((user_folder / "runs").iterdir())
 
 
-def test_all_faults_are_reported_together(user_folder, call_in_process):
-    done = call_in_process(
-        "scenarios", "check", "mine.toml", "--set", "roads.spped=3", "--set", "traffic.vehicles=0", "--set",
-        "campaigns.campaign.deadline_s=50", "--set", "mechanisms.sampling_privacy.sampling=2", cwd=user_folder,
-    )  # fmt: skip
-    assert done.returncode == 2
-    assert "4 faults" in done.stderr
-    for path in ("roads.spped", "traffic.vehicles", "deadline_s", "mechanisms[0].sampling"):
-        assert path in done.stderr
-
-
 @pytest.mark.slow
 def test_check_finds_faults_that_need_the_built_components(user_folder, call_in_process):
     """A missing server is detected only after deployments and the mechanisms' rounds are known."""
@@ -139,14 +128,6 @@ def test_check_finds_faults_that_need_the_built_components(user_folder, call_in_
         assert "channel.outages[0].server: there is none; there are server:1" in done.stderr
     shared = ("--set", "aggregation.kind=secret_shared")
     assert call_in_process("scenarios", "check", "mine.toml", *outage, *shared, cwd=user_folder).returncode == 0
-
-
-def test_one_cell_over_the_whole_city_gives_a_warning(user_folder, call_in_process):
-    done = call_in_process("run", "mine.toml", "--set", "cells.size_m=5000", "--out", "one", cwd=user_folder)
-    assert done.returncode == 0, done.stderr
-    warnings = json.loads((user_folder / "one" / "run.json").read_text())["warnings"]
-    assert any("one cell covers the whole city" in warning for warning in warnings)
-    assert "one cell covers" in done.stdout + done.stderr
 
 
 def test_existing_run_is_not_overwritten_without_the_option(user_folder, call_in_process):

@@ -156,16 +156,6 @@ def test_mapping_has_the_same_faults_as_a_file(load, valid_text, tmp_path, overr
     assert str(of_tables.value).splitlines()[1:] == str(of_file.value).splitlines()[1:]
 
 
-def test_valid_mapping_equals_the_scenario_of_the_file(load, valid_text):
-    made = Scenario.model_validate(tomllib.loads(valid_text))
-    assert made == load()
-    assert Scenario.model_validate(made) is made
-    assert Scenario.model_validate(made.model_dump()) == made  # lists as tuples
-    for other in ("small", None, [valid_text]):
-        with pytest.raises(ScenarioError, match="must be a mapping of sections"):
-            Scenario.model_validate(other)
-
-
 @pytest.mark.parametrize(("override", "path", "fragments"), SPOILED_TABLES, ids=[row[0] for row in SPOILED_TABLES])
 def test_each_single_error_of_table_roads_gives_one_fault(load, tables_text, override, path, fragments):
     assert load(tables_text).roads.source == "tables"
