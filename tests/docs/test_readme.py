@@ -57,7 +57,7 @@ def typed(readme):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(1800)
 def test_readme_commands_run_in_order_on_a_fresh_clone(tmp_path):
     """All commands in the installation that the README describes; with extras those whose result depends on them.
 

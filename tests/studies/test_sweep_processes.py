@@ -20,8 +20,8 @@ from simulator.studies.store import Study
 pytestmark = pytest.mark.slow
 
 VARY = ("tiny", "--vary", "mechanisms.sampling.sampling=.1,.2,.3,.45", "--vary", "population.outside=0,100,10000")
-VARY = (*VARY, "--replicates", "4")
-"""48 points: so many that a sweep writes several parts before it ends."""
+VARY = (*VARY, "--replicates", "2")
+"""24 points: so many that a sweep writes several parts before it ends."""
 FEW = ("tiny", "--vary", "mechanisms.sampling.sampling=.1,.45", "--vary", "population.outside=0,10000")
 FEW = (*FEW, "--replicates", "3")
 FEW_POINTS = 12
@@ -36,7 +36,7 @@ def command(*arguments):
 
 
 def sweep(*arguments, code=0, **options):
-    done = subprocess.run(command(*arguments), capture_output=True, text=True, timeout=240, check=False, **options)
+    done = subprocess.run(command(*arguments), capture_output=True, text=True, timeout=600, check=False, **options)
     assert done.returncode == code, done.stderr
     return done
 
@@ -103,7 +103,7 @@ def test_values_do_not_depend_on_the_number_of_workers(tmp_path, few, workers):
 
 def test_an_interrupted_and_a_killed_sweep_go_on(tmp_path, whole):
     out = tmp_path / "study"
-    more = (*VARY[:-1], "12")  # 144 points: a fast machine does not finish them before the second part is written
+    more = (*VARY[:-1], "6")  # 72 points: a fast machine does not finish them before the second part is written
     for number, fatal in ((1, signal.SIGINT), (2, signal.SIGKILL)):
         with running(*more, "--out", out, "--workers", 2, "--quiet") as process:
             wait_until(lambda n=number: parts_of(out) >= n or process.poll() is not None, "no part")
@@ -113,8 +113,8 @@ def test_an_interrupted_and_a_killed_sweep_go_on(tmp_path, whole):
             assert process.returncode == (130 if fatal == signal.SIGINT else -signal.SIGKILL)
         # A worker ends with its parent, also where the parent could not tell it.
         wait_until(lambda w=workers: not any(Path(f"/proc/{pid}").exists() for pid in w), "workers are left over")
-    assert 0 < len(Study.load(out).points) < 144
-    sweep(*VARY, "--out", out, "--quiet")  # its 48 points are among them
+    assert 0 < len(Study.load(out).points) < 72
+    sweep(*VARY, "--out", out, "--quiet")  # its 24 points are among them
     assert_same(out, whole)
 
 
@@ -123,7 +123,7 @@ def test_a_killed_worker_is_replaced_and_its_points_are_run_again(tmp_path, whol
     with running(*VARY, "--out", out, "--workers", 2) as process:
         wait_until(lambda: parts_of(out) or process.poll() is not None, "no part")
         os.kill(children(process.pid)[0], signal.SIGKILL)
-        text, _ = process.communicate(timeout=240)
+        text, _ = process.communicate(timeout=600)
         assert process.returncode == 0, text
     assert_same(out, whole)
 
@@ -198,7 +198,7 @@ def test_a_part_that_cannot_be_written_ends_the_sweep_and_what_is_finished_is_ke
         command(*VARY, "--out", tmp_path / "study", "--workers", 1, "--keep", "estimates"),
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=600,
         check=False,
         preexec_fn=limited,
     )
@@ -288,7 +288,7 @@ def test_a_dask_cluster_gives_the_same_values_also_if_a_worker_is_killed(tmp_pat
         victims = children(cluster.workers[0].pid)
         for pid in victims:  # its nanny starts another
             os.kill(pid, signal.SIGKILL)
-        text, _ = process.communicate(timeout=240)
+        text, _ = process.communicate(timeout=600)
         assert process.returncode == 0, text
     assert victims
     assert_same(out, whole)
