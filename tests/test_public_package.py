@@ -1,6 +1,5 @@
 """The package `crowdveil`: its names, results loaded from a directory, and summaries."""
 
-import json
 import os
 import re
 import shutil
@@ -11,7 +10,6 @@ from io import StringIO
 from pathlib import Path
 
 import geopandas as gpd
-import pandas as pd
 import pytest
 from rich.console import Console
 
@@ -78,17 +76,6 @@ def test_a_package_that_another_has_replaced_is_named(tmp_path):
     assert asked().stdout.startswith(f"{tmp_path / 'scenarios' / '__init__.py'} is not crowdveil's: another package")
 
 
-def test_a_loaded_result_equals_the_saved_one(result, tmp_path):
-    loaded = cv.load(result.save(tmp_path / "run"))
-    for table in TABLES:
-        pd.testing.assert_frame_equal(getattr(loaded, table), getattr(result, table), check_exact=True)
-    assert loaded.scenario == result.scenario
-    again = loaded.save(tmp_path / "again")
-    assert {path.name for path in again.iterdir()} == {path.name for path in (tmp_path / "run").iterdir()}
-    first, second = (json.loads((tmp_path / name / "run.json").read_text()) for name in ("run", "again"))
-    assert first == second
-
-
 def test_a_run_is_loaded_without_its_data_files(tmp_path):
     network = tmp_path / "net.csv"
     (tmp_path / "nodes.csv").write_text("node,x,y\n1,0,0\n2,400,0\n3,400,400\n")
@@ -115,15 +102,6 @@ def test_a_run_is_loaded_without_its_data_files(tmp_path):
     assert Path(loaded.scenario.roads.edges).name == "net.csv"
     with pytest.raises(cv.ScenarioError, match=r"roads\.edges: there is no such file"):
         cv.run(loaded.scenario)
-
-
-def test_directories_without_a_finished_run_are_refused(result, tmp_path):
-    with pytest.raises(cv.UnfinishedRunError, match=r"run\.json is not in it"):
-        cv.load(tmp_path)
-    run = result.save(tmp_path / "run")
-    (run / "servers.parquet").unlink()
-    with pytest.raises(cv.UnfinishedRunError, match=r"servers\.parquet is not in it"):
-        cv.load(run)
 
 
 def test_the_summary_is_that_of_the_terminal(result, tmp_path):

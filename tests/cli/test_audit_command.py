@@ -3,13 +3,12 @@
 import json
 import re
 import sys
+from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from simulator.cli import main
 from simulator.cli.new import new
 from simulator.kits.findings import global_random_states
 
@@ -41,37 +40,27 @@ def broken(value):
 
 
 @pytest.fixture
-def audit(monkeypatch, capfd, tmp_path):
+def audit(call, tmp_path):
     """`crowdveil audit` in a directory with a user's module."""
-    monkeypatch.setattr(sys, "path", sys.path.copy())
     (tmp_path / "own_randomisers.py").write_text(OWN, encoding="utf-8")
-
-    def call(*arguments):
-        monkeypatch.chdir(tmp_path)
-        monkeypatch.setattr(sys, "argv", ["crowdveil", "audit", *arguments])
-        with pytest.raises(SystemExit) as leaving:
-            main()
-        printed = capfd.readouterr()
-        return SimpleNamespace(code=leaving.value.code or 0, out=printed.out, err=printed.err)
-
-    yield call
+    yield partial(call, "audit")
     for module in ("own_randomisers", "my_randomisers", "my_privacy"):
         sys.modules.pop(module, None)
 
 
 def test_claim_that_is_not_contradicted(audit):
     done = audit("own_randomisers:k_ary", "--epsilon", "1", "--estimator", "own_randomisers:estimate")
-    assert done.code == 0
-    assert "does not contradict the claimed ε = 1." in done.out
-    assert "proves no privacy" in done.out
-    assert "No bias was found." in done.out
+    assert done.returncode == 0
+    assert "does not contradict the claimed ε = 1." in done.stdout
+    assert "proves no privacy" in done.stdout
+    assert "No bias was found." in done.stdout
 
 
 def test_claim_that_is_contradicted(audit):
     done = audit("own_randomisers:k_ary", "--epsilon", "0.7")
-    assert done.code == 1
-    assert "contradicts the claimed ε = 0.7" in done.out
-    assert "ias" not in done.out
+    assert done.returncode == 1
+    assert "contradicts the claimed ε = 0.7" in done.stdout
+    assert "ias" not in done.stdout
 
 
 @pytest.mark.parametrize(("epsilon", "code"), [("1", 0), ("0.7", 1)])
@@ -84,21 +73,21 @@ def test_mechanism_of_the_page(audit, monkeypatch, capfd, tmp_path, epsilon, cod
     done = audit(
         "my_randomisers:k_ary", "--epsilon", epsilon, "--estimator", "my_randomisers:estimate", "--trials", "10000"
     )
-    assert done.code == code
-    assert "No bias was found." in done.out
+    assert done.returncode == code
+    assert "No bias was found." in done.stdout
 
 
 def test_reports_that_are_no_numbers_do_not_hide_what_contradicts_the_claim(audit):
     done = audit("own_randomisers:odd", "--epsilon", "1", "--estimator", "report")
-    assert done.code == 1
-    assert "contradicts the claimed ε = 1" in done.out
-    assert "0: not all of its reports are finite numbers" in done.out
+    assert done.returncode == 1
+    assert "contradicts the claimed ε = 1" in done.stdout
+    assert "0: not all of its reports are finite numbers" in done.stdout
 
 
 def test_figures_are_the_same_for_the_same_seed_and_global_states_are_restored(audit):
     before = global_random_states()
     first, again, other = (
-        json.loads(audit("own_randomisers:k_ary", "--trials", "2000", "--seed", seed, "--json").out)
+        json.loads(audit("own_randomisers:k_ary", "--trials", "2000", "--seed", seed, "--json").stdout)
         for seed in ("1", "1", "2")
     )
     assert global_random_states() == before
@@ -110,9 +99,9 @@ def test_figures_are_the_same_for_the_same_seed_and_global_states_are_restored(a
 
 
 def test_function_with_a_generator_and_reports_that_are_numbers(audit):
-    given = json.loads(audit("own_randomisers:of_generator", "--values", "2", "--trials", "5000", "--json").out)
+    given = json.loads(audit("own_randomisers:of_generator", "--values", "2", "--trials", "5000", "--json").stdout)
     assert 0.8 < given["epsilon_from_below"] <= np.log(3)
-    noisy = json.loads(audit("own_randomisers:laplace", "--estimator", "report", "--trials", "5000", "--json").out)
+    noisy = json.loads(audit("own_randomisers:laplace", "--estimator", "report", "--trials", "5000", "--json").stdout)
     assert noisy["epsilon_from_below"] <= 1.0
     assert not noisy["bias"]["found"]
     assert noisy["bias"]["unit"] == "value"
@@ -131,6 +120,6 @@ def test_function_with_a_generator_and_reports_that_are_numbers(audit):
 )
 def test_mistakes_end_with_a_message(audit, arguments, message):
     done = audit(*arguments)
-    assert done.code == 2
-    assert message in done.err
-    assert "Traceback" not in done.err
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr

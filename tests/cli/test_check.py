@@ -2,13 +2,10 @@
 
 import json
 import sys
-from types import SimpleNamespace
+from functools import partial
 
 import pytest
 
-from simulator.cli import main
-
-SOUND = "from mechanisms.local import SamplingPrivacy\n"
 BIASED = """
 from dataclasses import replace
 from mechanisms.local import SamplingPrivacy
@@ -23,79 +20,64 @@ broken = 1 / 0
 
 
 @pytest.fixture
-def check(monkeypatch, capfd, tmp_path):
+def check(call):
     """`crowdveil check` in an empty directory of a user's."""
-    monkeypatch.setattr(sys, "path", sys.path.copy())
-
-    def call(*arguments):
-        monkeypatch.chdir(tmp_path)
-        monkeypatch.setattr(sys, "argv", ["crowdveil", "check", *arguments])
-        with pytest.raises(SystemExit) as leaving:
-            main()
-        printed = capfd.readouterr()
-        return SimpleNamespace(code=leaving.value.code or 0, out=printed.out, err=printed.err, here=tmp_path)
-
-    call.here = tmp_path
-    return call
+    return partial(call, "check")
 
 
 @pytest.mark.parametrize("name", ["SamplingPrivacy", "mechanisms.local:SamplingPrivacy"])
 def test_a_sound_mechanism_exits_with_0_and_a_table(check, name):
     done = check(name, "--set", "sampling=0.4", "--quick", "--seed", "2")
-    assert done.code == 0
-    assert "sampling=0.4" in done.out
-    assert "cells=3" in done.out
-    assert "passes every check" in done.out
-    assert "with 3 cells" in done.out
-    assert "seed 2" in done.out
+    assert done.returncode == 0
+    assert "sampling=0.4" in done.stdout
+    assert "cells=3" in done.stdout
+    assert "passes every check" in done.stdout
+    assert "with 3 cells" in done.stdout
+    assert "seed 2" in done.stdout
     for check_name in ("attributes", "own_coins", "claims_hold", "bad_inputs"):
-        assert check_name in done.out
-    assert done.err == ""
+        assert check_name in done.stdout
+    assert done.stderr == ""
 
 
 def test_json(check):
     done = check(
         "RandomizedResponse", "--set", "first_coin=0.8", "--set", "second_coin=0.2", "--cells", "1", "--quick", "--json"
     )
-    report = json.loads(done.out)
-    assert (done.code, report["passed"], report["seed"]) == (0, True, 0)
+    report = json.loads(done.stdout)
+    assert (done.returncode, report["passed"], report["seed"]) == (0, True, 0)
     assert {check["status"] for check in report["checks"]} == {"passed", "skipped"}
 
 
-def test_a_users_own_faulty_mechanism_exits_with_1(check):
-    (check.here / "my_faulty_mechanism.py").write_text(BIASED.replace("broken = 1 / 0", ""))
+def test_a_users_own_faulty_mechanism_exits_with_1(check, tmp_path):
+    (tmp_path / "my_faulty_mechanism.py").write_text(BIASED.replace("broken = 1 / 0", ""))
     done = check("my_faulty_mechanism:Biased", "--set", "sampling=0.4", "--quick")
-    assert done.code == 1
-    assert "fails" in done.out
-    assert "no_bias" in done.out
+    assert done.returncode == 1
+    assert "fails" in done.stdout
+    assert "no_bias" in done.stdout
     sys.modules.pop("my_faulty_mechanism", None)
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["mechanisms.local:Nothing"], ["mechanisms.local:Nothing", "cannot be imported"]),
         (["no.such.module:Thing"], ["cannot be imported", "no.such"]),
         (["Nothing"], ["cannot be imported", "Nothing"]),
         (["SamplingPrivacy", "--set", "sampling=7"], ["refuses its parameters", "sampling must be", "7"]),
         (["SamplingPrivacy", "--set", "sampling"], ["key.path=value"]),
         (["SamplingPrivacy"], ["refuses its parameters", "sampling"]),
-        (["SamplingPrivacy", "--set", "sampling=0.4", "--set", "smapling=1"], ["smapling"]),
         (["mechanisms.local:truth"], ["cannot be imported"]),
         (["exploding:Thing"], ["cannot be imported", "ZeroDivisionError"]),
         (["SamplingPrivacy", "--set", "sampling=0.4", "--quick", "--thorough"], ["--quick", "--thorough"]),
         (["SamplingPrivacy", "--cells", "0"], ["--cells"]),
-        (["SamplingPrivacy", "--cells", "40"], ["--cells"]),
-        ([], ["Missing argument"]),
     ],
 )
-def test_a_users_mistake_exits_with_2_and_one_message(check, arguments, words):
-    (check.here / "exploding.py").write_text(BIASED)
+def test_a_users_mistake_exits_with_2_and_one_message(check, tmp_path, arguments, words):
+    (tmp_path / "exploding.py").write_text(BIASED)
     done = check(*arguments)
-    assert done.code == 2
+    assert done.returncode == 2
     for word in words:
-        assert word in done.err
-    assert "Traceback" not in done.err
+        assert word in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 ATTACK = """
@@ -127,34 +109,34 @@ spy = 7
 
 
 @pytest.fixture
-def spies(check):
-    (check.here / "own_spies.py").write_text(ATTACK)
+def spies(check, tmp_path):
+    (tmp_path / "own_spies.py").write_text(ATTACK)
     yield check
     sys.modules.pop("own_spies", None)
 
 
 def test_the_kit_of_the_role_is_chosen_by_the_methods_of_the_class(spies):
     done = spies("own_spies:Spy", "--seed", "2")
-    assert done.code == 0, done.err
+    assert done.returncode == 0, done.stderr
     for word in ("nothing_written_on", "no privacy: right", "passes every check", "seed 2"):
-        assert word in done.out
-    assert "comparisons" not in done.out
+        assert word in done.stdout
+    assert "comparisons" not in done.stdout
 
 
 @pytest.mark.parametrize("name", ["Spy", "make", "Both"])
 def test_the_role_can_be_named(spies, name):
     done = spies(f"own_spies:{name}", "--role", "attack", "--json")
-    report = json.loads(done.out)
-    assert (done.code, report["passed"], report["cells"]) == (0, True, [6])
+    report = json.loads(done.stdout)
+    assert (done.returncode, report["passed"], report["cells"]) == (0, True, [6])
     assert "attack" in report
     assert "mechanism" not in report
 
 
 def test_a_faulty_attack_exits_with_1(spies):
     done = spies("own_spies:Spy", "--set", "shift=9")
-    assert done.code == 1
-    assert "fails 1 of 9 checks" in done.out
-    assert "0…6" in done.out
+    assert done.returncode == 1
+    assert "fails 1 of 9 checks" in done.stdout
+    assert "0…6" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -176,7 +158,7 @@ def test_a_faulty_attack_exits_with_1(spies):
 def test_a_mistake_about_the_role_exits_with_2_and_one_message(spies, monkeypatch, arguments, words):
     monkeypatch.setenv("COLUMNS", "400")  # so that the message is one line
     done = spies(*arguments)
-    assert done.code == 2
+    assert done.returncode == 2
     for word in words:
-        assert word in done.err
-    assert "Traceback" not in done.err
+        assert word in done.stderr
+    assert "Traceback" not in done.stderr

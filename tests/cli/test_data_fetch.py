@@ -7,11 +7,9 @@ import sys
 import threading
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import SimpleNamespace
 
 import pytest
 
-from simulator.cli import main
 from simulator.datasets import manifest as manifest_module
 
 TEXT = b"a,b\n" + b"1,2\n" * 50_000
@@ -81,7 +79,7 @@ defects = ["none known"]
 
 
 @pytest.fixture
-def fetch(monkeypatch, capfd, tmp_path, server):
+def fetch(call, monkeypatch, tmp_path, server):
     """`crowdveil data fetch` with file addresses given by the test."""
     root = tmp_path / "data"
     root.mkdir()
@@ -89,22 +87,18 @@ def fetch(monkeypatch, capfd, tmp_path, server):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     server.asked.clear()
 
-    def call(text, *arguments):
+    def fetched(text, *arguments):
         path = tmp_path / "manifest.toml"
         path.write_text(text)
         monkeypatch.setattr(manifest_module, "manifest_path", lambda: path)
-        monkeypatch.setattr(sys, "argv", ["crowdveil", "data", "fetch", *arguments])
-        with pytest.raises(SystemExit) as leaving:
-            main()
-        printed = capfd.readouterr()
-        assert "Traceback" not in printed.err
-        message = [line for line in printed.err.splitlines() if line.startswith("crowdveil: ")]
-        return SimpleNamespace(code=leaving.value.code or 0, out=printed.out, err=printed.err, message=message)
+        done = call("data", "fetch", *arguments)
+        assert "Traceback" not in done.stderr
+        done.message = [line for line in done.stderr.splitlines() if line.startswith("crowdveil: ")]
+        return done
 
-    call.root = root
-    call.at = f"http://127.0.0.1:{server.server_port}"
-    call.server = server
-    return call
+    fetched.root, fetched.server = root, server
+    fetched.at = f"http://127.0.0.1:{server.server_port}"
+    return fetched
 
 
 def files_in(folder):
@@ -114,10 +108,10 @@ def files_in(folder):
 def test_fetched_files_are_stored_as_the_manifest_describes(fetch):
     manifest = head("town") + entry("plain.csv", f"{fetch.at}/good") + entry("deep/packed.csv.gz", f"{fetch.at}/zipped")
     done = fetch(manifest, "town")
-    assert (done.code, done.out, done.message) == (0, "", [])
-    assert "licence: for laughs" in done.err
-    assert "cite: N. Obody 2020" in done.err
-    assert "plain.csv: ok (fetched)" in done.err
+    assert (done.returncode, done.stdout, done.message) == (0, "", [])
+    assert "licence: for laughs" in done.stderr
+    assert "cite: N. Obody 2020" in done.stderr
+    assert "plain.csv: ok (fetched)" in done.stderr
     found = files_in(fetch.root)
     assert set(found) == {"town/plain.csv", "town/deep/packed.csv.gz"}
     assert found["town/plain.csv"].read_bytes() == TEXT
@@ -134,8 +128,8 @@ def test_correct_files_are_kept_without_a_request(fetch):
     fetch.server.asked.clear()
     for arguments in (["town"], ["town", "--overwrite"]):
         done = fetch(manifest, *arguments)
-        assert done.code == 0
-        assert "plain.csv: ok (kept)" in done.err
+        assert done.returncode == 0
+        assert "plain.csv: ok (kept)" in done.stderr
     assert fetch.server.asked == []
 
 
@@ -145,11 +139,11 @@ def test_changed_file_is_kept_unless_overwrite_is_given(fetch):
     mine.parent.mkdir()
     mine.write_bytes(b"my own")
     done = fetch(manifest, "town")
-    assert done.code == 2
+    assert done.returncode == 2
     assert "--overwrite" in done.message[0]
     assert mine.read_bytes() == b"my own"
     assert fetch.server.asked == []
-    assert fetch(manifest, "town", "--overwrite").code == 0
+    assert fetch(manifest, "town", "--overwrite").returncode == 0
     assert mine.read_bytes() == TEXT
 
 
@@ -166,7 +160,7 @@ def test_changed_file_is_kept_unless_overwrite_is_given(fetch):
 def test_failed_download_leaves_no_file_and_others_continue(fetch, path, words, name):
     manifest = head("town") + entry(name, f"{fetch.at}/{path}") + entry("other.csv", f"{fetch.at}/good", TEXT)
     done = fetch(manifest, "town")
-    assert done.code == 2
+    assert done.returncode == 2
     assert len(done.message) == 1
     assert f"town/{name}: {fetch.at}/{path}" in done.message[0]
     assert words in done.message[0]
@@ -179,7 +173,7 @@ def test_existing_file_survives_a_failed_download(fetch, path):
     mine = fetch.root / "town" / "plain.csv"
     mine.parent.mkdir()
     mine.write_bytes(b"my own")
-    assert fetch(head("town") + entry("plain.csv", f"{fetch.at}/{path}"), "town", "--overwrite").code == 2
+    assert fetch(head("town") + entry("plain.csv", f"{fetch.at}/{path}"), "town", "--overwrite").returncode == 2
     assert mine.read_bytes() == b"my own"
 
 
@@ -193,17 +187,17 @@ def test_unreachable_server_gives_one_message_and_one_attempt(fetch, monkeypatch
         manifest = head("town") + "".join(entry(f"{n}.csv", f"{nowhere}/{n}") for n in range(5))
         manifest += head("village") + entry("x.csv", f"{nowhere}/x")
         done = fetch(manifest, "town", "village")
-    assert done.code == 2
+    assert done.returncode == 2
     assert len(done.message) == 1
     assert "cannot be reached" in done.message[0]
-    assert len(done.err.splitlines()) < 15
+    assert len(done.stderr.splitlines()) < 15
     assert len(tries) == 1
     assert files_in(fetch.root) == {}
 
 
 def test_fetch_of_one_file_of_a_data_set(fetch):
     manifest = head("town") + entry("a.csv", f"{fetch.at}/good") + entry("b.csv", f"{fetch.at}/good")
-    assert fetch(manifest, "town/b.csv", "town/b.csv").code == 0
+    assert fetch(manifest, "town/b.csv", "town/b.csv").returncode == 0
     assert set(files_in(fetch.root)) == {"town/b.csv"}
     assert len(fetch.server.asked) == 1
 
@@ -211,42 +205,42 @@ def test_fetch_of_one_file_of_a_data_set(fetch):
 def test_fetch_into_another_folder(fetch, monkeypatch, tmp_path):
     monkeypatch.delenv("CROWDVEIL_DATA")
     manifest = head("town") + entry("a.csv", f"{fetch.at}/good")
-    assert fetch(manifest, "town", "--to", str(tmp_path / "new" / "place")).code == 0
+    assert fetch(manifest, "town", "--to", str(tmp_path / "new" / "place")).returncode == 0
     assert set(files_in(tmp_path / "new" / "place")) == {"town/a.csv"}
     (tmp_path / "file").touch()
     done = fetch(manifest, "town", "--to", str(tmp_path / "file"))
-    assert done.code == 2
+    assert done.returncode == 2
     assert "cannot be written" in done.message[0]
 
 
 def test_file_without_address_is_explained_and_checked(fetch):
     manifest = head("town") + entry("by-hand.csv") + entry("a.csv", f"{fetch.at}/good")
     done = fetch(manifest, "town")
-    assert done.code == 2
+    assert done.returncode == 2
     assert "town/by-hand.csv: missing" in done.message[0]
     assert "To get it: ask the mayor of the town (owner: https://example.org)" in done.message[0]
-    assert "a.csv: ok (fetched)" in done.err
+    assert "a.csv: ok (fetched)" in done.stderr
     placed = fetch.root / "town" / "by-hand.csv"
     placed.write_bytes(TEXT[:-1])
     done = fetch(manifest, "town")
-    assert done.code == 2
+    assert done.returncode == 2
     assert "town/by-hand.csv: differs, expected sha256" in done.message[0]
     placed.write_bytes(TEXT)
     done = fetch(manifest, "town")
-    assert done.code == 0
-    assert "by-hand.csv: ok" in done.err
+    assert done.returncode == 0
+    assert "by-hand.csv: ok" in done.stderr
 
 
 def test_data_set_without_checksums_is_explained(fetch):
     done = fetch(head("village"), "village")
-    assert done.code == 2
+    assert done.returncode == 2
     assert "no checksums are known. To get it: ask the mayor of the village" in done.message[0]
 
 
 def test_missing_pooch_gives_an_install_hint(fetch, monkeypatch):
     monkeypatch.setitem(sys.modules, "pooch", None)
     done = fetch(head("town") + entry("a.csv", f"{fetch.at}/good"), "town")
-    assert done.code == 2
+    assert done.returncode == 2
     assert "pip install 'crowdveil[data]'" in done.message[0]
     assert files_in(fetch.root) == {}
 
@@ -258,6 +252,6 @@ def test_file_in_r_format_needs_pyreadr(fetch, monkeypatch):
         "sha256 =", f'conversion = "rds_to_csv"\norigin_sha256 = "{origin}"\nsha256 ='
     )
     done = fetch(head("town") + text.replace(f"bytes = {len(b'converted')}", "bytes = 400000"), "town")
-    assert done.code == 2
+    assert done.returncode == 2
     assert "pip install pyreadr" in done.message[0]
     assert files_in(fetch.root) == {}

@@ -11,7 +11,6 @@ import pytest
 import scenarios
 from scenarios import ScenarioError
 from simulator import run
-from simulator.cli import main
 from simulator.datasets.manifest import read_manifest
 from simulator.files.errors import InputError
 from simulator.roads.sumo_frame import NetFrame
@@ -88,22 +87,10 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def crowdveil(folder, monkeypatch, capfd):
+def crowdveil(folder, monkeypatch, call_in_process):
     """The command line in this process, with the untrusted modules on the import path."""
     monkeypatch.syspath_prepend(folder)
-    monkeypatch.setattr(sys, "path", sys.path.copy())
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["crowdveil", *map(str, arguments)])
-        try:
-            main()
-            code = 0
-        except SystemExit as leaving:
-            code = leaving.code or 0
-        printed = capfd.readouterr()
-        return subprocess.CompletedProcess(arguments, code, printed.out, printed.err)
-
-    return call
+    return lambda *arguments: call_in_process(*map(str, arguments), cwd=folder)
 
 
 def hash_files(folder):

@@ -10,9 +10,7 @@ from installation import execute
 ROOT = Path(__file__).parents[2]
 COMMANDS = {
     "run": ("run", "tiny", "--out", "kept"),
-    "plan": ("plan", "--cells", 100, "--population", 10**6, "--view", "released", "--epsilon", 1, "--delta", 1e-6),
     "reproduce": ("reproduce", "lqs-table2", "--json"),
-    "check": ("scenarios", "check", "releases"),
     "data": ("data", "list"),
 }
 

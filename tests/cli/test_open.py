@@ -83,12 +83,6 @@ def test_scenarios_list_as_json(call):
     assert all(row["description"] and row["file"].endswith(f"{row['name']}.toml") for row in json.loads(done.stdout))
 
 
-def test_python_m_crowdveil(tmp_path):
-    command = [sys.executable, "-m", "crowdveil", "--version"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert done.stdout.startswith("crowdveil ")
-
-
 SUBCOMMANDS = [(name, sub) for name in ("scenarios", "data", "roads") for sub in load_command(name).commands]
 
 

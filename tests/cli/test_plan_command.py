@@ -4,10 +4,9 @@ import json
 import math
 import os
 import re
-import sys
 from dataclasses import MISSING, fields
+from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,7 +17,6 @@ from mechanisms.local import Warner
 from mechanisms.planning import Target, search
 from mechanisms.privacy import LinkedReports
 from mechanisms.privacy.rounding import rounded_up
-from simulator.cli import main
 from simulator.cli.commands import load_command
 from simulator.experiment import build_cache
 from simulator.experiment.assembly.mechanisms import build_mechanisms
@@ -28,17 +26,9 @@ CITY = ("--cells", "4", "--population", "400")
 
 
 @pytest.fixture
-def plan(monkeypatch, capfd):
+def plan(call, monkeypatch):
     monkeypatch.setattr(build_cache, "_of_process", lambda: build_cache.BuildCache(None))  # nothing of earlier calls
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["crowdveil", "plan", *arguments])
-        with pytest.raises(SystemExit) as leaving:
-            main()
-        printed = capfd.readouterr()
-        return SimpleNamespace(code=leaving.value.code or 0, out=printed.out, err=printed.err)
-
-    return call
+    return partial(call, "plan")
 
 
 def tiny_with(section, tmp_path):
@@ -64,8 +54,8 @@ def tiny_with(section, tmp_path):
 )
 def test_json_lists_all_plans_with_valid_sections(plan, target, tmp_path):
     done = plan(*CITY, *target, "--json")
-    assert (done.code, done.err) == (0, "")
-    found = json.loads(done.out, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
+    assert (done.returncode, done.stderr) == (0, "")
+    found = json.loads(done.stdout, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
     assert {"target", "plans", "best", "best_without_crowd", "better_than_zero"} == found.keys()
     assert found["target"]["cells"] == 4
     names = {made["mechanism"] for made in found["plans"]}
@@ -101,7 +91,7 @@ def test_json_lists_all_plans_with_valid_sections(plan, target, tmp_path):
 def test_planned_sections_build_mechanisms_that_meet_the_target(plan, tmp_path):
     done = plan(*CITY, "--epsilon", "1", "--delta", "0.02", "--json")
     checked = 0
-    for made in json.loads(done.out)["plans"]:
+    for made in json.loads(done.stdout)["plans"]:
         if made["meets"]:
             [mechanism] = build_mechanisms(tiny_with(made["scenario"], tmp_path), 4).values()
             assert mechanism.claim(LinkedReports()).delta(1.0) <= 0.02, made["mechanism"]
@@ -111,68 +101,68 @@ def test_planned_sections_build_mechanisms_that_meet_the_target(plan, tmp_path):
 
 def test_table_gives_reasons_and_the_best_plan(plan):
     done = plan(*CITY, "--occupancy", "40", "--epsilon", "3")
-    assert done.code == 0
-    assert "Target: linked_reports with ε = 3, δ = 0" in done.out
-    assert "none sampling_privacy: Linked reports reveal the cell with probability π_s at every ε" in done.out
-    assert "k_randomized_response" in done.out
-    assert "Best: " in done.out
-    assert "[[mechanisms]]" in done.out
+    assert done.returncode == 0
+    assert "Target: linked_reports with ε = 3, δ = 0" in done.stdout
+    assert "none sampling_privacy: Linked reports reveal the cell with probability π_s at every ε" in done.stdout
+    assert "k_randomized_response" in done.stdout
+    assert "Best: " in done.stdout
+    assert "[[mechanisms]]" in done.stdout
     only = plan(*CITY, "--epsilon", "3", "--mechanism", "oue", "--mechanism", "sue")
-    assert "warner" not in only.out
-    assert "Best: " in only.out
+    assert "warner" not in only.stdout
+    assert "Best: " in only.stdout
 
 
 @pytest.mark.parametrize("view", ["report", "shuffled"])
 def test_first_line_says_what_a_target_leaves_open(plan, view):
     target = (*CITY, "--epsilon", "1", "--delta", "0.02", "--view", view)
-    best = " ".join(plan(*target, "--mechanism", "sampling_privacy").out.split("\n\n")[0].split())
+    best = " ".join(plan(*target, "--mechanism", "sampling_privacy").stdout.split("\n\n")[0].split())
     assert best.startswith("Best: sampling_privacy")
-    linked = json.loads(plan(*target, "--mechanism", "sampling_privacy", "--json").out)["plans"][0]["claims"]
+    linked = json.loads(plan(*target, "--mechanism", "sampling_privacy", "--json").stdout)["plans"][0]["claims"]
     delta = next(claim["delta"] for claim in linked if claim["view"] == "linked_reports" and claim["delta"])
     linked = f"left open: whoever has all of a device's reports, linked: ε infinite, δ = {rounded_up(delta)} at ε = 1"
     assert linked in best
     assert "; readers of what is published: ε infinite" not in best
-    alone = " ".join(plan(*target, "--mechanism", "sampling_privacy", "--unpublished").out.split("\n\n")[0].split())
+    alone = " ".join(plan(*target, "--mechanism", "sampling_privacy", "--unpublished").stdout.split("\n\n")[0].split())
     assert "; readers of what is published: ε infinite, δ" in alone
-    assert ("left open" in plan(*target, "--mechanism", "oue").out) == (view == "shuffled")
-    assert "left open" not in plan(*CITY, "--epsilon", "1", "--mechanism", "oue").out
-    released = plan(*CITY, "--epsilon", "1", "--view", "released", "--mechanism", "laplace_counts").out
+    assert ("left open" in plan(*target, "--mechanism", "oue").stdout) == (view == "shuffled")
+    assert "left open" not in plan(*CITY, "--epsilon", "1", "--mechanism", "oue").stdout
+    released = plan(*CITY, "--epsilon", "1", "--view", "released", "--mechanism", "laplace_counts").stdout
     assert "left open: whoever has all of a device's reports, linked: ε infinite, δ = 1 at ε = 1" in released
 
 
 def test_errors_are_those_of_the_stated_count_and_of_everybody(plan):
-    out = " ".join(plan("--cells", "1", "--population", "1", "--epsilon", "1", "--mechanism", "oue").out.split())
+    out = " ".join(plan("--cells", "1", "--population", "1", "--epsilon", "1", "--mechanism", "oue").stdout.split())
     assert "Errors are for a cell of exactly 1, with 0 outside it; with all 1 in it and nobody outside" in out
     arguments = (*CITY, "--occupancy", "40", "--epsilon", "1", "--mechanism", "warner", "--json")
-    [made] = json.loads(plan(*arguments).out)["plans"]
+    [made] = json.loads(plan(*arguments).stdout)["plans"]
     exact = Warner(cells=4, truthful=made["parameters"]["truthful"]).std_error(np.array([0, 400, 0, 0, 0]))[0]
     assert made["full_error"] == pytest.approx(exact, rel=1e-12)
 
 
 def test_all_operators_may_collude(plan):
-    out = plan(*CITY, "--epsilon", "1", "--view", "released", "--honest", "0").out
+    out = plan(*CITY, "--epsilon", "1", "--view", "released", "--honest", "0").stdout
     assert "all operators collude" in out
     assert "none laplace_counts" in out
     assert "none server_noise" in out
-    table = plan(*CITY, "--epsilon", "1", "--trusts", "--honest", "0").out
+    table = plan(*CITY, "--epsilon", "1", "--trusts", "--honest", "0").stdout
     assert "Trusted: a trusted server. Best: none." in table
     assert "Trusted: nobody. Best: k_randomized_response" in table
 
 
 def test_parameters_far_from_a_name_are_said_beside_it(plan):
     target = ("--cells", "20", "--population", "10000", "--epsilon", "1", "--delta", "0.1")
-    out = " ".join(plan(*target, "--mechanism", "olh").out.split())
+    out = " ".join(plan(*target, "--mechanism", "olh").stdout.split())
     assert re.search(
         r"olh \(.*, far from its name: its reports have ε = [\d.]+; the target is met only with δ = 0.1\)", out
     )
-    assert "far from" not in plan(*target[:-2], "--mechanism", "olh").out
+    assert "far from" not in plan(*target[:-2], "--mechanism", "olh").stdout
 
 
 def test_truncated_search_is_reported(plan, monkeypatch):
     monkeypatch.setattr(search, "MOST", 60)
     arguments = (*CITY, "--epsilon", "1.37", "--mechanism", "anonymized_first_attempt", "--mechanism", "oue")
-    assert "note anonymized_first_attempt: Its search was cut short after 60 candidates" in plan(*arguments).out
-    attempt, other = sorted(json.loads(plan(*arguments, "--json").out)["plans"], key=lambda made: made["mechanism"])
+    assert "note anonymized_first_attempt: Its search was cut short after 60 candidates" in plan(*arguments).stdout
+    attempt, other = sorted(json.loads(plan(*arguments, "--json").stdout)["plans"], key=lambda made: made["mechanism"])
     assert attempt["meets"]
     assert "cut short after 60 candidates" in attempt["cut_short"]
     assert other["cut_short"] is None
@@ -189,7 +179,7 @@ def test_a_class_of_ones_own_is_planned_by_the_dial_that_it_declares(plan, tmp_p
     monkeypatch.syspath_prepend(tmp_path)
     sized = ("--cells", "20", "--population", "100000", "--epsilon", "1", "--json")
     done = plan(*sized, "--mechanism", "mine_to_plan:Mine", "--mechanism", "k_randomized_response")
-    built_in, own = json.loads(done.out)["plans"]
+    built_in, own = json.loads(done.stdout)["plans"]
     assert (own["kind"], own["title"], own["parameters"]) == ("mine_to_plan:Mine", "My own response", {"epsilon": 1.0})
     assert own["std_error"] == built_in["std_error"]
     assert built_in["title"] == "k-ary randomized response"
@@ -198,12 +188,12 @@ def test_a_class_of_ones_own_is_planned_by_the_dial_that_it_declares(plan, tmp_p
 def test_a_result_is_kept_by_its_target_and_a_class_of_ones_own_is_planned_anew(plan, tmp_path, monkeypatch):
     monkeypatch.setattr(build_cache, "_of_process", lambda: build_cache.BuildCache(tmp_path / "cache"))
     arguments = (*CITY, "--epsilon", "1.25", "--mechanism", "oue")
-    first, find = plan(*arguments).out, planning.plan
+    first, find = plan(*arguments).stdout, planning.plan
     searches = []
     monkeypatch.setattr(
         planning, "plan", lambda target, *_, **own: searches.append(target) or find(target, ("oue",), **own)
     )
-    assert plan(*arguments).out == first
+    assert plan(*arguments).stdout == first
     assert searches == []
     plan(*CITY, "--epsilon", "1.26", "--mechanism", "oue")
     plan(*arguments, "--mechanism", "mechanisms.local.unary_encoding:OptimisedUnary")
@@ -213,21 +203,21 @@ def test_a_result_is_kept_by_its_target_and_a_class_of_ones_own_is_planned_anew(
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="Windows has no accounts of this kind")
 def test_a_cache_where_others_may_write_is_not_used_and_the_plan_is_the_same(plan, tmp_path, monkeypatch):
     arguments = (*CITY, "--epsilon", "1.25", "--mechanism", "oue")
-    wanted = plan(*arguments).out
+    wanted = plan(*arguments).stdout
     (tmp_path / "cache").mkdir()
     (tmp_path / "cache").chmod(0o777)
     monkeypatch.setenv("CROWDVEIL_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(build_cache, "_of_process", lambda: build_cache.BuildCache(build_cache.default_folder()))
     done = plan(*arguments)
-    assert (done.code, done.out) == (0, wanted)
-    assert "other accounts may write there" in done.err
+    assert (done.returncode, done.stdout) == (0, wanted)
+    assert "other accounts may write there" in done.stderr
     assert [*(tmp_path / "cache").iterdir()] == []
 
 
 def test_unreachable_target_gives_no_plan(plan):
     done = plan(*CITY, "--epsilon", "1", "--mechanism", "sampling_privacy")
-    assert "No mechanism meets this target." in done.out
-    found = json.loads(plan(*CITY, "--epsilon", "1", "--mechanism", "sampling_privacy", "--json").out)
+    assert "No mechanism meets this target." in done.stdout
+    found = json.loads(plan(*CITY, "--epsilon", "1", "--mechanism", "sampling_privacy", "--json").stdout)
     assert found["best"] is None
     assert found["plans"][0]["std_error"] is None
 
@@ -255,12 +245,12 @@ def test_unreachable_target_gives_no_plan(plan):
 )
 def test_invalid_arguments_give_one_message_and_exit_code_2(plan, arguments, words):
     done = plan(*arguments)
-    assert done.code == 2
-    assert done.out == ""
-    assert "Traceback" not in done.err
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
     for word in words:
-        assert word in done.err
-    assert math.isclose(done.err.count("crowdveil:"), 1) or "--cells" in words
+        assert word in done.stderr
+    assert math.isclose(done.stderr.count("crowdveil:"), 1) or "--cells" in words
 
 
 @pytest.mark.parametrize(
@@ -268,9 +258,9 @@ def test_invalid_arguments_give_one_message_and_exit_code_2(plan, arguments, wor
 )
 def test_first_line_says_that_an_estimate_of_0_errs_no_more(plan, more):
     useless = ("--cells", "4", "--population", "40", "--queries", "50", "--epsilon", "0.01", *more)
-    first = plan(*useless).out.split("\n")[0]
+    first = plan(*useless).stdout.split("\n")[0]
     assert first == "No planned mechanism errs less than an estimate of 0 everywhere."
-    assert first not in plan(*CITY, "--epsilon", "3", *more).out
+    assert first not in plan(*CITY, "--epsilon", "3", *more).stdout
 
 
 def test_json_names_no_plan_best_that_errs_no_less_than_an_estimate_of_0(plan):
@@ -286,21 +276,21 @@ def test_json_names_no_plan_best_that_errs_no_less_than_an_estimate_of_0(plan):
         "--mechanism",
         "sue",
     )
-    found = json.loads(plan(*target, *wanted, "--json").out)
+    found = json.loads(plan(*target, *wanted, "--json").stdout)
     assert (found["best"], found["best_without_crowd"], found["better_than_zero"]) == (None, None, False)
     errors = [(made["better_than_zero"], made["std_error"]) for made in found["plans"] if made["meets"]]
     assert errors
     assert all(better is False and error >= 18 for better, error in errors)
-    useful = json.loads(plan(*CITY, "--epsilon", "3", "--mechanism", "sue", "--json").out)
+    useful = json.loads(plan(*CITY, "--epsilon", "3", "--mechanism", "sue", "--json").stdout)
     assert (useful["best"], useful["better_than_zero"]) == ("sue", True)
-    none = json.loads(plan(*CITY, "--epsilon", "1", "--mechanism", "distributed_laplace", "--json").out)
+    none = json.loads(plan(*CITY, "--epsilon", "1", "--mechanism", "distributed_laplace", "--json").stdout)
     assert (none["best"], none["better_than_zero"], none["plans"][0]["better_than_zero"]) == (None, None, None)
 
 
 @pytest.mark.slow
 def test_json_of_trusts_names_no_plan_best_that_errs_no_less_than_an_estimate_of_0(plan):
     costs = json.loads(
-        plan("--cells", "4", "--population", "40", "--queries", "50", "--epsilon", "0.01", "--trusts", "--json").out
+        plan("--cells", "4", "--population", "40", "--queries", "50", "--epsilon", "0.01", "--trusts", "--json").stdout
     )
     assert all(cost["best"] is None and cost["without_crowd"] is None for cost in costs)
     assert any(cost["least"] is not None and cost["least"]["better_than_zero"] is False for cost in costs)

@@ -1,11 +1,6 @@
 """`crowdveil roads`: printed output, written files, refusals."""
 
-import subprocess
-import sys
-
 import pytest
-
-from simulator.cli import main
 
 PLACES = ((1, -96.78, 43.61), (2, -96.70, 43.60), (3, -96.74, 43.58))
 LINKS = ((1, 2), (2, 3), (3, 1), (2, 1))
@@ -37,6 +32,7 @@ time_unit = "minutes"
 
 @pytest.fixture
 def folder(tmp_path):
+    """The folder of a scenario, in which `call` calls."""
     rows = "".join(f"{a} {b} 1800 8 10 0.15 4 0 0 1 ;\n" for a, b in LINKS)
     header = "<NUMBER OF ZONES> 3\n<NUMBER OF NODES> 3\n<FIRST THRU NODE> 1\n<NUMBER OF LINKS> 4\n<END OF METADATA>\n"
     (tmp_path / "net.tntp").write_text(header + rows, encoding="utf-8")
@@ -46,23 +42,9 @@ def folder(tmp_path):
     return tmp_path
 
 
-@pytest.fixture
-def crowdveil(folder, monkeypatch, capfd):
-    """The command line in this process, in the folder of the scenario."""
-
-    def call(*arguments):
-        monkeypatch.chdir(folder)
-        monkeypatch.setattr(sys, "argv", ["crowdveil", *arguments])
-        with pytest.raises(SystemExit) as leaving:
-            main()
-        printed = capfd.readouterr()
-        return subprocess.CompletedProcess(arguments, leaving.value.code or 0, printed.out, printed.err)
-
-    return call
-
-
-def test_show_prints_size_and_notes(crowdveil):
-    done = crowdveil("roads", "show", "mine.toml")
+@pytest.mark.usefixtures("folder")
+def test_show_prints_size_and_notes(call):
+    done = call("roads", "show", "mine.toml")
     assert done.returncode == 0, done.stderr
     words = done.stdout.split()
     for name, value in (("nodes", "3"), ("links", "4"), ("length", "32.0"), ("zones", "3"), ("crs", "EPSG:32614")):
@@ -71,27 +53,28 @@ def test_show_prints_size_and_notes(crowdveil):
     assert "lanes are guessed, one for each 1800 vehicles/h" in done.stdout
 
 
-def test_set_changes_the_roads_that_are_read(crowdveil):
-    done = crowdveil("roads", "show", "mine.toml", "--set", "roads.length_unit=miles")
+@pytest.mark.usefixtures("folder")
+def test_set_changes_the_roads_that_are_read(call):
+    done = call("roads", "show", "mine.toml", "--set", "roads.length_unit=miles")
     assert "51.5 km" in done.stdout
 
 
-def test_exported_roads_are_read_back_unchanged(crowdveil, folder):
-    done = crowdveil("roads", "export", "mine.toml", "out.gpkg")
+def test_exported_roads_are_read_back_unchanged(call, folder):
+    done = call("roads", "export", "mine.toml", "out.gpkg")
     assert done.returncode == 0, done.stderr
     assert done.stdout == "out.gpkg: 3 nodes and 4 links written\n"
     roads = 'source = "geopackage"\npath = "out.gpkg"'
     (folder / "again.toml").write_text(SCENARIO.format(roads=roads), encoding="utf-8")
-    shown = crowdveil("roads", "show", "again.toml")
+    shown = call("roads", "show", "again.toml")
     assert "32.0 km" in shown.stdout
     assert "EPSG:32614" in shown.stdout
-    checked = crowdveil("scenarios", "check", "again.toml")
+    checked = call("scenarios", "check", "again.toml")
     assert checked.returncode == 0, checked.stderr
-    refused = crowdveil("roads", "export", "mine.toml", "out.gpkg")
+    refused = call("roads", "export", "mine.toml", "out.gpkg")
     assert refused.returncode == 2
     assert "overwrite" in refused.stderr
-    assert crowdveil("roads", "export", "again.toml", "out.gpkg", "--overwrite").returncode == 0
-    assert "32.0 km" in crowdveil("roads", "show", "again.toml").stdout
+    assert call("roads", "export", "again.toml", "out.gpkg", "--overwrite").returncode == 0
+    assert "32.0 km" in call("roads", "show", "again.toml").stdout
 
 
 @pytest.mark.parametrize(
@@ -105,28 +88,28 @@ def test_exported_roads_are_read_back_unchanged(crowdveil, folder):
         pytest.param(("show", "mine.toml", "--set", "roads.length_unit=yards"), "roads.length_unit", id="unit"),
     ],
 )
-def test_invalid_arguments_give_one_message_and_exit_with_2(crowdveil, folder, arguments, message):
+def test_invalid_arguments_give_one_message_and_exit_with_2(call, folder, arguments, message):
     before = sorted(folder.iterdir())
-    done = crowdveil("roads", *arguments)
+    done = call("roads", *arguments)
     assert done.returncode == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr
     assert sorted(folder.iterdir()) == before
 
 
-def test_a_malformed_file_is_named_with_its_line(crowdveil, folder):
+def test_a_malformed_file_is_named_with_its_line(call, folder):
     text = (folder / "net.tntp").read_text(encoding="utf-8")
     (folder / "net.tntp").write_text(text.replace("2 3 1800", "2 2 1800"), encoding="utf-8")
-    done = crowdveil("run", "mine.toml")
+    done = call("run", "mine.toml")
     assert done.returncode == 2
     assert "net.tntp: line 7: term_node must be another node than init_node, got '2'" in done.stderr
     assert not (folder / "runs").exists()
 
 
-def test_a_scenario_without_roads(crowdveil, folder):
+def test_a_scenario_without_roads(call, folder):
     roads = 'source = "none"'
     text = SCENARIO.format(roads=roads)
     (folder / "none.toml").write_text(text, encoding="utf-8")
-    done = crowdveil("roads", "show", "none.toml")
+    done = call("roads", "show", "none.toml")
     assert done.returncode == 2
     assert "roads" in done.stderr

@@ -8,13 +8,6 @@ from scenarios.field_types import unit_of
 PLAN = ("plan", "--cells", "10", "--population", "1000", "--epsilon", "1")
 
 
-def test_no_replicates_are_refused(call, tmp_path):
-    done = call("sweep", "tiny", "--replicates", "0", "--out", str(tmp_path / "study"))
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "--replicates" in done.stderr
-    assert not (tmp_path / "study").exists()
-
-
 MEANT = {
     "command": (["rnu", "tiny"], "rnu", "run"),
     "command of a group": (["scenarios", "lst"], "lst", "list"),

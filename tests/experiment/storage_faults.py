@@ -4,20 +4,24 @@ A forked process writes a small run directory. At one line of the writing code i
 or Ctrl-C. Then the next process starts, and the remaining files are read.
 """
 
-import argparse
 import errno
 import os
 import shutil
-import signal
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import fault_harness
+from fault_harness import FAULTS
 
 from simulator.files import atomic_write
 from simulator.results import store
 
-BEGIN, END = "<!-- from the fault harness: begin -->", "<!-- from the fault harness: end -->"
+HEADS = "| how it is written | faults | of these, kills | survived | runs lost | half-written | left over |"
 TRACED = {__file__, store.__file__, atomic_write.__file__, shutil.__file__}
 FILES = ("estimates.parquet", "folder/cells.parquet", "run.json")
 
@@ -38,21 +42,6 @@ CASES = (
     Case("next number", numbered=True),
     Case("`--out`, another run finishes meanwhile", meanwhile=True),
 )
-
-
-def kill():
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def fail():
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
-def interrupt():
-    raise KeyboardInterrupt
-
-
-FAULTS = (kill, fail, interrupt)
 
 
 def write(folder, version):
@@ -77,17 +66,6 @@ def read(folder):
 
 def attempt(case, base, step, fault):
     """Write in this process with a fault at one step; return the number of steps."""
-    steps = 0
-
-    def trace(frame, event, _):
-        nonlocal steps
-        if frame.f_code.co_filename not in TRACED:
-            return None
-        if event == "line":
-            steps += 1
-            if steps == step:
-                fault()
-        return trace
 
     def refuse(*_):
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
@@ -99,14 +77,14 @@ def attempt(case, base, step, fault):
 
     if not case.exchange:
         atomic_write._renameat2 = refuse
-    sys.settrace(trace)
-    try:
-        store.fill_directory(base / "runs" / "run", fill, overwrite=case.overwrite, numbered=case.numbered)
-    except (OSError, KeyboardInterrupt, store.DirectoryError):
-        pass
-    finally:
-        sys.settrace(None)
-    return steps
+    options = {"overwrite": case.overwrite, "numbered": case.numbered}
+    return fault_harness.attempt(
+        partial(store.fill_directory, base / "runs" / "run", fill, **options),
+        traced=TRACED,
+        expected=(OSError, KeyboardInterrupt, store.DirectoryError),
+        step=step,
+        fault=fault,
+    )
 
 
 def forked(case, base, step=0, fault=None):
@@ -114,17 +92,7 @@ def forked(case, base, step=0, fault=None):
     shutil.rmtree(base, ignore_errors=True)
     (base / "runs").mkdir(parents=True)
     write(base / ("elsewhere" if case.meanwhile else "runs/run"), "earlier")
-    receiving, sending = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            os.write(sending, str(attempt(case, base, step, fault)).encode())
-        finally:
-            os._exit(0)
-    os.close(sending)
-    os.waitpid(child, 0)
-    with os.fdopen(receiving) as sent:
-        return int(sent.read() or 0) or None
+    return fault_harness.forked(partial(attempt, case, base, step, fault))
 
 
 def judge(case, base):
@@ -164,28 +132,5 @@ def inject(faults):
     return rows
 
 
-def markdown(rows):
-    lines = [
-        "| how it is written | faults | of these, kills | survived | runs lost | half-written | left over |",
-        "|---|---:|---:|---:|---:|---:|---:|",
-    ]
-    total = {name: sum(row[name] for row in rows.values()) for name in next(iter(rows.values()))}
-    for title, row in [*((case.title, row) for case, row in rows.items()), ("**all**", total)]:
-        lines.append(f"| {title} | {' | '.join(f'{number:,}' for number in row.values())} |")
-    return "\n".join(lines) + "\n"
-
-
-def renewed(page, rows):
-    before, _, rest = page.partition(BEGIN)
-    return f"{before}{BEGIN}\n{markdown(rows)}{END}{rest.partition(END)[2]}"
-
-
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("page", nargs="?", type=Path, help="Its table is written anew.")
-    parser.add_argument("--faults", type=int, default=1000)
-    chosen = parser.parse_args()
-    found = inject(chosen.faults)
-    sys.stdout.write(markdown(found))
-    if chosen.page:
-        chosen.page.write_text(renewed(chosen.page.read_text(), found))
+    fault_harness.main(__doc__, HEADS, inject)

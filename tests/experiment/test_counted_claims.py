@@ -149,11 +149,10 @@ def test_claims_under_loss_use_the_smallest_crowd_counted(town, seed, loss):
 @pytest.mark.slow
 @pytest.mark.parametrize("answers", ["auto", "counts"])
 @pytest.mark.parametrize("loss", [0.02, 0.5, 0.95])
-@pytest.mark.parametrize("seed", [2, 11])
-def test_all_claims_of_a_run_follow_its_counts(town, seed, loss, answers):
+def test_all_claims_of_a_run_follow_its_counts(town, loss, answers):
     late = "channel.latency_s={kind='exponential', mean_s=20}"
     more = ("population.participation=0.8", "channel.churn=0.1", f"population.answers='{answers}'", late)
-    check_run(town(f"channel.loss={loss}", SHUFFLED, "claims.queries=[1,2]", *more, seed=seed))
+    check_run(town(f"channel.loss={loss}", SHUFFLED, "claims.queries=[1,2]", *more, seed=2))
 
 
 def test_query_without_counted_reports_weakens_no_claim(town):

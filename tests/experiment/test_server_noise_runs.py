@@ -1,9 +1,7 @@
 """Noise by the servers: errors of runs, claims and gains against the number of colluding servers."""
 
 import math
-import tomllib
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -17,8 +15,6 @@ from mechanisms.privacy.integer_noise import IntegerNoise
 from scenarios import ScenarioError
 from simulator import run
 from simulator.aggregation.server_noise import noisy_claim
-
-SHIPPED = Path(__file__).parents[2] / "scenarios" / "server-noise.toml"
 
 
 @pytest.fixture(scope="module")
@@ -248,9 +244,3 @@ def test_masses_of_wide_sums_keep_their_tails():
     cut = (len(whole) - len(masses)) // 2
     assert masses == pytest.approx(whole[cut : cut + len(masses)], rel=1e-9)
     assert len(IntegerNoise("discrete_laplace", 900.0).masses(7)) > 100_000
-
-
-def test_shipped_comments_are_true():
-    section = tomllib.loads(SHIPPED.read_text(encoding="utf-8"))
-    assert section["aggregation"]["noise"] == {"kind": "discrete_gaussian", "sigma": 0.8}
-    assert "σ = 0.8" in SHIPPED.read_text(encoding="utf-8")

@@ -11,7 +11,6 @@ import pytest
 import scenarios
 from scenarios import ScenarioError
 from simulator import run
-from simulator.cli import main
 from simulator.experiment.assembly.city import build_city
 from simulator.experiment.assembly.engine import build_engine
 from simulator.streams import Streams
@@ -286,30 +285,6 @@ def test_file_fault_names_the_key_of_that_file(folder, beside, named, files, key
     with pytest.raises(ScenarioError) as refusal:
         run(folder / "wrong.toml")
     assert {fault.path for fault in refusal.value.faults} == {key}, str(refusal.value)
-
-
-@pytest.mark.parametrize(
-    ("routes", "words"),
-    [
-        ('<routes><trip id="v" depart="0" from="A0B0" to="A9B9"/></routes>', "A9B9"),
-        ("<routes/>", "no vehicle, trip or flow"),
-        ("<routes><trip", "not well-formed"),
-        ('<routes><flow id="f" begin="0" period="often" from="A0B0" to="B0C0"/></routes>', "period"),
-    ],
-    ids=["edge", "empty", "cut", "period"],
-)
-def test_invalid_route_file_exits_with_2_and_leaves_no_files(folder, routes, words, monkeypatch, capfd):
-    (folder / "small.rou.xml").write_text(routes)
-    before = sorted(folder.iterdir())
-    monkeypatch.setattr(sys, "argv", ["crowdveil", "run", str(folder / "small.toml"), "--out", str(folder / "out")])
-    with pytest.raises(SystemExit) as leaving:
-        main()
-    assert leaving.value.code == 2
-    message = capfd.readouterr().err
-    assert words in message
-    assert "traffic" in message
-    assert "Traceback" not in message
-    assert sorted(folder.iterdir()) == before
 
 
 DATA = Path(os.environ.get("CROWDVEIL_DATA", "/nowhere"), "sumo", "acosta")

@@ -19,8 +19,7 @@ def down(*servers):
     return [{"server": f"server:{number}", "from_s": 0.0, "to_s": 300.0} for number in servers]
 
 
-@pytest.mark.parametrize("answers", ["auto", "counts"])
-@pytest.mark.parametrize("number", [1, 2, 3])
+@pytest.mark.parametrize(("answers", "number"), [("auto", 1), ("auto", 3), ("counts", 2)])
 def test_an_outage_of_the_servers_that_are_not_needed_loses_no_report(answers, number):
     keys = {"population.answers": answers, "population.outside": 50}
     ideal, result = result_of(**keys), result_of(**keys, **{"channel.outages": down(number)})
@@ -39,8 +38,7 @@ def test_an_outage_of_one_server_more_loses_every_report(answers):
     assert result.rounds["counted"].sum() == 0
 
 
-@pytest.mark.parametrize("answers", ["reports", "counts", "auto"])
-@pytest.mark.parametrize("threshold", [2, 3])
+@pytest.mark.parametrize(("answers", "threshold"), [("reports", 2), ("reports", 3), ("counts", 2), ("auto", 3)])
 def test_five_percent_of_lost_messages(answers, threshold):
     """Counted reports, against (1 − loss)^t of those sent; somewhat more where the best servers are chosen."""
     shared = {"kind": "threshold_shared", "servers": 3, "threshold": threshold}

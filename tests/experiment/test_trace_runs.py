@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,6 @@ import pytest
 import scenarios
 from scenarios import ScenarioError
 from simulator import run
-from simulator.formats.recordings import read_trace
 
 SCENARIO = """
 [scenario]
@@ -141,30 +139,6 @@ def test_faults_name_the_section(tmp_path, case):
         run(_write(tmp_path, **change))
     assert {fault.path for fault in caught.value.faults} == {"traffic"}
     assert words in str(caught.value)
-
-
-def test_command_reports_the_fault_and_writes_nothing(tmp_path, monkeypatch, call_in_process):
-    change, words = BROKEN["clock"]
-    file = _write(tmp_path, **change)
-    monkeypatch.setenv("COLUMNS", "400")
-    done = call_in_process("run", str(file), "--out", str(tmp_path / "out"), "--quiet", cwd=tmp_path)
-    assert done.returncode == 2
-    assert words in " ".join(done.stderr.split())
-    assert "Traceback" not in done.stderr
-    assert not list(tmp_path.glob("*out*"))
-
-
-def test_overwrite_removes_earlier_fcd_file(tmp_path):
-    """Floating-car data of an earlier run are removed by a later run without it."""
-    file = _write(tmp_path)
-    plain = file.read_text()
-    file.write_text(plain + "\n[fcd]\nevery_s = 10\n")
-    directory = run(file).save(tmp_path / "run")
-    assert read_trace(directory / "fcd.xml.gz").vehicles == 3
-    file.write_text(plain)
-    run(file).save(directory, overwrite=True)
-    assert not (directory / "fcd.xml.gz").exists()
-    shutil.rmtree(directory)
 
 
 def test_recording_outside_the_run_gives_a_no_device_warning(tmp_path):

@@ -174,23 +174,6 @@ def test_truth_of_shipped_scenarios_is_the_cell_of_the_engine(name, overrides, t
     assert (guesses["guess"] == guesses["truth"]).nunique() == 2
 
 
-def test_attacks_are_those_of_before_guesses_were_kept(small):
-    """Right guesses and trials by the version without `guesses.parquet`; those of "even" depend on every draw.
-
-    Except those of "others", whose trials are since drawn alike for all coalitions.
-    """
-    result, _ = small
-    rows = result.attacks[result.attacks["success"].notna() & ~result.attacks["name"].str.startswith("spy")]
-    hits = (rows["success"] * rows["trials"]).round().astype(int)
-    assert list(zip(hits.tolist(), rows["trials"].tolist(), strict=True)) == BEFORE
-
-
-BEFORE = [
-    (81, 255), (231, 255), (139, 255), (142, 255), (81, 255), (143, 255), (40, 66), (53, 64), (54, 64), (49, 255),
-    (231, 255), (128, 255), (8, 12), (81, 255), (143, 255),
-]  # fmt: skip
-
-
 def test_one_target_is_scored_as_its_guesses_are():
     attacks = [{**one, "targets": 1, "prior": "uniform"} for one in ATTACKS[:3]]
     result = cv.run(cv.Scenario(**{**SMALL, "attacks": attacks}))

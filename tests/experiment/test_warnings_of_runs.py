@@ -5,7 +5,6 @@ import itertools
 import json
 import os
 import re
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,6 @@ from rich.console import Console
 
 from scenarios import ScenarioError
 from simulator import run
-from simulator.cli import main
 from simulator.files import resources
 from simulator.pages.report import build_report, write_report
 from simulator.pages.terminal_summary import print_summary
@@ -69,13 +67,11 @@ def mistaken(tmp_path):
     return write
 
 
-def checked(path, monkeypatch, capfd):
+def checked(path, call_in_process):
     """Return what `scenarios check` notes."""
-    monkeypatch.setattr(sys, "argv", ["crowdveil", "scenarios", "check", str(path)])
-    with pytest.raises(SystemExit) as leaving:
-        main()
-    assert not leaving.value.code
-    return [line.removeprefix("note: ") for line in capfd.readouterr().err.splitlines() if line.startswith("note: ")]
+    done = call_in_process("scenarios", "check", str(path), cwd=path.parent)
+    assert done.returncode == 0
+    return [line.removeprefix("note: ") for line in done.stderr.splitlines() if line.startswith("note: ")]
 
 
 def summary(directory):
@@ -88,9 +84,9 @@ def first_screen(page):
     return page[page.index("<header>") : page.index("</header>")]
 
 
-def test_warnings_appear_in_summary_and_report_head(mistaken, tmp_path, monkeypatch, capfd):
+def test_warnings_appear_in_summary_and_report_head(mistaken, tmp_path, call_in_process):
     path = mistaken(speed="speed_mps", sampling=0.6)
-    notes = checked(path, monkeypatch, capfd)
+    notes = checked(path, call_in_process)
     directory = run(path).save(tmp_path / "run", render=write_report)
     facts, printed = json.loads((directory / "run.json").read_text()), summary(directory)
     speeds, sampling = facts["warnings"]

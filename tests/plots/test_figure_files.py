@@ -150,12 +150,6 @@ def test_maps_of_other_campaigns_are_written_on_request(directory, tmp_path, mon
     assert (tmp_path / "True" / "map-second-truth.svg").is_file()
 
 
-def test_a_directory_without_a_run_is_refused(tmp_path):
-    done = command("figures", tmp_path)
-    assert done.returncode == 2
-    assert "no finished run here" in done.stderr
-
-
 def test_nothing_is_left_if_a_figure_fails(directory, tmp_path, monkeypatch):
     def fail(*_args, **_options):
         raise InputError(["no"])

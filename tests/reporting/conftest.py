@@ -1,19 +1,20 @@
 """Synthetic runs, and a real browser that opens their reports."""
 
 import html
-import os
 import shutil
-import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from synthetic_run import SyntheticRun
 
+DRAWN_BY_SOFTWARE = "GPU stall due to ReadPixels"
+"""Chromium's remark where it draws WebGL without a graphics card."""
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 
 
@@ -43,25 +44,41 @@ def executable() -> str:
     return path
 
 
-@pytest.fixture(scope="session")
-def browse(executable: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path, str], str]:
-    """Open a page in a headless browser without any network; return the DOM once its scripts have run."""
+@pytest.fixture(scope="module")  # while it runs, its event loop is in the way of other libraries
+def chromium(executable: str) -> Iterator[Browser]:
+    """A real browser."""
+    with sync_playwright() as tools:
+        browser = tools.chromium.launch(executable_path=executable, args=["--no-sandbox"])
+        yield browser
+        browser.close()
 
-    def open_page(page: Path, fragment: str = "") -> str:
-        profile = tmp_path_factory.mktemp("profile")
-        command = [
-            executable, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
-            "--disable-background-networking", f"--user-data-dir={profile}", "--host-resolver-rules=MAP * ~NOTFOUND",
-            "--virtual-time-budget=8000", "--window-size=1280,2400", "--enable-logging=stderr", "--dump-dom",
-            page.as_uri() + fragment,
-        ]  # fmt: skip
-        done = subprocess.run(
-            command, capture_output=True, timeout=120, check=True, env={**os.environ, "LANG": "C.UTF-8"}
+
+@pytest.fixture
+def open_page(chromium: Browser) -> Iterator[Callable[..., Page]]:
+    """Return a function that opens a page, in a context without network, and fails on any message or request."""
+    contexts, complaints = [], []
+
+    def open_(path: Path, *, width: int = 1280, height: int = 900, scheme: str = "light", fragment: str = "") -> Page:
+        context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=scheme, offline=True)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: DRAWN_BY_SOFTWARE in message.text or complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on(
+            "request",
+            lambda request: request.url.startswith(("file:", "data:", "blob:")) or complaints.append(request.url),
         )
-        written = done.stderr.decode("utf-8", "replace").splitlines()
-        # Without a graphics card the browser remarks on WebGL.
-        complaints = [line for line in written if "CONSOLE" in line and "WebGL" not in line]
-        assert not complaints, "the page writes to the browser's console, which only errors do"
-        return html.unescape(done.stdout.decode("utf-8"))
+        page.goto(path.as_uri() + fragment)
+        page.wait_for_selector("html[data-report=ready]", state="attached")
+        return page
 
-    return open_page
+    yield open_
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+@pytest.fixture
+def browse(open_page: Callable[..., Page]) -> Callable[..., str]:
+    """Return a function that opens a page on a tall screen, and returns its DOM once its scripts have run."""
+    return lambda path, fragment="": html.unescape(open_page(path, height=2400, fragment=fragment).content())

@@ -42,52 +42,46 @@ def test_row_of_delta_zero_is_found_in_any_order() -> None:
     assert found.points == ((0.5, 0.4), (1.0, 0.2), (2.0, 0.0), (4.0, 0.0))
 
 
-def test_sentence_of_epsilon_zero() -> None:
-    text = sentence(only("report_round_1", 0.0, "exact", [0.0] * 4))
-    assert text == (
-        "A server that receives only the first answer of a device learns nothing about where the device is: the "
-        "observation is equally likely wherever it is."
-    )
+@pytest.mark.parametrize(
+    ("view", "epsilon", "kind", "deltas", "parameters", "words"),
+    [
+        (
+            "report_round_1", 0.0, "exact", [0.0] * 4, {},
+            ("A server that receives only the first answer of a device learns nothing about where the device is: "
+            "the observation is equally likely wherever it is."),
+        ),
+        (
+            "report_round_2", math.log(3.2), "exact", [0.1], {},
+            ("A server that receives only the second answer of a device can shift the odds between any two places "
+            "where the device might be at most 3.20-fold (ε = 1.17)."),
+        ),
+        ("report_round_2", 1.0, "bound", [0.1], {}, "(ε = 1); the truth may be better."),
+        ("report_round_2", 9.0, "exact", [0.1], {}, "8,104-fold, which is hardly a limit (ε = 9)."),
+        (
+            "linked_reports", math.inf, "infinite", [0.45] * 4, {},
+            ("Two servers that link the two answers of a device learn the device’s exact cell with probability "
+            "45 %; no ε changes that (δ = 0.45 at every ε)."),
+        ),
+        (
+            "report_round_1", math.inf, "infinite", [1.0] * 4, {"rounds": 1},
+            ("A server that receives a device’s answer learns where the device is, for certain. There is no protection "
+             "here."),
+        ),
+        (
+            "released_differences", math.inf, "infinite", [0.02, 0.0027, 3.4e-4, 3.4e-4], {"crowd": 10},
+            ("Any reader of the published estimates, if 10 devices, including this one, are in its cell, can "
+            "shift the odds between any two places where the device might be at most 2.72-fold (ε = 1) except with "
+            "probability 0.27 %; no ε holds always."),
+        ),
+    ],
+)  # fmt: skip
+def test_sentence_of_a_claim(
+    view: str, epsilon: float, kind: str, deltas: list[float], parameters: dict[str, Any], words: str
+) -> None:
+    assert sentence(only(view, epsilon, kind, deltas, **parameters)).endswith(words)
 
 
-def test_sentence_of_finite_exact_epsilon() -> None:
-    text = sentence(only("report_round_2", math.log(3.2), "exact", [0.1]))
-    assert text == (
-        "A server that receives only the second answer of a device can shift the odds between any two places where the "
-        "device might be at most 3.20-fold (ε = 1.17)."
-    )
-
-
-def test_sentence_of_finite_bound_says_that_truth_may_be_better() -> None:
-    assert sentence(only("report_round_2", 1.0, "bound", [0.1])).endswith("(ε = 1); the truth may be better.")
-
-
-def test_sentence_of_large_epsilon_says_hardly_a_limit() -> None:
-    assert "hardly a limit" in sentence(only("report_round_2", 9.0, "exact", [0.1]))
-
-
-def test_sentence_of_linked_reports_of_sampling_privacy() -> None:
-    text = sentence(only("linked_reports", math.inf, "infinite", [0.45] * 4))
-    assert text == (
-        "Two servers that link the two answers of a device learn the device’s exact cell with probability 45 %; no ε "
-        "changes that (δ = 0.45 at every ε)."
-    )
-
-
-def test_sentence_of_no_protection() -> None:
-    text = sentence(only("report_round_1", math.inf, "infinite", [1.0] * 4, rounds=1))
-    assert text == (
-        "A server that receives a device’s answer learns where the device is, for certain. There is no protection here."
-    )
-
-
-def test_sentence_of_released_differences_of_a_crowd() -> None:
-    crowd = sentence(only("released_differences", math.inf, "infinite", [0.02, 0.0027, 3.4e-4, 3.4e-4], crowd=10))
-    assert crowd == (
-        "Any reader of the published estimates, if 10 devices, including this one, are in its cell, can shift the odds "
-        "between any two places where the device might be at most 2.72-fold (ε = 1) except with probability 0.27 %; "
-        "no ε holds always."
-    )
+def test_sentence_of_a_crowd_of_one() -> None:
     alone = sentence(only("released_differences", math.inf, "infinite", [0.45] * 4, crowd=1))
     assert (
         "if the device is alone in its cell, learns for certain that the device was there with probability 45 %"

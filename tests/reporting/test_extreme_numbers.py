@@ -14,7 +14,6 @@ from rich.console import Console
 from synthetic_run import SyntheticRun
 
 import crowdveil as cv
-from simulator.cli import main
 from simulator.pages.map_section import query_numbers
 from simulator.pages.plots.looks import figure_of
 from simulator.pages.plots.run_plots import RunPlots
@@ -102,17 +101,13 @@ def test_a_run_whose_page_fails_is_saved(tmp_path, tiny_run):
     assert cv.load(tmp_path / "run").scores.equals(tiny_run.scores)
 
 
-def test_a_damaged_table_is_named_before_a_page_is_made(tmp_path, monkeypatch, capsys):
+def test_a_damaged_table_is_named_before_a_page_is_made(tmp_path, call_in_process):
     directory = SyntheticRun(columns=2, rows=2, queries=2).write(tmp_path / "run")
     claims = pd.read_parquet(directory / "claims.parquet")
     claims.assign(crowd=math.inf).to_parquet(directory / "claims.parquet")
-    monkeypatch.setattr("sys.argv", ["crowdveil", "report", str(directory)])
-    with pytest.raises(SystemExit) as stopped:
-        main()
-    assert stopped.value.code == 2
-    message = capsys.readouterr().err
-    assert message.count("\n") == 1
-    assert f"{directory / 'claims.parquet'}: column crowd must have whole numbers" in message
+    done = call_in_process("report", str(directory), cwd=tmp_path)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert f"{directory / 'claims.parquet'}: column crowd must have whole numbers" in done.stderr
 
 
 @pytest.mark.slow

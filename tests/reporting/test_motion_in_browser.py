@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
-from playwright.sync_api import sync_playwright
 
 from simulator.api import load, run
 from simulator.pages.map_section import city_outlines
@@ -27,27 +26,9 @@ PAINT = """time => {
 COUNTS = r"[\d,]+(?= (?:driving|standing|waiting))"
 
 
-@pytest.fixture(scope="module")
-def chromium(executable):
-    with sync_playwright() as tools:
-        browser = tools.chromium.launch(executable_path=executable, args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
 @pytest.fixture
-def opened(chromium):
-    pages = []
-
-    def open_(directory):
-        pages.append(chromium.new_page(viewport={"width": 1280, "height": 900}))
-        pages[-1].goto((directory / "report.html").as_uri())
-        pages[-1].wait_for_selector("html[data-report=ready]", state="attached")
-        return pages[-1]
-
-    yield open_
-    for page in pages:
-        page.close()
+def opened(open_page):
+    return lambda directory: open_page(directory / "report.html")
 
 
 def seek(page, time_s):
@@ -78,7 +59,7 @@ def driven(tmp_path_factory):
     return directory
 
 
-@pytest.mark.parametrize("name", ["lossy", "helsinki-osm", "parked-cars"])
+@pytest.mark.parametrize("name", ["lossy", "helsinki-osm", pytest.param("parked-cars", marks=pytest.mark.thorough)])
 def test_vehicles_are_drawn_where_the_engine_has_them(driven, opened, name):
     directory = driven(name)
     page, run_ = opened(directory), RunResult.load(directory)

@@ -71,10 +71,7 @@ def shown(directory):
     [
         "tiny",
         "releases",
-        *(
-            pytest.param(name, marks=pytest.mark.slow)
-            for name in ("collusion", "longitudinal", "lossy", "refined", "speeds", "sioux-falls")
-        ),
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("collusion", "lossy", "refined", "speeds")),
     ],
 )
 def test_report_summary_and_comparison_do_not_depend_on_texts(shipped_run, tmp_path, scenario):

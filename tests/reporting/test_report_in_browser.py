@@ -13,7 +13,6 @@ import pytest
 import shapely
 from axe_playwright_python.sync_playwright import Axe
 from PIL import Image
-from playwright.sync_api import sync_playwright
 from synthetic_run import SyntheticRun
 
 import scenarios
@@ -28,45 +27,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 FOLDER = Path(scenarios.__file__).parent
 FIRST_SCREEN = ("collusion", "releases", "speeds", "lossy", "rivals")
 """Scenarios whose comments state the first sentence of their report."""
-DRAWN_BY_SOFTWARE = "GPU stall due to ReadPixels"
-"""Chromium's remark where it draws WebGL without a graphics card."""
-
 CUT = """[...document.querySelectorAll(".scroll")].filter((each) => each.scrollWidth > each.clientWidth + 1)
   .map((each) => each.getAttribute("aria-label"))"""
 """Names of the tables that are wider than the page has room for."""
-
-
-@pytest.fixture(scope="module")
-def chromium(executable):
-    with sync_playwright() as tools:
-        browser = tools.chromium.launch(executable_path=executable, args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
-@pytest.fixture
-def open_page(chromium):
-    """Return a function that opens a page, in a context without network, and fails on any message or request."""
-    contexts, complaints = [], []
-
-    def open_(path, *, width=1280, scheme="light", fragment=""):
-        context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: DRAWN_BY_SOFTWARE in message.text or complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on(
-            "request",
-            lambda request: request.url.startswith(("file:", "data:", "blob:")) or complaints.append(request.url),
-        )
-        page.goto(path.as_uri() + fragment)
-        page.wait_for_selector("html[data-report=ready]", state="attached")
-        return page
-
-    yield open_
-    for context in contexts:
-        context.close()
-    assert complaints == []
 
 
 @pytest.fixture(scope="module")
@@ -84,8 +47,9 @@ def reports(shipped_run, tmp_path_factory):
 
 
 LIKE_OTHERS = (
-    "all-day", "anaheim", "bay-area-pems", "beijing-taxis", "bologna-fcd", "breast-cancer", "grid20", "longitudinal",
-    "manhattan-osm", "parked-cars", "poisoning", "refined", "server-noise",
+    "all-day", "anaheim", "bay-area-pems", "beijing-taxis", "bologna-fcd", "breast-cancer", "cabs-san-francisco",
+    "grid20", "helsinki-osm", "longitudinal", "manhattan-osm", "parked-cars", "poisoning", "refined", "rivals",
+    "server-noise", "sioux-falls",
 )  # fmt: skip
 """Scenarios whose reports have the sections of others."""
 
@@ -100,8 +64,8 @@ LIKE_OTHERS = (
 )
 def test_reports_are_accessible_and_nothing_is_cut(reports, open_page, name):
     path = reports(name) / "report.html"
-    views = [(width, scheme) for width in (390, 1280, 1920) for scheme in ("light", "dark")]
-    for width, scheme in views if name == "manhattan" else views[::3]:  # a view takes seconds
+    views = [(390, "light"), (1280, "dark"), (1920, "light")]
+    for width, scheme in views if name == "manhattan" else views[:2]:  # a view takes seconds
         page = open_page(path, width=width, scheme=scheme)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         found = Axe().run(page).response["violations"]

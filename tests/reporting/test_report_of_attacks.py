@@ -7,9 +7,10 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from html_page import Page
 from rich.console import Console
 from synthetic_run import SyntheticRun
-from test_report_page import HOSTILE, Page, embedded
+from test_report_page import HOSTILE, embedded
 
 from mechanisms.privacy.claim import Claim, ListedDelta
 from simulator.pages.attacks_section import attack_lines
@@ -241,13 +242,6 @@ def test_browser_draws_the_report_without_errors(attacked: Path, browse: Callabl
     for name in ("attacks-0", "attacks-1", "attacks-2", "loss-0"):
         place = dom.index(f'data-chart="{name}"')
         assert 'class="chart"' in dom[place : place + 3000], name
-
-
-def test_figures_have_labels_and_headers_have_a_scope(attacked: Path) -> None:
-    page = Page(build_report(attacked))
-    drawn = [attributes for _, attributes in page.tags if "data-chart" in attributes]
-    assert all(attributes["aria-label"] for attributes in drawn)
-    assert all(attributes.get("scope") for tag, attributes in page.tags if tag == "th")
 
 
 def test_attack_names_are_escaped(tmp_path: Path, browse: Callable[..., str]) -> None:

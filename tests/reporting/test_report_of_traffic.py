@@ -2,9 +2,9 @@
 
 import json
 import re
-from html.parser import HTMLParser
 
 import pytest
+from html_page import Page
 from synthetic_run import SyntheticRun
 
 from simulator.experiment.run import run_scenario
@@ -64,19 +64,8 @@ def section(page):
     return found.group() if found else ""
 
 
-class _Words(HTMLParser):
-    def __init__(self):
-        super().__init__()
-        self.words = []
-
-    def handle_data(self, data):
-        self.words.append(data)
-
-
 def words(html):
-    reader = _Words()
-    reader.feed(html)
-    return " ".join(" ".join(reader.words).split())
+    return Page(html).text
 
 
 def figure_of(page):

@@ -2,11 +2,11 @@ import json
 import re
 import time
 from collections.abc import Callable
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from html_page import Page
 from synthetic_run import SyntheticRun
 
 from simulator.pages import map_section
@@ -16,35 +16,6 @@ from simulator.results.store import UnfinishedRunError
 
 Browse = Callable[..., str]
 HOSTILE = '<script>document.title="stolen"</script><img src=x onerror="document.title=1">'
-
-
-class Page(HTMLParser):
-    """Every tag with its attributes, and the text outside scripts and styles."""
-
-    def __init__(self, source: str) -> None:
-        super().__init__()
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.words: list[str] = []
-        self._inside = ""
-        self.feed(source)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-        self._inside = tag
-
-    def handle_endtag(self, tag: str) -> None:  # noqa: ARG002  the base class names it
-        self._inside = ""
-
-    def handle_data(self, data: str) -> None:
-        if self._inside not in {"script", "style"}:
-            self.words.append(data)
-
-    @property
-    def text(self) -> str:
-        return " ".join(" ".join(self.words).split())
-
-    def values(self) -> set[float]:
-        return {float(attributes["value"] or "nan") for tag, attributes in self.tags if tag == "data"}
 
 
 def embedded(source: str) -> dict[str, object]:
@@ -181,15 +152,6 @@ def test_one_cell_is_shown_over_time(highway: Path, browse: Browse) -> None:
     assert "The watched cell" in dom
     assert 'data-chart="map-1"' in dom
     assert 'data-panel="truth"' not in dom
-
-
-def test_attack_section_appears_only_with_attacks(tmp_path: Path, small: Path) -> None:
-    assert 'id="attacks"' not in build_report(small)
-    found = {"name": "pair", "attack": "link_reports", "coalition": "server:1+server:2", "mechanism": "sampling",
-             "prior": 0.1, "success": 0.46, "theory": 0.45}  # fmt: skip
-    source = build_report(SyntheticRun(attacks=pd.DataFrame([found])).write(tmp_path / "run"))
-    assert "link_reports" in source
-    assert "46 %" in source
 
 
 def test_missing_attack_file_means_no_attacks(tmp_path: Path) -> None:

@@ -2,16 +2,15 @@
 
 import json
 import shutil
-import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from simulator import run
-from simulator.cli import main
-from simulator.results.run import RunResult
 from simulator.results.run_record import RUN_FORMAT
+from simulator.results.run import RunResult
+from simulator.results.schema import TABLES
 
 OLD = Path(__file__).parent / "run_of_version_0_1_0"
 """Made by the first version that had reports, of the scenario `tiny` that it shipped; its report.html is left out."""
@@ -23,12 +22,10 @@ def old(tmp_path):
 
 
 @pytest.fixture
-def report(monkeypatch, capsys):
+def report(call_in_process, tmp_path):
     def call(directory):
-        monkeypatch.setattr(sys, "argv", ["crowdveil", "report", str(directory)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return ended.value.code or 0, " ".join(capsys.readouterr().err.split())
+        done = call_in_process("report", str(directory), cwd=tmp_path)
+        return done.returncode, " ".join(done.stderr.split())
 
     return call
 
@@ -47,8 +44,11 @@ def test_a_run_of_version_0_1_0_is_reported(old, report):
 def test_run_of_version_0_1_0_has_all_current_columns(old, tmp_path):
     run("tiny", out=tmp_path / "now")
     now, then = RunResult.load(tmp_path / "now"), RunResult.load(old)
-    for name in ("estimates", "rounds", "servers", "scores", "claims", "attacks", "cells"):
-        assert set(getattr(now, name).columns) == set(getattr(then, name).columns)
+    for name in TABLES:
+        frame, current = getattr(then, name), getattr(now, name)
+        assert frame is None or current is None or set(frame.columns) == set(current.columns), name
+    assert then.leading is then
+    assert f"seed {then.record.seed}" in then.summary()
     # Version 0.1.0 counted only the vehicles asked.
     assert then.estimates["vehicles"].isna().all()
     assert not then.partial

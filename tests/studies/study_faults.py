@@ -5,19 +5,20 @@ results it is killed, or receives a disk error or Ctrl-C. Then the directory is 
 the directory is read once more: no point of this or an earlier command may be lost, changed or computed again.
 """
 
-import argparse
-import errno
-import json
-import os
 import shutil
-import signal
 import sys
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import fault_harness
+from fault_harness import FAULTS, forked
 
 from simulator.files import atomic_write
 from simulator.files.errors import InputError
@@ -29,7 +30,7 @@ from simulator.studies.sweep import Sweep, merge
 from simulator.studies.tables import Goal
 from simulator.studies.workers import Workers
 
-BEGIN, END = "<!-- from the fault harness: begin -->", "<!-- from the fault harness: end -->"
+HEADS = "| command | faults | of these, kills | survived | lost | changed | computed again | blocked | left over |"
 TRACED = {store.__file__, sweep.__file__, atomic_write.__file__, shutil.__file__}
 VALUES = {"one": [0.1, 0.2, 0.3], "other": [0.1, 0.2, 0.4]}
 
@@ -137,59 +138,15 @@ CASES = (
 )
 
 
-def kill():
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def fail():
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
-def interrupt():
-    raise KeyboardInterrupt
-
-
-FAULTS = (kill, fail, interrupt)
-
-
 def attempt(case, base, step, fault):
     """Give the command in this process with a fault at one step; return the number of steps."""
-    steps = 0
-
-    def trace(frame, event, _):
-        nonlocal steps
-        if frame.f_code.co_filename not in TRACED:
-            return None
-        if event == "line":
-            steps += 1
-            if steps == step:
-                fault()
-        return trace
-
-    sys.settrace(trace)
-    try:
-        case.command(base)
-    except (OSError, KeyboardInterrupt, InputError):
-        pass
-    finally:
-        sys.settrace(None)
-    return steps
-
-
-def forked(work):
-    """Return what a function returns in a forked process; None if that was killed."""
-    receiving, sending = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            os.write(sending, json.dumps(work()).encode())
-        finally:
-            os._exit(0)
-    os.close(sending)
-    with os.fdopen(receiving) as sent:
-        text = sent.read()
-    os.waitpid(child, 0)
-    return json.loads(text) if text else None
+    return fault_harness.attempt(
+        partial(case.command, base),
+        traced=TRACED,
+        expected=(OSError, KeyboardInterrupt, InputError),
+        step=step,
+        fault=fault,
+    )
 
 
 def held(case, base):
@@ -258,7 +215,7 @@ def inject(faults, cases=CASES):
             case.command(base)  # every run is computed
             shutil.rmtree(base)
             shutil.copytree(prepared, base)
-            steps = forked(lambda case=case: attempt(case, base, 0, None))
+            steps = forked(partial(attempt, case, base, 0, None))
             own = faults * (done + case.parts) // of - faults * done // of
             done += case.parts
             row = {"injected": own, "killed": 0, "survived": 0}
@@ -268,7 +225,7 @@ def inject(faults, cases=CASES):
                 shutil.copytree(prepared, base)
                 # Evenly over the steps, with the kinds of fault in turn.
                 step, fault = 1 + number * steps // own, FAULTS[number % len(FAULTS)]
-                killed = forked(lambda case=case, step=step, fault=fault: attempt(case, base, step, fault)) is None
+                killed = forked(partial(attempt, case, base, step, fault)) is None
                 row["killed"] += killed
                 damage = judge(case, base, before)
                 row["survived"] += not any(damage.values())
@@ -280,28 +237,5 @@ def inject(faults, cases=CASES):
     return rows
 
 
-def markdown(rows):
-    lines = [
-        "| command | faults | of these, kills | survived | lost | changed | computed again | blocked | left over |",
-        "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
-    ]
-    total = {name: sum(row[name] for row in rows.values()) for name in next(iter(rows.values()))}
-    for title, row in [*((case.title, row) for case, row in rows.items()), ("**all**", total)]:
-        lines.append(f"| {title} | {' | '.join(f'{number:,}' for number in row.values())} |")
-    return "\n".join(lines) + "\n"
-
-
-def renewed(page, rows):
-    before, _, rest = page.partition(BEGIN)
-    return f"{before}{BEGIN}\n{markdown(rows)}{END}{rest.partition(END)[2]}"
-
-
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("page", nargs="?", type=Path, help="Its table is written anew.")
-    parser.add_argument("--faults", type=int, default=1000)
-    chosen = parser.parse_args()
-    found = inject(chosen.faults)
-    sys.stdout.write(markdown(found))
-    if chosen.page:
-        chosen.page.write_text(renewed(chosen.page.read_text(), found))
+    fault_harness.main(__doc__, HEADS, inject)

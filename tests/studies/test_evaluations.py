@@ -234,21 +234,6 @@ def test_eight_mechanisms_over_six_real_data_sets(tmp_path):
     assert (errors["hadamard_response"] > errors["sampling_privacy"]).all()
 
 
-@needs_data
-@pytest.mark.slow
-@pytest.mark.thorough  # the test of the page on studies computes it too
-def test_the_papers_comparison_on_gowalla_is_a_row_with_an_interval(tmp_path, monkeypatch):
-    """SP Fig 2 states that randomized response's error is 1.6 to 3.5 times as large; its own bars make 1.3 to 2.5."""
-    (tmp_path / "paper.toml").write_text(
-        '[[mechanisms]]\nname = "sampling"\nkind = "sampling_privacy"\nsampling = 0.45\n'
-        '[[mechanisms]]\nkind = "randomized_response"\nfirst_coin = 0.8\nsecond_coin = 0.2\n'
-    )
-    monkeypatch.chdir(tmp_path)
-    tables = cv.evaluate(["paper.toml"], ["gowalla-nyc"], epsilon=2.0, replicates=3, out="study")
-    row = tables["differences"].query("mechanism == 'randomized_response' and against == 'sampling'").iloc[0]
-    assert 1.3 < row["ratio_lower"] < row["ratio"] < row["ratio_upper"] < 2.6
-
-
 def test_a_class_that_may_not_be_imported_is_refused_before_anything_is_computed(tmp_path):
     with pytest.raises(cv.ScenarioError, match="imported only with permission"):
         evaluated(tmp_path, ["own_module:Own"], epsilon=1.0)

@@ -3,12 +3,12 @@
 import json
 import math
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from html_page import Page
 
 from simulator.results.formatting import number
 from simulator.studies.report import _finding, build_report, factor_titles, tables_of, write_report
@@ -46,26 +46,6 @@ def study(rows, factors, *, scores=None, claims=None, attacks=None, failures=Non
     return Study(Path("none"), "made", tuple(factors), points, **tables, missing=missing, facts={})
 
 
-class Text(HTMLParser):
-    def __init__(self, html):
-        super().__init__()
-        self.parts, self.skipped = [], False
-        self.feed(html)
-
-    def handle_starttag(self, tag, attrs):  # noqa: ARG002
-        self.skipped = tag in {"script", "style"}
-
-    def handle_endtag(self, tag):  # noqa: ARG002
-        self.skipped = False
-
-    def handle_data(self, data):
-        if not self.skipped:
-            self.parts.append(data)
-
-    def __str__(self):
-        return " ".join(" ".join(self.parts).split())
-
-
 def charts(html):
     return json.loads(re.search(r'id="page-data">(.*?)</script>', html, re.DOTALL)[1])["charts"]
 
@@ -92,7 +72,7 @@ def test_means_and_intervals_are_those_computed_by_hand():
 
 def test_numbers_of_the_report(two_factors):
     html = page_of(two_factors)
-    text = str(Text(html))
+    text = Page(html).text
 
     def ends(mean):  # of two values one apart
         variation = math.sqrt(0.5) / mean
@@ -164,7 +144,7 @@ def test_differences_are_paired_by_replicate():
 
 def test_one_replicate_has_no_interval():
     html = page_of(study([(1, (0.1,), {"m": 4.0}), (1, (0.2,), {"m": 2.0})], (SAMPLING,)))
-    text = str(Text(html))
+    text = Page(html).text
     assert "Each setting was run once, so there are no intervals." in text
     assert "m has the smallest error, 2.00 vehicles (RMSE), at sampling = 0.2" in text
     assert "4.00 ±" not in text
@@ -185,15 +165,15 @@ def test_names_of_users_are_escaped():
 
 
 def test_empty_one_point_and_all_failed():
-    assert "No point is finished." in str(Text(page_of(study([], ()))))
+    assert "No point is finished." in Page(page_of(study([], ()))).text
     one = page_of(study([(1, (), {"m": 3.0})], ()))
-    assert "m has the smallest error, 3.00 vehicles (RMSE)." in str(Text(one))
-    assert "No setting was varied." in str(Text(one))
+    assert "m has the smallest error, 3.00 vehicles (RMSE)." in Page(one).text
+    assert "No setting was varied." in Page(one).text
     failures = pd.DataFrame(
         {"key": ["a", "b"], "point": [1, 2], "setting": [1, 2], "replicate": [1, 1], "seed": [1, 1],
          SAMPLING: [0.1, 0.2], "error": ["MemoryError: too large", "ValueError: x"]}
     )  # fmt: skip
-    text = str(Text(page_of(study([], (SAMPLING,), failures=failures, missing=3))))
+    text = Page(page_of(study([], (SAMPLING,), failures=failures, missing=3))).text
     assert "2 points failed" in text
     assert "1 point was not run" in text
     assert "MemoryError: too large" in text
@@ -204,7 +184,7 @@ def test_warnings_are_stated_with_the_number_of_points():
     warnings = pd.DataFrame({"key": ["k0", "k1", "k1"], "warning": ["rare", "often", "often"]})
     warnings = pd.concat([warnings, pd.DataFrame({"key": ["k0"], "warning": ["often"]})])
     rows = [(r, (0.1,), {"m": 1.0}) for r in (1, 2)]
-    text = str(Text(page_of(study(rows, (SAMPLING,), warnings=warnings))))
+    text = Page(page_of(study(rows, (SAMPLING,), warnings=warnings))).text
     assert "often (2 points)" in text
     assert "rare (1 point)" in text
 
@@ -215,7 +195,7 @@ def test_campaigns_of_speeds_are_in_metres_a_second():
     made.scores["statistic"] = "mean_speed"
     made.scores["hot_cells_recall"] = np.nan
     html = page_of(made)
-    assert "m has the smallest error, 2.50 [" in str(Text(html))
+    assert "m has the smallest error, 2.50 [" in Page(html).text
     assert charts(html)["curves-0"]["y"]["title"] == "RMSE, m/s"
     assert "Busiest cells found against" not in html
 
@@ -298,7 +278,7 @@ def test_attacks_are_drawn_against_what_was_varied():
     html = page_of(made)
     drawn = [chart["series"][0]["y"] for chart in charts(html).values() if "Success" in chart["y"]["title"]]
     assert drawn == [pytest.approx([0.115, 0.415])]
-    assert "link, campaign c" in str(Text(html))
+    assert "link, campaign c" in Page(html).text
 
 
 def test_page_and_tables_are_written(two_factors, tmp_path):
