@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from simulator import run
-from simulator.results.run_record import RUN_FORMAT
 from simulator.results.run import RunResult
+from simulator.results.run_record import RUN_FORMAT
 from simulator.results.schema import TABLES
 
 OLD = Path(__file__).parent / "run_of_version_0_1_0"
