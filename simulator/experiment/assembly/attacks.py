@@ -5,19 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from scenarios import Fault, Scenario, ScenarioError
-from scenarios.attacks import (
-    EVERY_SERVER,
-    AttackSection,
-    DropOutSection,
-    KnownOthersSection,
-    LinkRoundsSection,
-    LongitudinalSection,
-    OwnAttack,
-    PoisoningSection,
-    RoundOneSection,
-    RoundTwoSection,
-    SharesSection,
-)
+from scenarios import attacks as sections
 from simulator.aggregation.transcript import MIXER
 from simulator.attacks.counterfactual_games import DropOut, KnownOthers, Poisoning
 from simulator.attacks.games import Attack
@@ -43,7 +31,7 @@ def build_attacks(scenario: Scenario) -> tuple[Attack, ...]:
     """
     built = []
     for section in scenario.attacks:
-        if isinstance(section, OwnAttack):
+        if isinstance(section, sections.OwnAttack):
             with faults_of_files(scenario, f"attacks.{section.name}"):
                 made = build_own_kind("attack", section.kind, section.model_extra or {})
             built.append(build_attack(section, [CellGame(CheckedAttack(made))]))
@@ -52,20 +40,20 @@ def build_attacks(scenario: Scenario) -> tuple[Attack, ...]:
     return tuple(built)
 
 
-GAMES: Mapping[type[AttackSection], Callable[..., Game]] = {
-    RoundOneSection: CellGame,
-    RoundTwoSection: CellGame,
-    LinkRoundsSection: CellGame,
-    SharesSection: CellGame,
-    KnownOthersSection: KnownOthers,
-    LongitudinalSection: LongitudinalGame,
-    PoisoningSection: Poisoning,
-    DropOutSection: DropOut,
+GAMES: Mapping[type[sections.AttackSection], Callable[..., Game]] = {
+    sections.RoundOneSection: CellGame,
+    sections.RoundTwoSection: CellGame,
+    sections.LinkRoundsSection: CellGame,
+    sections.SharesSection: CellGame,
+    sections.KnownOthersSection: KnownOthers,
+    sections.LongitudinalSection: LongitudinalGame,
+    sections.PoisoningSection: Poisoning,
+    sections.DropOutSection: DropOut,
 }
 """The game of each attack, whose parameters are keys of the section."""
 
 
-def games_of(section: AttackSection) -> list[Game]:
+def games_of(section: sections.AttackSection) -> list[Game]:
     """Return the games of a built-in attack: one, or one for each number of queries that it asks for."""
     build = GAMES[type(section)]
     keys = accepted(build, vars(section))
@@ -81,7 +69,7 @@ def build_attack(section: Any, games: Sequence[Game]) -> Attack:
         members=tuple(_member(section, given) for given in section.coalition),
         even=section.prior == "uniform",
         # A user's own attack does not span campaigns, whatever its parameters are called.
-        together=not isinstance(section, OwnAttack) and getattr(section, "together", False),
+        together=not isinstance(section, sections.OwnAttack) and getattr(section, "together", False),
     )
 
 
@@ -111,7 +99,7 @@ def check_attacks(scenario: Scenario, attacks: Sequence[Attack], campaigns: Sequ
     faults = []
     for attack in attacks:
         members = [member.party for member in attack.members]
-        needed = {party for party in members if party == MIXER or party.startswith("server:")} - {EVERY_SERVER}
+        needed = {party for party in members if party == MIXER or party.startswith("server:")} - {sections.EVERY_SERVER}
         parties = [
             set(campaign.deployment.parties(campaign.mechanisms[name]))
             for campaign in campaigns

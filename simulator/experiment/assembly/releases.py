@@ -21,18 +21,8 @@ from mechanisms.central import (
 from mechanisms.central.generalisation import GeneralisedSample
 from mechanisms.central.simple_random_sample import ExactStatistic
 from mechanisms.local import ParameterError
+from scenarios import release as sections
 from scenarios.kinds import is_capable
-from scenarios.release import (
-    Generalise,
-    Laplace,
-    NoRelease,
-    Recode,
-    ReleaseRules,
-    ReleaseSection,
-    SmoothMedianSection,
-    Suppress,
-    ThresholdRelease,
-)
 from simulator.aggregation.publication import Publication, SampledCounts
 from simulator.experiment.study_area import City
 from simulator.files.messages import QUESTION, Note, notes_of, warning
@@ -43,7 +33,7 @@ BOUNDS = {"lower": "lower_mps", "upper": "upper_mps"}
 
 
 def build_release(
-    released: ReleaseRules, section: ReleaseSection, mechanisms: Mapping[str, Any], city: City
+    released: sections.ReleaseRules, section: sections.ReleaseSection, mechanisms: Mapping[str, Any], city: City
 ) -> dict[str, Any]:
     """Return what a campaign's release determines of a `Campaign`: some of its attributes, by name.
 
@@ -56,7 +46,7 @@ def build_release(
     return build(released, section, mechanisms, city)
 
 
-def place_of(released: ReleaseRules, key: str) -> str:
+def place_of(released: sections.ReleaseRules, key: str) -> str:
     """Return the key path of an invalid parameter of a release."""
     campaign = f"campaigns.{released.campaign['name']}"
     if key in BOUNDS:
@@ -64,15 +54,15 @@ def place_of(released: ReleaseRules, key: str) -> str:
     return f"release.{key}" if released.at == ("release",) else f"{campaign}.release.{key}"
 
 
-def _keys(released: ReleaseRules) -> dict[str, Any]:
+def _keys(released: sections.ReleaseRules) -> dict[str, Any]:
     left_out = {"mechanisms", "sample" if released.campaign["statistic"] == "count" else "sampling"}
     return {key: value for key, value in released.release.items() if value is not None and key not in left_out}
 
 
 def _of_counts(
-    released: ReleaseRules, section: ReleaseSection, mechanisms: Mapping[str, Any], city: City
+    released: sections.ReleaseRules, section: sections.ReleaseSection, mechanisms: Mapping[str, Any], city: City
 ) -> dict[str, Any]:
-    if isinstance(section, NoRelease):
+    if isinstance(section, sections.NoRelease):
         return {"release": _keys(released)}
     publications: dict[str, Publication] = {}
     for published in released.published():
@@ -97,7 +87,7 @@ def _of_counts(
 
 @singledispatch
 def counts_release(
-    section: ReleaseSection, *, sampling: float, city: City, themselves: bool
+    section: sections.ReleaseSection, *, sampling: float, city: City, themselves: bool
 ) -> SampledCounts | CountRelease:
     """Return the release of a mechanism's counts, by the function for the class of the section.
 
@@ -116,12 +106,12 @@ def counts_release(
 
 
 @counts_release.register
-def _suppress(section: Suppress, *, sampling: float, city: City, themselves: bool) -> SampledCounts:  # noqa: ARG001 - as `counts_release`
+def _suppress(section: sections.Suppress, *, sampling: float, city: City, themselves: bool) -> SampledCounts:  # noqa: ARG001 - as `counts_release`
     return SampledCounts(sampling, lambda share: SampleThenSuppress(k=section.k, sampling=sampling * share))
 
 
 @counts_release.register
-def _generalise(section: Generalise, *, sampling: float, city: City, themselves: bool) -> SampledCounts:
+def _generalise(section: sections.Generalise, *, sampling: float, city: City, themselves: bool) -> SampledCounts:
     levels = [city.cells.coarsened(level) for level in range(section.levels + 1)]
     kind = GeneralisedSample if themselves else Generalised
     release = kind(levels=levels, k=section.k, sampling=sampling, epsilon=section.epsilon)
@@ -129,13 +119,13 @@ def _generalise(section: Generalise, *, sampling: float, city: City, themselves:
 
 
 @counts_release.register
-def _recode(section: Recode, *, sampling: float, city: City, themselves: bool) -> LocalRecoding:  # noqa: ARG001 - as `counts_release`
+def _recode(section: sections.Recode, *, sampling: float, city: City, themselves: bool) -> LocalRecoding:  # noqa: ARG001 - as `counts_release`
     centres = city.cells.polygons().geometry.centroid  # the places of the devices, as far as they are known
     return LocalRecoding(k=section.k, places=np.column_stack([centres.x, centres.y]))
 
 
 @counts_release.register
-def _laplace(section: Laplace, *, sampling: float, city: City, themselves: bool) -> SampledCounts:  # noqa: ARG001 - as `counts_release`
+def _laplace(section: sections.Laplace, *, sampling: float, city: City, themselves: bool) -> SampledCounts:  # noqa: ARG001 - as `counts_release`
     noise = LaplaceCounts(epsilon=section.epsilon, sampling=sampling).sample_epsilon
 
     def release_at(share: float) -> LaplaceCounts:
@@ -147,13 +137,13 @@ def _laplace(section: Laplace, *, sampling: float, city: City, themselves: bool)
 
 
 @counts_release.register
-def _threshold(section: ThresholdRelease, *, sampling: float, city: City, themselves: bool) -> ThresholdCounts:  # noqa: ARG001 - as `counts_release`
+def _threshold(section: sections.ThresholdRelease, *, sampling: float, city: City, themselves: bool) -> ThresholdCounts:  # noqa: ARG001 - as `counts_release`
     return ThresholdCounts(epsilon=section.epsilon, k=section.k)
 
 
 @singledispatch
 def speeds_release(
-    section: ReleaseSection, *, statistic: str, lower: float, upper: float, sample: float
+    section: sections.ReleaseSection, *, statistic: str, lower: float, upper: float, sample: float
 ) -> ValueRelease:
     """Return the release of a cell's speeds, by the function for the class of the section.
 
@@ -172,22 +162,22 @@ def speeds_release(
 
 
 @speeds_release.register
-def _no_release(section: NoRelease, *, statistic: str, **sampled: float) -> ExactStatistic:  # noqa: ARG001 - as `speeds_release`
+def _no_release(section: sections.NoRelease, *, statistic: str, **sampled: float) -> ExactStatistic:  # noqa: ARG001 - as `speeds_release`
     return ExactStatistic(statistic="mean" if statistic == "mean_speed" else "median", **sampled)
 
 
 @speeds_release.register
-def _laplace_mean(section: Laplace, *, statistic: str, **sampled: float) -> LaplaceMean:  # noqa: ARG001 - as `speeds_release`
+def _laplace_mean(section: sections.Laplace, *, statistic: str, **sampled: float) -> LaplaceMean:  # noqa: ARG001 - as `speeds_release`
     return LaplaceMean(epsilon=section.epsilon, **sampled)
 
 
 @speeds_release.register
-def _smooth_median(section: SmoothMedianSection, *, statistic: str, **sampled: float) -> SmoothMedian:  # noqa: ARG001 - as `speeds_release`
+def _smooth_median(section: sections.SmoothMedianSection, *, statistic: str, **sampled: float) -> SmoothMedian:  # noqa: ARG001 - as `speeds_release`
     return SmoothMedian(epsilon=section.epsilon, delta=section.delta, **sampled)
 
 
 def _of_speeds(
-    released: ReleaseRules, section: ReleaseSection, mechanisms: Mapping[str, Any], city: City
+    released: sections.ReleaseRules, section: sections.ReleaseSection, mechanisms: Mapping[str, Any], city: City
 ) -> dict[str, Any]:
     campaign, release = released.campaign, released.release
     receiver = str(released.published()[0]["name"])

@@ -5,21 +5,8 @@ from functools import singledispatch
 
 import scenarios
 from scenarios import Scenario, ScenarioError
+from scenarios import roads as sections
 from scenarios.field_types import in_metres, in_mps, in_seconds
-from scenarios.roads import (
-    GeoPackageRoads,
-    GmnsRoads,
-    GridSection,
-    LineRoads,
-    MatsimRoads,
-    NoRoads,
-    OsmRoads,
-    PlacedRoads,
-    RoadSection,
-    SumoRoads,
-    Tables,
-    TntpRoads,
-)
 from simulator.experiment.assembly.engine import traffic_faults
 from simulator.experiment.assembly.own_kinds import faults_of_files, same_keys, text_format
 from simulator.experiment.assembly.sumo_traffic import sumo_classes
@@ -47,7 +34,7 @@ Built = tuple[RoadNetwork | None, list[Note]]
 
 
 @singledispatch
-def roads_of(section: RoadSection) -> Built:
+def roads_of(section: sections.RoadSection) -> Built:
     """Build or read the roads of a section, by the function for its class.
 
     Raises
@@ -67,7 +54,7 @@ def build_roads(scenario: Scenario) -> Built:
         If the files hold no usable network.
     """
     section = scenario.roads
-    if isinstance(section, SumoRoads) and section.vehicle_class is None:
+    if isinstance(section, sections.SumoRoads) and section.vehicle_class is None:
         try:
             section = section.model_copy(update={"vehicle_class": sumo_classes(scenario)})
         except InputError as error:
@@ -76,21 +63,21 @@ def build_roads(scenario: Scenario) -> Built:
         return roads_of(section)
 
 
-def _network(raw: RawNetwork, section: PlacedRoads) -> Built:
+def _network(raw: RawNetwork, section: sections.PlacedRoads) -> Built:
     """Make a network of what a format holds; the section may state the driving side."""
     roads, report = build(replace(raw, driving_side=section.driving_side or raw.driving_side))
     return roads, report.notes()
 
 
 @roads_of.register
-def osm_roads(section: OsmRoads) -> Built:
+def osm_roads(section: sections.OsmRoads) -> Built:
     """Read OpenStreetMap."""
     path, given = scenarios.locate(section.path), same_keys(section, "crs", "capacity_vph", "driving_side")
     return _network(read_osm(path, **given), section)
 
 
 @roads_of.register
-def sumo_roads(section: SumoRoads) -> Built:
+def sumo_roads(section: sections.SumoRoads) -> Built:
     """Read a network of SUMO."""
     raw = read_sumo_net(
         scenarios.locate(section.path),
@@ -104,7 +91,7 @@ def sumo_roads(section: SumoRoads) -> Built:
 
 
 @roads_of.register
-def tntp_roads(section: TntpRoads) -> Built:
+def tntp_roads(section: sections.TntpRoads) -> Built:
     """Read a network of the Transportation Networks test problems."""
     raw = read_tntp(
         network=scenarios.locate(section.network),
@@ -121,14 +108,14 @@ def tntp_roads(section: TntpRoads) -> Built:
 
 
 @roads_of.register
-def matsim_roads(section: MatsimRoads) -> Built:
+def matsim_roads(section: sections.MatsimRoads) -> Built:
     """Read a network of MATSim."""
     path, given = scenarios.locate(section.path), same_keys(section, "crs", "project_to", "modes", "keep")
     return _network(read_matsim(path, **given), section)
 
 
 @roads_of.register
-def gmns_roads(section: GmnsRoads) -> Built:
+def gmns_roads(section: sections.GmnsRoads) -> Built:
     """Read a network of GMNS."""
     raw = read_gmns(
         scenarios.locate(section.path, "folder"),
@@ -147,13 +134,13 @@ def gmns_roads(section: GmnsRoads) -> Built:
 
 
 @roads_of.register
-def geopackage_roads(section: GeoPackageRoads) -> Built:
+def geopackage_roads(section: sections.GeoPackageRoads) -> Built:
     """Read a GeoPackage of nodes and links."""
     return _network(read_geopackage(scenarios.locate(section.path)), section)
 
 
 @roads_of.register
-def line_roads(section: LineRoads) -> Built:
+def line_roads(section: sections.LineRoads) -> Built:
     """Read roads drawn as lines."""
     raw = read_lines(
         scenarios.locate(section.path),
@@ -172,7 +159,7 @@ def line_roads(section: LineRoads) -> Built:
 
 
 @roads_of.register
-def table_roads(section: Tables) -> Built:
+def table_roads(section: sections.Tables) -> Built:
     """Read a table of nodes and a table of edges."""
     raw = read_tables(
         nodes=scenarios.locate(section.nodes),
@@ -188,13 +175,13 @@ def table_roads(section: Tables) -> Built:
 
 
 @roads_of.register
-def none_roads(section: NoRoads) -> Built:  # noqa: ARG001 - its class alone is used
+def none_roads(section: sections.NoRoads) -> Built:  # noqa: ARG001 - its class alone is used
     """Return no roads."""
     return None, []
 
 
 @roads_of.register
-def grid_roads(section: GridSection) -> Built:
+def grid_roads(section: sections.GridSection) -> Built:
     """Generate a rectangular city."""
     spacing_x_m, spacing_y_m = section.spacings_m
     anchor = (section.anchor.lon, section.anchor.lat)
