@@ -52,7 +52,7 @@ def running(*arguments):
         process.stdout.close()
 
 
-def wait_until(true, what, timeout_s=120):
+def wait_until(true, what, timeout_s=300):
     end = time.monotonic() + timeout_s
     while not true():
         assert time.monotonic() < end, what
@@ -109,7 +109,7 @@ def test_an_interrupted_and_a_killed_sweep_go_on(tmp_path, whole):
             wait_until(lambda n=number: parts_of(out) >= n or process.poll() is not None, "no part")
             workers = children(process.pid)
             process.send_signal(fatal)
-            process.wait(30)
+            process.wait(120)  # a busy machine takes its time
             assert process.returncode == (130 if fatal == signal.SIGINT else -signal.SIGKILL)
         # A worker ends with its parent, also where the parent could not tell it.
         wait_until(lambda w=workers: not any(Path(f"/proc/{pid}").exists() for pid in w), "workers are left over")
@@ -188,11 +188,11 @@ def test_a_point_that_needs_too_much_memory_is_reported_and_the_others_are_kept(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of processes are those of Unix")
-def test_a_part_that_cannot_be_written_ends_the_sweep_and_what_is_finished_is_kept(tmp_path, whole):
+def test_a_file_that_cannot_be_written_ends_the_sweep_and_what_is_finished_is_kept(tmp_path, whole):
     import resource
 
     def limited():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))  # bytes of one file: several parts still fit
+        resource.setrlimit(resource.RLIMIT_FSIZE, (25_000, 25_000))  # bytes of one file: parts fit, and not all points
 
     done = subprocess.run(
         command(*VARY, "--out", tmp_path / "study", "--workers", 1, "--keep", "estimates"),
@@ -204,7 +204,7 @@ def test_a_part_that_cannot_be_written_ends_the_sweep_and_what_is_finished_is_ke
     )
     assert done.returncode == 2
     assert "file too large" in done.stderr
-    assert "are finished and kept: the same command goes on" in done.stderr
+    assert "kept: the same command goes on" in done.stderr
     assert "Traceback" not in done.stderr
     sweep(*VARY, "--out", tmp_path / "study", "--keep", "estimates", "--quiet")
     assert_same(tmp_path / "study", whole)
