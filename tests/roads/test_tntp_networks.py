@@ -74,6 +74,11 @@ def test_zones_are_passable_if_the_first_through_node_is_1(read):
     assert network.through.all()
 
 
+def test_all_nodes_may_be_zones_that_no_route_passes(read):
+    with pytest.raises(InputError, match="5 nodes that no route may pass"):
+        read(tntp_network(first=6))
+
+
 def test_coordinates_become_metres_of_the_utm_zone(read):
     network, _ = read()
     assert network.crs.to_epsg() == 32614

@@ -208,3 +208,9 @@ def test_engines_agree_on_a_thousand_networks(part):
         rotated, stuck = rotated + totals.rotated, stuck + totals.stuck_released
     assert rotated > 50
     assert stuck > 50
+
+
+@pytest.mark.parametrize("step_s", [0.0, -1.0, np.nan, np.inf])
+def test_a_tick_has_a_length(step_s):
+    with pytest.raises(ValueError, match="step_s must be a number above 0"):
+        Clock(step_s)
