@@ -57,10 +57,9 @@ def check_probability(field: str, value: object, *, above_zero: bool = False) ->
     if isinstance(value, bool) or not isinstance(value, Real):
         raise ParameterError(field, "must be a number", value)
     value = float(value)
-    if above_zero and not 0.0 < value <= 1.0:
-        raise ParameterError(field, "must be a probability above 0", value)
-    if not 0.0 <= value <= 1.0:
-        raise ParameterError(field, "must be a probability, 0 to 1", value)
+    if not 0.0 <= value <= 1.0 or (above_zero and value == 0.0):
+        rule = "must be a probability above 0" if above_zero else "must be a probability, 0 to 1"
+        raise ParameterError(field, rule, value)
     return value
 
 

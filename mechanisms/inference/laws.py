@@ -630,7 +630,7 @@ def hadamard_law(mechanism: HadamardResponse) -> SupportLaw:
 
     def read(reports: Any) -> NDArray[Any]:
         values = read_values(reports, outputs=mechanism.outputs)
-        support = in_set(np.maximum(values, 0)[:, np.newaxis], np.arange(mechanism.cells + 1)).astype(np.int64)
+        support = in_set(values[:, np.newaxis], np.arange(mechanism.cells + 1)).astype(np.int64)
         support[values == INVALID] = INVALID
         return support
 

@@ -84,9 +84,7 @@ def linked_blanks(*, sampling: float, blanks: NDArray[np.float64], refresh: floa
     return pairs
 
 
-def linked_claim(
-    *, sampling: float, queries: int, blanks: NDArray[np.float64] | None = None, refresh: float = 0.0
-) -> Claim:
+def linked_claim(*, sampling: float, queries: int, blanks: NDArray[np.float64], refresh: float) -> Claim:
     """Return the claim of both reports of a device, linked.
 
     Without refresh no finite ε holds, and δ is exactly the probability that the reports reveal the truth with
@@ -106,12 +104,12 @@ def linked_claim(
         π_s.
     queries : int
         T.
-    blanks : (cells + 1,) float64, optional
-        π_0…π_V, needed with refresh.
+    blanks : (cells + 1,) float64
+        π_0…π_V, used with refresh only.
     refresh : float
         ρ.
     """
-    if refresh > 0.0 and blanks is not None:
+    if refresh > 0.0:
         pairs = linked_blanks(sampling=sampling, blanks=blanks, refresh=refresh)
         worst = int(pairs.argmin())
         basis = (

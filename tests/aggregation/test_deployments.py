@@ -18,6 +18,7 @@ from mechanisms.privacy import LinkedReports, ReleasedCounts, Report, Shares, Sh
 from simulator.aggregation.rounds import report_nbytes
 from simulator.aggregation.servers import PerRound, SecretShared, ShuffledReports, ThresholdShared, Trusted
 from simulator.aggregation.transcript import Coalition
+from simulator.experiment.deployment_record import coalitions
 
 CELLS = 5
 SAMPLING = SamplingPrivacy(cells=CELLS, sampling=0.4)
@@ -139,6 +140,9 @@ def test_parties():
     assert PerRound().parties(ONE_ROUND) == ("server:1", "network")
     assert ShuffledReports().parties(SAMPLING) == ("server:1", "mixer", "network")
     assert SecretShared(servers=3).parties(SAMPLING) == ("server:1", "server:2", "server:3", "network")
+    *servers, network = PerRound().parties(THREE_ROUNDS)
+    grown = [*((server,) for server in servers), tuple(servers[:2]), tuple(servers), (network,)]
+    assert coalitions(PerRound(), THREE_ROUNDS) == grown
 
 
 VIEWS = [

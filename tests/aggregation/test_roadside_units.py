@@ -4,6 +4,16 @@ import numpy as np
 import pytest
 
 import crowdveil as cv
+from simulator.aggregation.combining import RoadsideUnits
+from simulator.cells.square import SquareGrid
+
+
+def test_each_district_has_a_unit_and_outside_has_one_more():
+    grid = SquareGrid.build_over((0.0, 0.0, 300.0, 300.0), size_m=100.0, crs="EPSG:32618")
+    units = RoadsideUnits(grid)
+    assert sorted(set(units.unit_of_cell[1:].tolist())) == [1, 2, 3, 4]
+    assert units.unit_of_cell[0] == units.servers == 5
+    assert not units.paired
 
 
 def run(seed=3, **changes):

@@ -119,6 +119,7 @@ def test_only_mixer_and_server_together_link_reports_to_devices():
             "device",
             None,
         )
+        assert server.connections is None
         np.testing.assert_array_equal(np.sort(server.content), np.sort(reports[received]))
         truth = dict(zip(recorded.devices[received].tolist(), reports[received].tolist(), strict=True))
         linked = dict(zip(mixer.handles.tolist(), mixer.content.tolist(), strict=True))

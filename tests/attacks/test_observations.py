@@ -64,6 +64,7 @@ def test_guesses_depend_on_transcripts_and_not_on_truth(name, kind):
     (query,) = record.queries
     other = dataclasses.replace(query, truth=(query.truth + 1) % 7, occupancy=query.occupancy[::-1].copy())
     prior = Prior.from_counts({1: query.occupancy})
+    assert not prior.exact
     guesses = [
         ROUND_ATTACKS[kind].guess(observe(world, FULL_COALITIONS[name]), prior, rng=np.random.default_rng(1))
         for world in (record, dataclasses.replace(record, queries=(other,)))

@@ -1,6 +1,7 @@
 """Noise by the servers: errors of runs, claims and gains against the number of colluding servers."""
 
 import math
+from decimal import Context, Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -192,6 +193,8 @@ def test_doubtful_trials_are_decided_by_further_bits():
     assert not is_below_exp(word + 2**20, Fraction(7, 10), rng=rng)
     assert is_below_exp(0, Fraction(40), rng=rng)
     assert not is_below_exp(2**63 - 1, Fraction(1, 2**50), rng=rng)
+    nearest = int(Decimal("-0.7").exp(Context(prec=60)) * 2**63)
+    assert 0 < sum(is_below_exp(nearest, Fraction(7, 10), rng=rng) for _ in range(200)) < 200
 
 
 @pytest.mark.parametrize(("scale", "shares", "servers"), [(1.0, 3, 3), (2.0, 3, 2), (2.0, 3, 5), (0.4, 4, 1)])
@@ -231,6 +234,13 @@ def test_shares_of_noise_are_added_in_runs_of_both_engines():
     pure = entering.groupby("colluding")["epsilon"].min()
     assert pure.iloc[:3].tolist() == pytest.approx([1.0 / 3.0] * 3, rel=1e-12)
     assert (np.diff(pure.iloc[2:]) > 0).all()
+
+
+def test_counts_of_no_reports_have_no_claim_with_noise():
+    down = "channel.outages=[{server='server:1', from_s=0, to_s=100000}]"
+    silent = run("server-noise", overrides=["campaigns.0.queries=1", "traffic.vehicles=200", "attacks=[]", down])
+    assert set(silent.claims.loc[silent.claims["colluding"].notna(), "view"]) == {"shares"}
+    assert silent.record.loss == []
 
 
 def test_masses_of_wide_sums_keep_their_tails():

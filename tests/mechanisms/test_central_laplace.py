@@ -301,6 +301,9 @@ def test_published_intervals_and_errors_do_not_depend_on_the_values():
     release = SmoothMedian(epsilon=1.0, delta=1e-3, lower=0.0, upper=30.0)
     first, second = (release.publish(values, rng=np.random.default_rng(1)) for values in (SPEEDS, np.full(151, 12.0)))
     assert first.std_error == second.std_error
+    # All values are used, so the error is that of the noise alone.
+    noise = math.sqrt(2.0) * 2.0 * 30.0 / release.calibration(151).epsilon
+    assert first.std_error == pytest.approx(noise, rel=1e-6)
     mean = LaplaceMean(epsilon=1.0, lower=0.0, upper=30.0, sample=0.3)
     first, second = (mean.publish(values, rng=np.random.default_rng(1)) for values in (SPEEDS, np.full(151, 12.0)))
     assert first.std_error == second.std_error

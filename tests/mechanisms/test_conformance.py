@@ -371,6 +371,7 @@ def test_comparisons_together_use_at_most_the_level():
         ("devices", 10),
         ("queries", 0),
         ("queries", 4),
+        ("sizes", 0),
         ("sizes", 3),
         ("level", 0.0),
         ("level", 1.0),

@@ -115,11 +115,13 @@ ONE_ROUND = {
     "no privacy": lambda cells: NoPrivacy(cells=cells),
     "some noise": lambda cells: RandomizedResponse(cells=cells, first_coin=0.9, second_coin=0.1),
     "rare noise": lambda cells: RandomizedResponse(cells=cells, first_coin=0.8, second_coin=0.004),
+    "much noise": lambda cells: RandomizedResponse(cells=cells, first_coin=0.5, second_coin=0.5),
 }
+SIZES = [(name, devices) for name in ONE_ROUND for devices in (20, 60)]
 
 
-@pytest.mark.parametrize("name", ONE_ROUND)
-@pytest.mark.parametrize("devices", [20, 60])
+# Too many answers Yes to enumerate are to be expected of the last.
+@pytest.mark.parametrize(("name", "devices"), [*SIZES, ("much noise", 200)])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_one_round_intervals_cover_at_small_occupancies(name, devices, loss):
     counted = counted_of(devices, loss)

@@ -51,6 +51,14 @@ def test_two_devices_by_hand():
     assert crowd.success([[], [np.arange(2)]], 0) == pytest.approx(0.75)
 
 
+def test_an_outcome_that_no_device_gives_is_left_out():
+    """Two outcomes are possible as above; the third is only that of a truth with the prior 0."""
+    masses = np.array([[0.75, 0.25, 0.0], [0.25, 0.75, 0.0], [0.0, 0.0, 1.0]])
+    crowd = Crowd(2, np.array([0.5, 0.5, 0.0]), masses, np.array([[0], [1], [2]]), np.array([-9]))
+    every = np.ones(3, dtype=bool)
+    assert crowd.posterior([every, every], np.array([2])) == pytest.approx(np.array([[0.25, 0.75, 0.0]] * 2))
+
+
 @pytest.mark.parametrize("name", CROWDS)
 def test_tilted_laws_are_nearly_exact_and_lose_hardly_any_success(name):
     mechanism, n = CROWDS[name]

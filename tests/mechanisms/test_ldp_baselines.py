@@ -203,3 +203,10 @@ def test_counted_and_queries_are_validated():
         baseline.released_claim(counted=0)
     with pytest.raises(ParameterError, match=r"^queries must be at least 1, got 0"):
         baseline.released_claim(counted=1, queries=0)
+
+
+def test_intervals_of_laplace_shares_under_loss_contain_the_counts_of_all_cells():
+    baseline = DistributedLaplace(cells=3, epsilon=1.0, devices=10_000)
+    estimate = baseline.estimate(np.array([[10, 600, 4000]]), counted=[9_000], asked=[10_000])
+    assert (estimate.lower < estimate.count).all()
+    assert (estimate.count < estimate.upper).all()

@@ -8,7 +8,7 @@ from mechanism_statistics import z_bound
 
 from mechanisms.local import BitReports, ParameterError, RandomizedResponse
 from mechanisms.local.common.categorical_sampling import alias_table, draw_categorical
-from mechanisms.local.common.packed_bits import ROWS, toss_rows
+from mechanisms.local.common.packed_bits import BATCH_BYTES, BATCH_DEVICES, ROWS, batch_of_rows, toss_rows
 
 
 @given(n=st.integers(0, 40), cells=st.integers(1, 200), seed=st.integers(0, 2**32))
@@ -74,13 +74,22 @@ def test_certain_coins_and_excluded_bits():
     rng = np.random.default_rng(23)
     taken = toss_rows(50, 70, 0.5, rng=rng)
     assert BitReports(toss_rows(50, 70, 1.0, rng=rng), 70).to_dense().all()
+    state = rng.bit_generator.state
     assert not toss_rows(50, 70, 0.0, rng=rng).any()
+    assert rng.bit_generator.state == state
     for probability in (0.6, 1.0):
         rest = toss_rows(50, 70, probability, rng=rng, unless=taken)
         assert not (rest & taken).any()
         assert rest.any()
     full = toss_rows(50, 70, 1.0, rng=rng, unless=taken)
     assert (full | taken == toss_rows(50, 70, 1.0, rng=rng)).all()
+
+
+@pytest.mark.parametrize("words", [1, 2**10, 2**30])
+def test_a_batch_keeps_its_limits(words):
+    devices = batch_of_rows(words)
+    assert 1 <= devices <= BATCH_DEVICES
+    assert devices == 1 or 8 * words * devices <= BATCH_BYTES
 
 
 def test_coins_do_not_depend_on_the_draw_size(monkeypatch):

@@ -112,6 +112,18 @@ def test_families_are_selected_by_name_and_kind():
         families_named(("magic",))
 
 
+def test_a_target_of_the_error_is_scored_by_epsilon():
+    target = Target(cells=3, population=400, view="linked_reports", error=25.0)
+    [family] = families_named(("k_randomized_response",))
+    assert family.at(target, 1.0).score == pytest.approx(1.0)
+
+
+def test_a_finite_epsilon_above_the_target_is_not_called_infinite():
+    target = Target(cells=2, population=100, view="report_round_1", epsilon=1e-7)
+    [made] = plan(target, ("warner",), claims=False).plans
+    assert made.reason.startswith("Even with the log odds")
+
+
 @st.composite
 def targets(draw):
     population = draw(st.integers(1, 10**8))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import strategies as st
 from mechanism_cases import BASELINES, MECHANISMS, QUESTIONS
 from reference_divergences import difference_law, matrix_epsilon
-from scipy.stats import binom
+from scipy.stats import binom, multinomial
 
 from mechanisms.local import (
     AdaptiveBudget,
@@ -45,7 +45,7 @@ from mechanisms.privacy import (
 )
 from mechanisms.privacy.binomial import window
 from mechanisms.privacy.released import counts_curve
-from mechanisms.privacy.shuffled import LARGEST_SUM, ClonesDelta
+from mechanisms.privacy.shuffled import LARGEST_SUM, ClonesDelta, CrowdRatioDelta
 from mechanisms.privacy.view import BaseView, with_possible_change
 from mechanisms.protocols import protocol_claim, warner
 
@@ -217,6 +217,19 @@ def test_any_crowd_and_epsilon_give_a_decreasing_probability(view):
     if len(published) == len(crowds):
         assert (np.diff(deltas, axis=0) <= 1e-14).all()
     assert deltas[-1, 2] < deltas[-1, 0] or deltas[-1, 0] == 0.45
+
+
+@pytest.mark.parametrize("up_ratio", [0.0, 0.4, 0.8])
+def test_ratio_of_a_crowds_answers_equals_enumeration(up_ratio):
+    n, up, still = 9, 0.5, 0.3
+    still_ratio = 1.0 + (1.0 - up_ratio) * up / still  # otherwise it answers as often
+    a, b = np.meshgrid(np.arange(n + 1), np.arange(n + 1), indexing="ij")
+    here = multinomial.pmf(np.stack([a, b, n - a - b], axis=-1), n, [up, still, 1.0 - up - still])
+    elsewhere = here * (1.0 - ((1.0 - up_ratio) * a - (still_ratio - 1.0) * b) / n)
+    curve = CrowdRatioDelta(crowd=n, up=up, still=still, up_ratio=up_ratio, still_ratio=still_ratio)
+    for epsilon in (0.0, 0.1, 0.2, 0.4):
+        both = [np.maximum(p - math.exp(epsilon) * q, 0.0).sum() for p, q in ((here, elsewhere), (elsewhere, here))]
+        assert curve(epsilon) == pytest.approx(max(both), rel=1e-9)
 
 
 def test_windows_hold_the_stated_mass():

@@ -346,3 +346,11 @@ def test_masses_and_tails_are_exact(n, p):
         assert float(mass_at(k, n, p)) == pytest.approx(float(inside), rel=1e-11, abs=1e-300)
         assert float(mass_above(k, n, p)) == pytest.approx(float(sum(masses[max(k + 1, 0) :])), rel=1e-11, abs=1e-300)
         assert float(mass_up_to(k, n, p)) == pytest.approx(float(sum(masses[: max(k + 1, 0)])), rel=1e-11, abs=1e-300)
+
+
+def test_deep_tails_of_large_crowds_are_exact():
+    """Thirty standard deviations from the mean, where many terms of the continued fraction count."""
+    n, k = 4000, 2960
+    exact = float(Fraction(sum(comb(n, i) for i in range(k + 1, n + 1)), 2**n))
+    assert float(mass_above(k, n, 0.5)) == pytest.approx(exact, rel=1e-11, abs=0.0)
+    assert float(mass_up_to(n - k - 1, n, 0.5)) == pytest.approx(exact, rel=1e-11, abs=0.0)

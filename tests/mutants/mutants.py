@@ -5,10 +5,11 @@
     .venv/bin/python tests/mutants/mutants.py run                    all listed mutants that have no outcome yet
     .venv/bin/python tests/mutants/mutants.py run --again --only mechanisms/privacy
     .venv/bin/python tests/mutants/mutants.py try simulator/streams.py --count 20
-    .venv/bin/python tests/mutants/mutants.py show                   what survived
+    .venv/bin/python tests/mutants/mutants.py show                   what survived, and why
 
-The lists are `planted.py`, faults in privacy claims, and `sampled.json`, which `sample` has drawn. `killed.json` holds
-for each mutant whether a test fails (killed) or none (survived), and the test. A test is removed only if the set of
+The lists are `planted.py`, faults in privacy claims, and `sampled.json`, which `sample` has drawn. `killed.json`
+holds for each mutant whether a test fails (killed) or none (survived), and the test, or why it may survive: a
+sentence that is written by hand, and without which `test_planted.py` fails. A test is removed only if the set of
 killed mutants stays the same: after `run --again`, `git diff` of `killed.json` shows no new survivor. That run tries
 the recorded test first, so most mutants take seconds. It can be interrupted; it writes after each mutant. `recheck`
 draws from the killed mutants by `--seed`, for which continuous integration gives the name of the commit, and fails if
@@ -283,11 +284,13 @@ def outcome_of(mutant: Mutant | str, before: dict, covered: Covered, worker: Wor
         if by is not None:
             return {"outcome": "killed", "by": recorded if by.startswith("tests/") else by}
     tests = covered.chosen(place) or covered.fallback(place)
+    # Why it may survive is written by hand.
+    survived = {"outcome": "survived", "tests": len(tests), **{key: before[key] for key in ("why",) if key in before}}
     if not tests:
-        return {"outcome": "survived", "tests": 0}
+        return survived
     seconds = sum(covered.seconds.get(test, 0.0) for test in tests)
     by = worker.fails(place, text, tests, int(60 + 3 * seconds))
-    return {"outcome": "survived", "tests": len(tests)} if by is None else {"outcome": "killed", "by": by}
+    return survived if by is None else {"outcome": "killed", "by": by}
 
 
 def write_outcomes(outcomes: dict[str, dict]) -> None:
@@ -385,7 +388,8 @@ def main() -> int:
             }
             tried(left, options, keep=True)
         else:
-            print("\n".join(name for name in sorted(outcomes) if outcomes[name]["outcome"] != "killed"))
+            left = [name for name in sorted(outcomes) if outcomes[name]["outcome"] != "killed"]
+            print("\n".join(f"{name}: {outcomes[name].get('why', 'not explained')}" for name in left))
             print(f"{sum(o['outcome'] == 'killed' for o in outcomes.values())} of {len(outcomes)} mutants are killed")
     return 0
 

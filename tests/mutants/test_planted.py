@@ -24,6 +24,13 @@ def test_outcomes_are_those_of_listed_mutants():
     assert {name for name in OUTCOMES if not name.startswith("planted:")} <= names
 
 
+def test_every_survivor_is_explained():
+    """A change that no test notices gets a test, or goes with the needless code, or the record says why it may stay."""
+    assert [
+        name for name, outcome in OUTCOMES.items() if outcome["outcome"] != "killed" and not outcome.get("why")
+    ] == []
+
+
 def _names(path):
     """Return the names of the functions of a file, those of classes as Class.function."""
     tree = ast.parse(path.read_text(encoding="utf-8"))

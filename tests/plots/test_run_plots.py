@@ -17,6 +17,7 @@ from simulator.files.errors import InputError
 from simulator.pages.charts.matplotlib import marker
 from simulator.pages.charts.styles import numbered_style
 from simulator.pages.plots import NothingToDrawError, RunPlots
+from simulator.pages.plots.city_map import projected
 from simulator.pages.run_charts import measured, style
 from simulator.roads.projection import crs_about
 
@@ -331,3 +332,9 @@ except ValueError as error:
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120)
     assert done.stdout == "plots need matplotlib: pip install 'crowdveil[plot]'\n", done.stderr
+
+
+def test_cells_without_a_plane_are_drawn_in_their_utm_zone():
+    cells = gpd.GeoDataFrame(geometry=[shapely.box(11.3, 44.4, 11.4, 44.5)], crs=4326)
+    assert projected(cells, None).crs.to_epsg() == 32632
+    assert projected(cells, "EPSG:3857").crs.to_epsg() == 3857

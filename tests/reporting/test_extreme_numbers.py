@@ -14,6 +14,7 @@ from rich.console import Console
 from synthetic_run import SyntheticRun
 
 import crowdveil as cv
+from simulator.pages.errors_sections import scores_section
 from simulator.pages.map_section import query_numbers
 from simulator.pages.plots.looks import figure_of
 from simulator.pages.plots.run_plots import RunPlots
@@ -138,3 +139,11 @@ def test_no_number_breaks_a_plot_or_a_comparison(tiny_run, value):
         ):
             figure_of(ax).savefig(io.BytesIO(), format="svg")
         assert len(cv.compare(changed, changed))
+
+
+def test_a_mechanism_without_an_error_has_a_bar_of_no_length(tmp_path):
+    directory = SyntheticRun().write(tmp_path / "run")
+    scores = pd.read_parquet(directory / "scores.parquet")
+    scores.assign(rmse=[math.nan, *scores["rmse"][1:]]).to_parquet(directory / "scores.parquet")
+    [rows] = scores_section(RunResult.load(directory)).values["tables"].values()
+    assert min(row["bar"] for row in rows) == 0.0

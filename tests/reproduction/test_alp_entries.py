@@ -73,6 +73,7 @@ def test_deniable_answers_have_growing_error(scaling):
     assert [round(found[f"σ solved backwards, NO = {no:,}"].computed) for no in (10**3, 10**5)] == [220, 2180]
     assert [round(best_errors()[no]) for no in (10**3, 10**5)] == [85, 769]
     assert found["power of NO by which σ grows"].computed == pytest.approx(0.5, abs=0.001)
+    assert all("is the same;" in found[f"σ solved backwards, NO = {no:,}"].note for no in (10**3, 10**5))
     ratio = found["σ over randomized response's, NO = 10,000,000: solved backwards"]
     assert ratio.computed == pytest.approx(21_802 / (math.sqrt(1e7 * 0.0384) / 0.8), rel=1e-3)
     assert ratio.agrees is False

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 
 import numpy as np
 import pytest
@@ -90,6 +91,12 @@ def test_noise_ratio_of_means_is_below_one_everywhere():
                 assert short == pytest.approx(epsilon * (1 - share) / (2 * share), rel=1e-3)
     rounded = noise_levels.plain_noise_ratio(np.geomspace(1e-14, 1e-11, 50), 0.1)
     assert (rounded >= 1.0).any()
+
+
+def test_the_limit_of_the_sampling_variance_is_steep_at_small_rates():
+    rows = {row.key: row for row in ENTRIES[NAMES.index("hdk-fig4")].reproduce(seed=20).rows}
+    (shown,) = (str(row.computed) for row in rows.values() if "below the line" in str(row.computed))
+    assert 0.0 < float(re.search(r"under ([\d.]+)%", shown)[1]) < 20.0
 
 
 def test_noise_reach_is_the_95_percent_quantile():

@@ -1,6 +1,7 @@
 """LQS's attacks: success equals theory at several seeds, and exceeds the allowed success where it must."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -63,6 +64,8 @@ def test_composition_attack_succeeds_as_theory_predicts(seed):
     rows = rows_of("lqs-noncomposition", parity, majority, seed=seed)
     assert disagreeing(rows) <= UNTRUE
     assert len(disagreeing(rows)) == 2
+    least = next(row for row in rows if row.key.endswith("epsilon the composition has at least"))
+    assert float(re.search(r"measured (-?[\d.]+)", least.note)[1]) == pytest.approx(least.computed, rel=0.2)
     assert rows == rows_of("lqs-noncomposition", parity, majority, seed=seed)
 
 

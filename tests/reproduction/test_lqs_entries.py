@@ -1,5 +1,7 @@
 """LQS's tables and figures: every printed digit, every conclusion, and the false ones."""
 
+import math
+
 import pytest
 
 from simulator.papers.monte_carlo import Rate, allowed_success
@@ -35,6 +37,12 @@ def test_entries_without_simulation_do_not_depend_on_the_seed(name):
     assert done.to_dict()["rows"]
 
 
+def test_without_sampling_epsilon_is_unchanged():
+    curves = [one for chart in BY_NAME["lqs-table1"].reproduce(seed=0).charts for one in chart.series]
+    ends = [one.y[-1] for one in curves if one.name.startswith("unsampled")]
+    assert ends == pytest.approx([0.5, 1.0, math.log(11)])
+
+
 def test_table_2_agrees_in_every_printed_digit():
     rows = BY_NAME["lqs-table2"].reproduce(seed=0).rows
     printed = [row for row in rows if isinstance(row.published, float)]
@@ -68,6 +76,7 @@ def test_allowed_success_of_a_claim():
     assert allowed_success(0.0, 0.0) == 0.5
     assert allowed_success(0.0, 0.2) == 0.6
     assert allowed_success(50.0, 0.0) == pytest.approx(1.0)
+    assert Rate(90, 100).interval() == Rate(90, 100).interval(alpha=0.05)
     assert Rate(90, 100).exceeds(0.5)
     assert not Rate(90, 100).exceeds(0.89)
     assert Rate(50, 100).agrees_with(0.5)

@@ -110,6 +110,15 @@ def test_geometry_runs_from_first_to_last_node(tmp_path, wkt, flag, where):
     assert "geometry" not in network.graph.edges[3, 1, 0]
 
 
+def test_parts_that_do_not_join_are_drawn_straight(tmp_path):
+    parts = "MULTILINESTRING ((-71.1 42.36, -71.096 42.364), (-71.094 42.364, -71.09 42.36))"
+    columns = ["geometry", f'"{parts}"', "", "", ""]
+    table = "\n".join(f"{row},{value}" for row, value in zip(GMNS_LINKS.splitlines(), columns, strict=True))
+    network, report = read_gmns(write_gmns_text(tmp_path / "g", links=table))
+    assert "geometry" not in network.graph.edges[1, 2, 0]
+    assert "1 link has a shape of parts that do not join" in "\n".join(texts_of(report.notes()))
+
+
 def test_reverse_link_has_reversed_geometry(tmp_path):
     network, _ = read_gmns(write_gmns_text(tmp_path / "g", links=gmns_links_with_shape((",1,830,", ",0,830,"))))
     there, back = network.graph.edges[1, 2, 0]["geometry"], network.graph.edges[2, 1, 0]["geometry"]

@@ -109,6 +109,7 @@ def test_data_owners_in_a_plane_are_measured_on_the_ground(tmp_path):
 def test_the_scale_is_that_of_a_geodesic():
     assert scale_error(CRS("EPSG:3857"), BLOCK) == pytest.approx(1 - np.cos(np.radians(48.105)), abs=3e-3)
     assert abs(scale_error(CRS("EPSG:32632"), BLOCK)) < 5e-4
+    assert scale_error(CRS("EPSG:3857"), np.array([[0.0, np.inf]])) == 0.0
     assert true_plane(CRS("EPSG:32632"), BLOCK, what="f") == (CRS("EPSG:32632"), [])
 
 

@@ -68,6 +68,11 @@ def test_zones_are_passable_if_the_first_through_node_is_1(read):
     assert network.through.all()
 
 
+def test_all_nodes_may_be_zones_that_no_route_passes(read):
+    with pytest.raises(InputError, match="5 nodes that no route may pass"):
+        read(tntp_network(first=6))
+
+
 def test_state_plane_feet_are_projected_to_the_given_crs(read):
     feet = np.array([[690309, 1976022], [683649, 1973025], [693306, 1963368], [686313, 1958373], [696636, 1946718]])
     places = [(node, *place) for node, place in enumerate(feet.tolist(), 1)]

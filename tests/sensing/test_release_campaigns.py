@@ -306,6 +306,7 @@ def test_generalised_release_has_the_theoretical_error():
     spread = squares.std() * math.sqrt(1 / 400 + 1 / generalisation.DRAWS)
     assert abs(squares.mean() - np.mean(release.std_error(truth) ** 2)) < 4 * spread
     assert release.claim(crowd=5, queries=2).delta(6.0) == release.claim_sampled(queries=2).delta(6.0)
+    assert release.claim(crowd=None).delta(2.0) == release.claim_sampled(queries=1).delta(2.0)
 
 
 def test_incompletely_received_differences_are_refused():

@@ -226,3 +226,9 @@ def test_a_mirrored_city_with_traffic_on_the_left_has_the_same_occupancy():
     assert not np.array_equal(right[0], wrong[0]), "the side matters"
     for place in (1, 3):
         np.testing.assert_allclose(right[place] * [-1, 1], left[place], atol=1e-6)
+
+
+@pytest.mark.parametrize("step_s", [0.0, -1.0, np.nan, np.inf])
+def test_a_tick_has_a_length(step_s):
+    with pytest.raises(ValueError, match="step_s must be a number above 0"):
+        Clock(step_s)

@@ -61,6 +61,11 @@ MALFORMED = {
     "twice": ("t.csv", "vehicle,time,lon,lat,lat\na,0,1,1,1\n", "line 1: columns must differ.* 'lat' occurs twice"),
     "binary": ("t.csv", bytes(range(256)) * 4, "t.csv: "),
     "utf-16": ("t.csv", (HEADER + FINE).encode("utf-16"), "t.csv: "),
+    "no number": (
+        "t.csv",
+        "vehicle,time,lon,lat,speed_mps\na,0,1,1,fast\n",
+        "line 2: speed_mps must be a .* got 'fast'",
+    ),
     "no speed": ("t.csv", "vehicle,time,lon,lat,speed_mps\na,0,1,1,-3\n", "line 2: speed_mps must be a .* 0 or more"),
     "clock": ("d.txt", CLOCK, "line 3: the clock of vehicle '1' must not go back, got .* 10:30:00 UTC after line 2's"),
     "fcd of roads": ("net.xml", "<net/>", "net.xml: line 1: the file must begin with <fcd-export>, got <net>"),

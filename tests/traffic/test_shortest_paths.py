@@ -9,6 +9,7 @@ import numba
 import numpy as np
 import pytest
 from read_roads import read_tntp
+from roads_by_hand import chain, routes_of
 from scipy import stats
 from zoned_roads import roads_of
 
@@ -224,3 +225,9 @@ def test_many_parallel_links_enter_a_node():
     paths.draw_destinations(np.array([0, 1, 2], np.int32), np.array([0.1, 0.5, 0.9]), np.ones(3), 60.0)
     routes = paths.routes(np.array([0], np.int32), np.array([2], np.int32))
     assert links.speed_mps[routes.links].tolist() == [5.0, 5.0]
+
+
+def test_a_route_with_a_gap_is_refused_by_vehicle():
+    links = chain({"length_m": 100.0}, {"length_m": 100.0}, {"length_m": 100.0}).links
+    with pytest.raises(ValueError, match="route of vehicle 1: link 0 does not lead to link 2"):
+        routes_of([[0, 1, 2], [0, 2], [0, 1]]).check_connected(links)

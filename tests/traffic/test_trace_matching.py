@@ -202,6 +202,14 @@ def test_between_fixes_a_vehicle_follows_the_roads(driven):
     assert right / total > 0.9
 
 
+def test_recorded_speeds_are_interpolated_between_fixes(driven):
+    sparse, _, _ = _every_third(driven)
+    trace = Trace.from_frame(sparse.assign(speed_mps=7.0), crs=driven.roads.crs)
+    recording = recording_of(trace, driven.roads, gap_s=60.0, start=0.0, matching=Matching("nearest"))
+    assert len(recording.tracks.recorded_mps) > len(sparse)
+    np.testing.assert_allclose(recording.tracks.recorded_mps, 7.0, rtol=1e-6)
+
+
 def _every_third(driven: Driven) -> tuple[pd.DataFrame, npt.NDArray[np.int32], npt.NDArray[np.float64]]:
     kept = (driven.fixes["time"] % (3 * EVERY_S) == 0).to_numpy()
     return driven.fixes[kept].reset_index(drop=True), driven.link[kept], driven.fraction[kept]
