@@ -161,7 +161,7 @@ class Table:
             called NA.
         format_
             Separator and decimal sign of a text file.
-        layout
+        **layout
             How the lines of a text file are arranged: `header`, `names`, `skiprows` and `skip_blank_lines` of
             `pandas.read_csv`. Columns of a file without header or names are named "1", "2", …
 

@@ -72,7 +72,7 @@ def read_geolife(file: Path, options: TraceOptions) -> Source:
     The vehicle is the user after whom the folder is named, as in ``000/Trajectory/20081023025304.plt``. A user's files
     are separate pieces of the recording.
     """
-    layout = {"names": GEOLIFE, "skiprows": _HEAD_LINES, "skip_blank_lines": False}
+    layout: dict[str, Any] = {"names": GEOLIFE, "skiprows": _HEAD_LINES, "skip_blank_lines": False}
     table = Table.from_file(file, format_=TextFormat(",", "."), text=("date", "clock"), **layout)
     table = _lines(table, before=_HEAD_LINES)
     frame = table.frame.assign(time=table.frame["date"] + " " + table.frame["clock"])
@@ -87,8 +87,8 @@ def read_geolife(file: Path, options: TraceOptions) -> Source:
 def _fixes_without_header(
     file: Path, options: TraceOptions, separator: str, names: Sequence[str], *, identifiers: Sequence[str] = ()
 ) -> Source:
-    text, layout = TextFormat(separator, "."), {"names": names, "skip_blank_lines": False}
-    table = Table.from_file(file, format_=text, text=identifiers, identifiers=identifiers, **layout)
+    layout: dict[str, Any] = {"names": names, "skip_blank_lines": False, "format_": TextFormat(separator, ".")}
+    table = Table.from_file(file, text=identifiers, identifiers=identifiers, **layout)
     return checked_fixes(_lines(table), options, vehicle=stem_of(file).removeprefix("new_"))
 
 
