@@ -6,7 +6,7 @@ mechanisms over data sets. A `Scenario` is made from dicts, by `scenarios.load` 
 `Scenario.with_` from another scenario. docs/python.md has examples.
 
 It also has what a mechanism, aggregator or attack of one's own is made with and is checked by, such as `Estimate`,
-`Guesses` and `check_attack`; docs/python.md lists them.
+`Guesses` and `AttackContract`; docs/python.md lists them.
 
 Names are imported when they are first used: numba and geopandas take a second to load.
 """
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from simulator.api import DifferentTruthError, RunHandle, RunResult, compare, load, roads_of, run
     from simulator.attacks.guesses import CellAttack, Guesses, Prior
     from simulator.attacks.observation import Observation, link_rounds_of, read_round
-    from simulator.kits.aggregators import check_aggregator
-    from simulator.kits.attacks import check_attack
+    from simulator.kits.aggregator import AggregatorContract, check_aggregator
+    from simulator.kits.attack import AttackContract, check_attack
     from simulator.kits.findings import ConformanceError, ConformanceReport
-    from simulator.kits.mechanisms.runner import check_mechanism
+    from simulator.kits.mechanism import MechanismContract, check_mechanism
     from simulator.pages.exports.geopackage import write_geopackage
     from simulator.pages.plots import COLUMN_IN, paper_style
     from simulator.pages.plots.film import write_film
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "simulator.kits.findings": ("ConformanceError", "ConformanceReport"),
-    "simulator.kits.mechanisms.runner": ("check_mechanism",),
+    "simulator.kits.mechanism": ("MechanismContract", "check_mechanism"),
     "mechanisms.declared": ("Declared", "Parameter"),
     "mechanisms.inference.likelihood": ("best_guess", "log_likelihood"),
     "mechanisms.inference.report_law": ("NoLikelihoodError",),
@@ -71,8 +71,8 @@ _MODULES = {
     "simulator.api": ("DifferentTruthError", "RunHandle", "RunResult", "compare", "load", "roads_of", "run"),
     "simulator.attacks.observation": ("Observation", "link_rounds_of", "read_round"),
     "simulator.attacks.guesses": ("CellAttack", "Guesses", "Prior"),
-    "simulator.kits.aggregators": ("check_aggregator",),
-    "simulator.kits.attacks": ("check_attack",),
+    "simulator.kits.aggregator": ("AggregatorContract", "check_aggregator"),
+    "simulator.kits.attack": ("AttackContract", "check_attack"),
     "simulator.results.store": ("UnfinishedRunError",),
     "simulator.pages.exports.geopackage": ("write_geopackage",),
     "simulator.pages.plots": ("COLUMN_IN", "paper_style"),

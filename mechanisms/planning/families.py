@@ -1,4 +1,4 @@
-"""Planned families of one-round mechanisms and of *Anonymized Local Privacy*, and the table of all families."""
+"""Families of mechanisms that can be planned, one row each: its name, dial, parameters, and when it does not apply."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -6,142 +6,95 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from scipy.special import expit
-
-from mechanisms.declared import MECHANISMS, MOST_BUCKETS, REQUIRED, Declared
+from mechanisms.declared import MECHANISMS, REQUIRED, Declared
 from mechanisms.local.distributed_laplace import DistributedLaplace
 from mechanisms.local.hadamard_response import HadamardResponse
 from mechanisms.local.k_randomized_response import KRandomizedResponse
 from mechanisms.local.local_hashing import LocalHashing
-from mechanisms.local.longitudinal_unary import LongitudinalUnary, PermanentStep
+from mechanisms.local.longitudinal_unary import LongitudinalUnary
 from mechanisms.local.subset_selection import SubsetSelection
-from mechanisms.local.unary_encoding import OptimisedUnary, RandomizedResponse, SymmetricUnary, ThresholdHistogram
+from mechanisms.local.unary_encoding import OptimisedUnary, SymmetricUnary, ThresholdHistogram
 from mechanisms.local.yes_no import AnonymizedLocal, SampledResponse, SamplingAndNoise, Warner
 from mechanisms.local.yes_no_rounds import AnonymizedCancelling, AnonymizedDeniable, AnonymizedFirstAttempt
 from mechanisms.parameter import ParameterError
-from mechanisms.planning.budget_families import DIVIDED
-from mechanisms.planning.candidate import Candidate, PlannableMechanism
-from mechanisms.planning.sampling_families import RELEASES, SAMPLING, suppressed_elsewhere
-from mechanisms.planning.search import BUDGET, Dial, Family, Make, Shape, find_best
-from mechanisms.planning.target import Target
+from mechanisms.planning import shapes
+from mechanisms.planning.candidate import Candidate
+from mechanisms.planning.search import BUDGET, Dial, Family, find_best
+from mechanisms.planning.shapes import PROBABILITY, MakeParameters, best_first_coin, made
+from mechanisms.planning.target import RELEASED, Target
+from mechanisms.privacy.integer_noise import LARGEST_SCALE
 
-COIN = Dial(1e-12, 1.0, "logit")
-FIRST = "the first coin π_1"
-# The second coin's probability is searched between odds of e^−30 and e^30.
-LEAST_LOG_ODDS, GREATEST_LOG_ODDS = -30.0, 30.0
-
-
-def _candidate(kind: Callable[..., PlannableMechanism], target: Target, **parameters: Any) -> Candidate:
-    """Return the candidate of a kind of mechanism with these parameters."""
-    return Candidate(kind(cells=target.cells, **parameters), target, parameters)
+MOST_REFRESHED = 10_000
+UNBOUNDED = "and the error would be unbounded."
+NO_REFRESH = "No refresh makes it better than sampling_privacy, which has no more error at ρ = 0 and reveals no more."
 
 
-def _maker(kind: Callable[..., PlannableMechanism], dial: str, **others: Callable[[Target, Shape], Any]) -> Make:
-    """Return a maker of a kind of mechanism whose dial is a parameter; the others depend on target and shape."""
-
-    def make(target: Target, shape: Shape, value: float) -> Candidate:
-        return _candidate(kind, target, **{dial: value}, **{name: of(target, shape) for name, of in others.items()})
-
-    return make
+# Why a family does not apply to a target, or why no parameters meet the target; None where it applies.
 
 
-def _second(_: Target, shape: Shape) -> float:
-    return float(expit(LEAST_LOG_ODDS + shape[0] * (GREATEST_LOG_ODDS - LEAST_LOG_ODDS)))
+def _pure(target: Target) -> bool:
+    """Return whether a finite ε is required at δ = 0."""
+    return target.epsilon is not None and target.delta == 0.0
 
 
-_coins = _maker(RandomizedResponse, "first_coin", second_coin=_second)
+def _needs_delta(target: Target) -> str | None:
+    if _pure(target) and target.view == "linked_reports":
+        linked = "Linked reports reveal the cell with probability π_s at every ε (answers 0, then v)"
+        return f"{linked}: δ = 0 would need π_s = 0, {UNBOUNDED}"
+    if _pure(target) and target.covers_publication:
+        differences = "Differences of a cell are Bin(n, π_s): if all n are sampled, the device was there, so δ ≥ π_s^n"
+        return f"{differences} at every ε (n = {target.known_crowd}); δ = 0 would need π_s = 0, {UNBOUNDED}"
+    return None
 
 
-def _coin_shapes(_: Target) -> tuple[Shape, ...]:
-    return ((0.45,), (0.5,), (0.55,))
+def _not_refreshed(target: Target) -> str | None:
+    if target.view.startswith(("report", "shuffled")):
+        same = "Refreshing does not change a single round's distribution"
+        return f"{same}: for one round it equals sampling_privacy with more error."
+    if target.cells > MOST_REFRESHED:
+        return f"Its blanks are not searched for more than {MOST_REFRESHED:,} cells, which takes minutes."
+    if target.k is not None:
+        return "Its published estimate is not a whole number that could be compared with k; suppression is not planned."
+    return None
 
 
-def _warner(target: Target, _: Shape, log_odds: float) -> Candidate:
-    return _candidate(Warner, target, truthful=float(expit(log_odds)))
+def _best_without_refresh(target: Target) -> Candidate | None:
+    return find_best(shapes.sampling, PROBABILITY, target, tuple(shapes.sampling_shapes(target)))
 
 
-def best_coins(target: Target) -> tuple[float | None, float]:
-    """Return π_1 and π_2 of the best randomized response; None and ½ if there is none.
-
-    Its probabilities of Yes are the best for any randomizer of two answers.
-    """
-    best = find_best(_coins, COIN, target, _coin_shapes(target))
-    return (None, 0.5) if best is None else (best.dial, float(best.parameters["second_coin"]))
+def _score_without_refresh(target: Target) -> float:
+    """Return the score of the best sampling_privacy for a privacy target; infinite if there is none."""
+    plain = _best_without_refresh(target) if target.error is None else None
+    return math.inf if plain is None else plain.score
 
 
-def best_first_coin(target: Target) -> float | None:
-    """Return π_1 of the best randomized response, or None if there is none."""
-    return best_coins(target)[0]
+def _not_reached(target: Target) -> str | None:
+    return NO_REFRESH if math.isfinite(_score_without_refresh(target)) else None
 
 
-def _sampled(target: Target, _: Shape, first: float) -> Candidate:
-    return _candidate(SampledResponse, target, sampling=1.0, first_coin=first, second_coin=best_coins(target)[1])
+def _no_better(target: Target, candidate: Candidate) -> str | None:
+    """Return why refresh is not useful if it does not reduce the error, or ε; None if it does."""
+    plain = _best_without_refresh(target)
+    return None if plain is None or not plain.score <= candidate.score * 1.001 else NO_REFRESH
 
 
-def _yes_laws(target: Target, first: float) -> tuple[float, float]:
-    """Return P(Yes) of a device in the cell and of one elsewhere, for this first coin and the best second coin."""
-    false_yes = (1.0 - first) * best_coins(target)[1]
-    return min(first + false_yes, 1.0), false_yes
+def _not_suppressed(target: Target) -> str | None:
+    if not target.covers_publication or target.view == "released_counts":
+        return f"Suppressing what is published hides nothing from {target.view}: see sampling_privacy."
+    if target.k is not None:
+        return f"k = {target.k} is given: see sampling_privacy, whose differences it suppresses."
+    return None
 
 
-def _noise(target: Target, _: Shape, first: float) -> Candidate:
-    yes, no = _yes_laws(target, first)
-    return _candidate(SamplingAndNoise, target, sampling=yes, sampling_no=no)
+def _not_suppressed_binary(target: Target) -> str | None:
+    if target.view in RELEASED:
+        return "Its published differences have the distribution of sampling_privacy's: see sampling_privacy_suppressed."
+    return _not_suppressed(target)
 
 
-def _anonymized(target: Target, _: Shape, first: float) -> Candidate:
-    yes, no = _yes_laws(target, first)
-    return _candidate(
-        AnonymizedLocal,
-        target,
-        sampling_yes_one=1.0,
-        sampling_yes_two=0.0,
-        sampling_no=1.0,
-        first_coin=yes,
-        second_coin=0.0,
-        third_coin=no,
-        estimator="yes",
-    )
-
-
-BINARY_RANDOMIZERS = (
-    Family("randomized_response", COIN, FIRST, (_coins,), starts=_coin_shapes, shared=True),
-    Family("warner", Dial(1e-6, 40.0), "the log odds of the truth ln(p/(1 − p))", (_warner,)),
-    Family("sampled_response", COIN, FIRST, (_sampled,), guess=best_first_coin),
-    Family("sampling_and_noise", COIN, "π_sYes − π_sNo", (_noise,), guess=best_first_coin),
-    Family("anonymized_local", COIN, "the difference of the coins π_1 − π_3", (_anonymized,), guess=best_first_coin),
-)
-
-EPSILON = "the budget ε"
-
-
-def _between(least: int, most: int, share: float) -> int:
-    """Return an integer between `least` and `most`, at a share of their distance on a logarithmic scale."""
-    return min(most, max(least, round(float(least * (most / least) ** share))))
-
-
-_by_epsilon = partial(_maker, dial="epsilon")
-_thresholded = _by_epsilon(ThresholdHistogram, threshold=lambda _, shape: round(shape[0], 6))
-_hashing = _by_epsilon(LocalHashing, buckets=lambda _, shape: _between(2, MOST_BUCKETS, shape[0]))
-_subset = _by_epsilon(SubsetSelection, size=lambda target, shape: _between(1, target.cells, shape[0]))
-_laplace = _by_epsilon(DistributedLaplace, devices=lambda target, _: target.counted)
-
-
-def _ends(_: Target) -> list[Shape]:
-    return [(0.0,), (1.0,)]
-
-
-def _longitudinal(permanent: PermanentStep) -> Make:
-    def make(target: Target, shape: Shape, epsilon: float) -> Candidate:
-        kept = min(epsilon * (1.0 + 10.0 ** (3.0 * shape[0] - 2.0)), 50.0)
-        return _candidate(LongitudinalUnary, target, epsilon_permanent=kept, epsilon_first=epsilon, permanent=permanent)
-
-    return make
-
-
-def _permanent_shapes(target: Target) -> list[Shape]:
-    """Return shapes to start from, which set how far ε∞ is above ε₁; for one query only ε₁ matters."""
-    return [(2 / 3,)] if target.queries == 1 else [(0.0,), (1.0,)]
+def _suppressed_elsewhere(target: Target) -> str | None:
+    elsewhere = "Its published differences have the distribution of sampling_privacy's; suppression is planned there."
+    return None if target.k is None else elsewhere
 
 
 def _own_vector(target: Target) -> str | None:
@@ -154,135 +107,163 @@ def _own_vector(target: Target) -> str | None:
     )
 
 
-FREQUENCY_ORACLES = (
-    Family("k_randomized_response", BUDGET, EPSILON, (_by_epsilon(KRandomizedResponse),)),
-    Family("sue", BUDGET, EPSILON, (_by_epsilon(SymmetricUnary),)),
-    Family("oue", BUDGET, EPSILON, (_by_epsilon(OptimisedUnary),)),
-    Family("the", BUDGET, EPSILON, (_thresholded,), starts=_ends),
-    Family("olh", BUDGET, EPSILON, (_hashing,), starts=_ends),
-    Family("subset_selection", BUDGET, EPSILON, (_subset,), starts=_ends),
-    Family("hadamard_response", BUDGET, EPSILON, (_by_epsilon(HadamardResponse),)),
+def _nothing_to_divide(target: Target) -> str | None:
+    if target.queries == 1:
+        return "The target is about one query: there are none to divide the devices among."
+    if target.population < target.queries:
+        return f"Of {target.population} devices, divided over {target.queries} queries, less than one answers each."
+    return None
+
+
+def _depends_on_change(target: Target) -> str:
+    return _nothing_to_divide(target) or (
+        "Its error depends on how much the counts change from query to query, which a target does not state. Where "
+        "every query publishes a new estimate, that is made from half of the devices that population_uniform asks."
+    )
+
+
+def _reveals_moves(target: Target) -> str | None:
+    if not _pure(target) or target.view != "linked_reports":
+        return None
+    given = "Some pair of answers is given only by devices in the cell, with the probability of a move"
+    return f"{given}: linked reports have no finite ε, and δ = 0 would need no device to move, {UNBOUNDED}"
+
+
+def _of_servers(target: Target) -> str | None:
+    if target.k is not None:
+        return "Servers publish noisy counts of all cells; suppression is not planned for them."
+    hidden = f"All servers together hold every device's cell: nothing is hidden from {target.view}"
+    return None if target.view in {"released", "released_counts"} else f"{hidden}, only from fewer of them."
+
+
+def _trusted(target: Target) -> str | None:
+    hidden = f"A trusted server receives every device's cell: nothing is hidden from {target.view}, only from readers"
+    return None if target.view in RELEASED else f"{hidden} of what it publishes."
+
+
+def _not_gaussian(target: Target) -> str | None:
+    no_delta = target.delta == 0.0 and target.view in RELEASED
+    return "Gaussian noise has no finite ε: it needs δ > 0." if no_delta else _trusted(target)
+
+
+def _not_suppressible(target: Target) -> str | None:
+    counts = target.view == "released_counts"
+    return "What it publishes is a sample's counts: plan for released." if counts else _trusted(target)
+
+
+def _certain(target: Target) -> str | None:
+    certain = "If all k of a crowd of k are sampled, the device was there, so δ ≥ β^k at every ε"
+    return f"{certain}: δ = 0 would need no device sampled, {UNBOUNDED}" if _pure(target) else None
+
+
+# The rows.
+
+COIN, FIRST, EPSILON = PROBABILITY, "the first coin π_1", "the budget ε"
+SHIFT = Dial(1e-9, 1.0 - 1e-9, "logit")
+# The greatest 1/b has noise of another value than 0 with probability 1e-21.
+SCALE = Dial(1.0 / LARGEST_SCALE, 50.0, near=0.3)
+
+_sampling = partial(Family, dial=PROBABILITY, letter="the sampling probability π_s", kind="sampling_privacy")
+_suppressing = partial(_sampling, starts=shapes.suppression_shapes, reason=_needs_delta)
+_divided = partial(
+    Family, dial=BUDGET, letter="the budget ε of all queries", makes=(shapes.divided,), kind="subset_selection"
+)
+_release = partial(Family, kind="no_privacy")
+_laplace, _polya, _gaussian = (
+    partial(shapes.noisy, kind=kind) for kind in ("discrete_laplace", "polya", "discrete_gaussian")
+)
+
+
+def _made(name: str, dial: Dial, letter: str, kind: type, parameters: MakeParameters, **rest: Any) -> Family:
+    """Return the family of one class, whose parameters depend on the target, the shape and the dial."""
+    return Family(name, dial, letter, (made(kind, parameters),), **rest)
+
+
+_response = partial(_made, guess=best_first_coin)
+
+FAMILIES: tuple[Family, ...] = (
+    _sampling("sampling_privacy", makes=(shapes.sampling,), starts=shapes.sampling_shapes, reason=_needs_delta),
+    _sampling(
+        "sampling_privacy_refreshed",
+        makes=(shapes.refreshed,),
+        starts=lambda _: [(0.5, 0.5), (0.9, 0.9), (0.5, 0.05)],
+        refusal=_not_refreshed,
+        reason=_not_reached,
+        bound=_score_without_refresh,
+        pointless=_no_better,
+    ),
+    _suppressing("sampling_privacy_suppressed", makes=(shapes.sampling_suppressed,), refusal=_not_suppressed),
+    _suppressing(
+        "sampling_privacy_binary_suppressed", makes=(shapes.binary_suppressed,), refusal=_not_suppressed_binary
+    ),
+    _sampling("sampling_privacy_binary", makes=(shapes.binary,), starts=shapes.binary_shapes, reason=_needs_delta),
+    Family("randomized_response", COIN, FIRST, (shapes.coins,), starts=shapes.coin_shapes, shared=True),
+    _made("warner", Dial(1e-6, 40.0), "the log odds of the truth ln(p/(1 − p))", Warner, shapes.warner),
+    _response("sampled_response", COIN, FIRST, SampledResponse, shapes.sampled_response),
+    _response("sampling_and_noise", COIN, "π_sYes − π_sNo", SamplingAndNoise, shapes.noise),
+    _response("anonymized_local", COIN, "the difference of the coins π_1 − π_3", AnonymizedLocal, shapes.anonymized),
+    _made("k_randomized_response", BUDGET, EPSILON, KRandomizedResponse, shapes.budget),
+    _made("sue", BUDGET, EPSILON, SymmetricUnary, shapes.budget),
+    _made("oue", BUDGET, EPSILON, OptimisedUnary, shapes.budget),
+    _made("the", BUDGET, EPSILON, ThresholdHistogram, shapes.threshold, starts=shapes.ends),
+    _made("olh", BUDGET, EPSILON, LocalHashing, shapes.buckets, starts=shapes.ends),
+    _made("subset_selection", BUDGET, EPSILON, SubsetSelection, shapes.subset_size, starts=shapes.ends),
+    _made("hadamard_response", BUDGET, EPSILON, HadamardResponse, shapes.budget),
     Family(
         "longitudinal_unary",
         Dial(1e-6, 45.0),
         "the budget of one report ε₁",
-        (_longitudinal("optimised"), _longitudinal("symmetric")),
-        starts=_permanent_shapes,
+        (made(LongitudinalUnary, shapes.optimised), made(LongitudinalUnary, shapes.symmetric)),
+        starts=shapes.permanent_shapes,
     ),
-    Family("distributed_laplace", Dial(1e-5, 50.0), EPSILON, (_laplace,), reason=_own_vector),
-)
-
-SHIFT = Dial(1e-9, 1.0 - 1e-9, "logit")
-
-
-def _first_attempt(target: Target, shape: Shape, twice: float) -> Candidate:
-    """Return a candidate whose dial is 2π_Y.
-
-    The first number of the shape sets how many powers of ten π_N is below π_Y; at 0, π_N is 0. The second sets π_⊥1
-    between its least and its greatest value.
-    """
-    shift = twice / 2.0
-    elsewhere = shift * 10.0 ** (-12.0 * (1.0 - shape[0])) if shape[0] > 0.0 else 0.0
-    base = min(max(shift + shape[1] * (1.0 - twice), shift), 1.0 - shift)
-    return _candidate(AnonymizedFirstAttempt, target, base=base, shift_yes=shift, shift_no=elsewhere)
-
-
-def _cancelling(target: Target, shape: Shape, shift: float) -> Candidate:
-    third = shape[0] * (1.0 - shift)
-    rest = (1.0 - shift - third) / 2.0
-    stay = (rest, rest, third)
-    made = AnonymizedCancelling(cells=target.cells, shift=shift, stay=stay)
-    return Candidate(made, target, {"shift": shift, "stay": list(stay)})
-
-
-def _deniable(target: Target, shape: Shape, tilt: float) -> Candidate:
-    """Return a candidate whose dial mixes the moves of Yes-holders from No-holders' moves and another distribution.
-
-    At dial 0 Yes-holders and No-holders have the same distribution, so the answers reveal nothing. The shape is s; then
-    n₁, n₂ and c of No-holders; then y₁, y₂ and c_Y of Yes-holders at dial 1. Without a shape the dial is π_1 of a
-    randomized response: all devices move, those who answer Yes in B and the others in C.
-    """
-    if not shape:
-        yes, no = _yes_laws(target, tilt)
-        moves = {"yes_second": yes, "yes_third": 1.0 - yes, "no_second": no, "no_third": 1.0 - no}
-        return _candidate(AnonymizedDeniable, target, shift=1.0, **moves, onward=1.0, onward_yes=1.0)
-    shift, no_second, no_rest, onward, second, rest, onward_yes = shape
-    no_third, third = (1.0 - no_second) * no_rest, (1.0 - second) * rest
-    yes_third = (1.0 - tilt) * no_third + tilt * third
-    moved_on = (1.0 - tilt) * no_third * onward + tilt * third * onward_yes
-    return _candidate(
-        AnonymizedDeniable,
-        target,
-        shift=shift,
-        yes_second=(1.0 - tilt) * no_second + tilt * second,
-        yes_third=yes_third,
-        no_second=no_second,
-        no_third=no_third,
-        onward=onward,
-        onward_yes=min(1.0, moved_on / yes_third) if yes_third > 0.0 else 0.0,
-    )
-
-
-def _first_attempt_shapes(target: Target) -> list[Shape]:
-    """Return shapes to start from: No-holders that never move, and the best randomized response's probabilities."""
-    yes, no = _yes_laws(target, best_first_coin(target) or 0.5)
-    return [(0.0, 0.5), (max(0.0, 1.0 + math.log10(no / yes) / 12.0), 0.5)]
-
-
-def _deniable_shapes(target: Target) -> list[Shape]:
-    """Return shapes to start from: one equal to the best randomized response, and two in which all answers occur.
-
-    In the first, all devices move to ⊥2, some in B and the others in C.
-    """
-    _, no = _yes_laws(target, best_first_coin(target) or 0.5)
-    response = (1.0, no, 1.0, 1.0, 1.0, 1.0, 1.0)
-    return [response, (0.7, 0.0, 0.5, 0.5, 0.9, 0.5, 0.0), (0.95, 0.3, 0.8, 0.5, 0.9, 0.5, 0.5)]
-
-
-def _reveals_moves(target: Target) -> str | None:
-    if target.epsilon is None or target.delta > 0.0 or target.view != "linked_reports":
-        return None
-    return (
-        "Some pair of answers is given only by devices in the cell, with the probability of a move: linked reports "
-        "have no finite ε, and δ = 0 would need no device to move, and the error would be unbounded."
-    )
-
-
-MULTI_ROUND_ALP = (
-    Family("anonymized_first_attempt", SHIFT, "twice π_Y", (_first_attempt,), starts=_first_attempt_shapes),
-    Family(
+    _made(
+        "distributed_laplace", Dial(1e-5, 50.0), EPSILON, DistributedLaplace, shapes.laplace_shares, reason=_own_vector
+    ),
+    _divided("population_uniform", refusal=_nothing_to_divide),
+    _divided("population_absorption", refusal=_depends_on_change),
+    _made(
+        "anonymized_first_attempt",
+        SHIFT,
+        "twice π_Y",
+        AnonymizedFirstAttempt,
+        shapes.first_attempt,
+        starts=shapes.first_attempt_shapes,
+    ),
+    _made(
         "anonymized_cancelling",
         SHIFT,
         "the shift π_Y",
-        (_cancelling,),
+        AnonymizedCancelling,
+        shapes.cancelling,
         # If rounds are observed separately, ⊥3 hides no device.
         starts=lambda target: [(0.0,)] if target.view.startswith(("report", "shuffled")) else [(1 / 3,)],
-        refusal=suppressed_elsewhere,
+        refusal=_suppressed_elsewhere,
         reason=_reveals_moves,
     ),
-    Family(
+    _response(
         "anonymized_deniable",
         SHIFT,
         "the asymmetry of the moves of Yes-holders",
-        (_deniable,),
-        starts=_deniable_shapes,
-        guess=best_first_coin,
+        AnonymizedDeniable,
+        shapes.deniable,
+        starts=shapes.deniable_shapes,
     ),
-)
-
-FAMILIES: tuple[Family, ...] = (
-    *SAMPLING,
-    *BINARY_RANDOMIZERS,
-    *FREQUENCY_ORACLES,
-    *DIVIDED,
-    *MULTI_ROUND_ALP,
-    *RELEASES,
+    _release(
+        "sample_then_suppress",
+        COIN,
+        "the sampling probability β",
+        (shapes.suppressed,),
+        starts=shapes.found_threshold,
+        refusal=_not_suppressible,
+        reason=_certain,
+    ),
+    _release("server_noise", SCALE, "1/σ or 1/b of the noise", (_laplace, _polya, _gaussian), refusal=_of_servers),
+    _release("gaussian_counts", SCALE, "1/σ", (partial(_gaussian, trusted=True),), refusal=_not_gaussian),
+    _release("laplace_counts", Dial(1e-6, 50.0), EPSILON, (shapes.laplace,), refusal=_trusted),
 )
 """All families, in the order of a plan."""
 
-
-TITLES: Mapping[str, str] = {
-    **{each.kind: each.title for each in MECHANISMS},
+TITLES: Mapping[str, str] = {each.kind: each.title for each in MECHANISMS} | {
     "sampling_privacy_refreshed": "Sampling Privacy, some blanks drawn anew",
     "sampling_privacy_suppressed": "Sampling Privacy, small differences suppressed",
     "sampling_privacy_binary_suppressed": "Sampling Privacy by yes/no, small differences suppressed",
@@ -321,7 +302,7 @@ def own_family(kind: str, make: Callable[..., Any]) -> Family:
         raise ParameterError("mechanism", f"must have a default for {', '.join(others)} to be planned", kind)
     low, high = (COIN.low, COIN.high) if dial.least is None or dial.most is None else (dial.least, dial.most)
 
-    searched, makes = Dial(low, high, dial.dial), (_maker(make, dial.name),)
+    searched, makes = Dial(low, high, dial.dial), (made(make, lambda _, __, value: {dial.name: value}),)
     return Family(kind.rpartition(":")[2], searched, f"the parameter {dial.name}", makes, kind=kind)
 
 

@@ -2,13 +2,8 @@
 
 import math
 from dataclasses import MISSING, dataclass, field, fields, replace
-from functools import cached_property
 from typing import Any, get_args
 
-import numpy as np
-from numpy.typing import NDArray
-
-from mechanisms.local.mechanism import Counts
 from mechanisms.parameter import ParameterError, check_choice, check_epsilon, check_integer, to_number
 from mechanisms.privacy.view import (
     Adjacency,
@@ -185,13 +180,6 @@ class Target:
     def known_crowd(self) -> int:
         """The crowd of released differences: as given, or the occupancy."""
         return self.crowd if self.crowd is not None else max(1, self.expected)
-
-    @cached_property
-    def truth(self) -> Counts:
-        """The true counts (V + 1,): the occupancy in cell 1, all other devices outside; only cell 1's error is used."""
-        counts: NDArray[np.int64] = np.zeros(self.cells + 1, dtype=np.int64)
-        counts[0], counts[1] = self.population - self.expected, self.expected
-        return counts
 
     def small_crowd(self, most: int) -> "Target":
         """Return the target with its crowd limited to `most`; unchanged if nothing published counts or k is given."""

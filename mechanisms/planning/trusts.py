@@ -12,7 +12,6 @@ from typing import Literal
 
 from mechanisms.planning.families import FAMILIES, families_named
 from mechanisms.planning.plan import Plan, Planning, PlanRecord, plan
-from mechanisms.planning.sampling_families import RELEASES
 from mechanisms.planning.target import Target
 
 Number = Literal["batch", "crowd", "honest"]
@@ -21,7 +20,7 @@ PRECISION = 0.01
 # Families whose search takes seconds and which are never better than a simpler family of the same views.
 SLOW = frozenset({"anonymized_deniable", "sampling_privacy_refreshed"})
 NOISY = "server_noise"
-TRUSTED = frozenset(family.name for family in RELEASES if family.name != NOISY)
+TRUSTED = frozenset(family.name for family in FAMILIES if family.kind == "no_privacy" and family.name != NOISY)
 LOCAL = tuple(family.name for family in FAMILIES if family.name not in TRUSTED | SLOW | {NOISY})
 TWO_ROUNDS = ("sampling_privacy", "sampling_privacy_binary")
 

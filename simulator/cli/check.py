@@ -18,12 +18,12 @@ from simulator.files.errors import UserError
 if TYPE_CHECKING:
     from simulator.kits.findings import ConformanceReport
 
-KITS: Mapping[Role, str] = {
-    "mechanism": "simulator.kits.mechanisms.runner:check_mechanism",
-    "aggregator": "simulator.kits.aggregators:check_aggregator",
-    "attack": "simulator.kits.attacks:check_attack",
+CONTRACTS: Mapping[Role, str] = {
+    "mechanism": "simulator.kits.mechanism:MechanismContract",
+    "aggregator": "simulator.kits.aggregator:AggregatorContract",
+    "attack": "simulator.kits.attack:AttackContract",
 }
-"""The conformance kit of each role, as ``module:function``; each takes what makes the object, and a seed."""
+"""The contract of each role, as ``module:class``."""
 CELLS = 3
 SHOWN = ("proved", "right")
 """Ends of the names of figures that are printed."""
@@ -73,14 +73,12 @@ def check(
     for_mechanisms = {"--cells": cells, "--quick": quick, "--thorough": thorough}
     if role != "mechanism" and (given := [option for option, value in for_mechanisms.items() if value]):
         raise typer.BadParameter(f"{', '.join(given)} can be given for mechanisms only, and {kind} is of role {role}")
-    module, _, name = KITS[role].partition(":")
-    kit = getattr(importlib.import_module(module), name)
-    make = _maker(kind, subject, parameters)
+    module, _, name = CONTRACTS[role].partition(":")
+    make, settings = _maker(kind, subject, parameters), {"seed": seed}
     if role == "mechanism":
-        make(cells=cells or CELLS)
-        report = kit(make, cells=cells or CELLS, seed=seed, quick=quick, thorough=thorough, raise_failures=False)
-    else:
-        report = kit(make, seed=seed)
+        settings |= {"cells": cells or CELLS, "quick": quick, "thorough": thorough}
+        make(cells=settings["cells"])
+    report = getattr(importlib.import_module(module), name).of(make, **settings).report()
     if json:
         values = report.to_dict().items()
         print_json({role if key == "mechanism" else key: value for key, value in values})
@@ -136,12 +134,12 @@ def _role_of(reference: str, subject: Any) -> Role:
 
     by_word = {WORDS.get(role, role): role for role in METHODS}
     needed = {word: METHODS[role] for word, role in by_word.items()}
-    roles = [role for role in KITS if not missing_methods(by_word[role], subject)]
+    roles = [role for role in CONTRACTS if not missing_methods(by_word[role], subject)]
     if len(roles) == 1:
         return roles[0]
     if roles:
         raise OwnKindError(f"{reference} has the methods of several roles, {' and '.join(roles)}: choose with --role")
-    lists = "\n".join(f"  {role}: {', '.join(needed[role])}" for role in KITS)
+    lists = "\n".join(f"  {role}: {', '.join(needed[role])}" for role in CONTRACTS)
     raise OwnKindError(f"{reference} has the methods of no role, which are\n{lists}\nor name its role with --role")
 
 

@@ -54,16 +54,8 @@ _COMMA_NUMBER = r"[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+)(?:,\d+)?(?:[eE][+-]?\d+)?"
 """Pattern of numbers in a table with decimal commas, whose points group digits."""
 _COMMA_OR_GROUP = r"[+-]?[1-9]\d{0,2},\d{3}"
 """Pattern of numbers whose comma may be decimal, or group thousands."""
-_UNREADABLE = (
-    OSError,
-    ValueError,
-    LookupError,
-    TypeError,
-    AttributeError,
-    ArithmeticError,
-    RuntimeError,
-    pa.ArrowException,
-)
+_UNREADABLE: tuple[type[Exception], ...] = (OSError, ValueError, LookupError, TypeError, AttributeError)
+_UNREADABLE += (ArithmeticError, RuntimeError, pa.ArrowException)
 """Errors of pandas and pyarrow for a file that cannot be read; they raise almost any where its metadata are damaged."""
 
 
@@ -148,9 +140,7 @@ class Table:
         text: Collection[str] | None = None,
         identifiers: Collection[str] = (),
         format_: TextFormat = RECOGNIZED,
-        header: bool | Sequence[str] = True,
-        keep_blank: bool = False,
-        skip: int = 0,
+        **layout: Any,
     ) -> Table:
         """Read a file.
 
@@ -171,13 +161,9 @@ class Table:
             called NA.
         format_
             Separator and decimal sign of a text file.
-        header
-            Whether the first line names the columns; if not, they are named "1", "2", … Or the names of the columns
-            of a file without such a line.
-        keep_blank
-            Whether blank lines are rows without values; if not, they are skipped and not counted.
-        skip
-            Number of lines before the table in a text file.
+        **layout
+            How the lines of a text file are arranged: `header`, `names`, `skiprows` and `skip_blank_lines` of
+            `pandas.read_csv`. Columns of a file without header or names are named "1", "2", …
 
         Returns
         -------
@@ -203,9 +189,7 @@ class Table:
                     if frame[mapped[name]].dtype == "object":
                         frame[mapped[name]] = frame[mapped[name]].map(_decoded, na_action="ignore")
             else:
-                how: dict[str, Any] = {"na_values": [""], "keep_default_na": False, "skip_blank_lines": not keep_blank}
-                how["skiprows"] = skip
-                frame, names, mapped, unread = _read_text(path, columns, text, identifiers, format_, how, header=header)
+                frame, names, mapped, unread = _read_text(path, columns, text, identifiers, format_, layout)
         except FileNotFoundError:
             raise InputError([f"{file}: no such file"]) from None
         except InputError:
@@ -297,19 +281,15 @@ class Table:
         ndarray
             float64, shape (rows,); NaN where there is no number, and everywhere if the column is not mapped.
         """
-        if not self.has(name):
+        if not self.has(name) or self.column(name).dtype.kind in "bmM":  # truth values, durations and dates
             return np.full(len(self), np.nan)
-        column = self.column(name)
-        if column.dtype.kind in "bmM":  # truth values, durations and dates
-            return np.full(len(self), np.nan)
-        return numbers_in(column).to_numpy(dtype=np.float64, na_value=np.nan)
+        return numbers_in(self.column(name)).to_numpy(dtype=np.float64, na_value=np.nan)
 
     def optional_numbers(self, name: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Return a mapped column as numbers, NaN where there is none, and which values are no finite numbers."""
         numbers = self.numbers(name)
         wrong = ~np.isfinite(numbers)
-        numbers = np.where(wrong, np.nan, numbers)
-        return numbers, self.stated(name, wrong)
+        return np.where(wrong, np.nan, numbers), self.stated(name, wrong)
 
     def stated(self, name: str, rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return which of some rows, both bool, shape (rows,), hold a value in a mapped column, be it a wrong one."""
@@ -616,12 +596,10 @@ def _read_text(
     text: Collection[str] | None,
     identifiers: Collection[str],
     format_: TextFormat,
-    how: dict[str, Any],
-    *,
-    header: bool | Sequence[str],
+    layout: Mapping[str, Any],
 ) -> _Read:
-    """Read delimited text by pandas, with the options `how`; `NOTHING` is missing except in `identifiers`."""
-    how |= {"header": 0 if header is True else None, "names": None if isinstance(header, bool) else list(header)}
+    """Read delimited text by pandas, with the options `layout`; `NOTHING` is missing except in `identifiers`."""
+    how: dict[str, Any] = {"na_values": [""], "keep_default_na": False, **layout}
     wanted = [(columns or {}).get(name, name) for name in text or ()]
     with opened(file, lines=True, times=TABLE_TIMES) as stream, warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
@@ -636,20 +614,19 @@ def _read_text(
             rule = "its rows hold more values than its header names"
             hint = f"; are its columns separated by {separator!r}, and its numbers written with decimal points?"
             raise InputError([f"{file}: cannot be read as a table: {rule}{hint}"]) from None
-    names = [str(name + 1 if header is False else name) for name in frame.columns]
+    names = [str(name + 1 if isinstance(name, int) else name) for name in frame.columns]
     frame.columns = pd.Index(names)
     mapped = _headings(columns, names, file, separator)
     unread = [name for name in names if name not in mapped.values() and _is_numeric(frame[name])]
     frame = frame[list(dict.fromkeys(mapped.values()))].copy()
     kept = {mapped[name] for name in identifiers}
     texts = [name for name in frame if pd.api.types.is_string_dtype(frame[name]) and name not in kept]
-    for name in texts:
-        frame[name] = frame[name].mask(frame[name].isin(_NOTHING_WRITTEN))
+    frame[texts] = frame[texts].mask(frame[texts].isin(_NOTHING_WRITTEN))
     for name, column in _with_points(frame[texts], file, format_.decimal).items():
         frame[name] = column
     as_text = set(texts) if text is None else {mapped[name] for name in text}
-    for name in texts:
-        frame[name] = frame[name] if name in as_text else recognized(frame[name])
+    for name in set(texts) - as_text:
+        frame[name] = recognized(frame[name])
     return frame, names, mapped, unread
 
 
@@ -671,25 +648,23 @@ def _with_points(frame: pd.DataFrame, file: Path, decimal: str | None) -> dict[s
     InputError
         If all commas may also group thousands, and `decimal` is not given.
     """
-    comma = {name: frame[name].str.contains(",", regex=False, na=False) for name in frame if decimal != "."}
-    if decimal is None and not any(is_comma.any() for is_comma in comma.values()):
+    comma = {name: frame[name].str.contains(",", regex=False, na=False) for name in frame}
+    if decimal == "." or (decimal is None and not any(has_comma.any() for has_comma in comma.values())):
         return {}
     columns, ambiguous = {}, None
-    for name, commas in comma.items():
+    for name, has_comma in comma.items():
         text = frame[name].str.strip()
-        fits = text.str.fullmatch(_COMMA_NUMBER, na=False)
-        points = text.str.contains(".", regex=False, na=False)
+        fits, points = text.str.fullmatch(_COMMA_NUMBER, na=False), text.str.contains(".", regex=False, na=False)
         # A column in which points are decimal is left as it is, and its numbers with commas are refused.
         if (points & ~fits).any() or 2 * int(fits.sum()) <= int(text.notna().sum()):
             continue
-        columns[str(name)] = frame[name].where(
-            ~fits, text.str.replace(".", "", regex=False).str.replace(",", ".", regex=False)
-        )
-        for number in text[fits & commas]:
-            if decimal is not None or not re.fullmatch(_COMMA_OR_GROUP, number):
-                decimal = ","
-                break
-            ambiguous = ambiguous or (name, number)
+        with_points = text.str.replace(".", "", regex=False).str.replace(",", ".", regex=False)
+        columns[str(name)] = frame[name].where(~fits, with_points)
+        numbers = text[fits & has_comma]
+        if not numbers.str.fullmatch(_COMMA_OR_GROUP).all():
+            decimal = ","
+        elif len(numbers) and ambiguous is None:
+            ambiguous = (name, numbers.iloc[0])
     if decimal is None and ambiguous is not None:
         rule = f"the comma of {ambiguous[1]!r} in column {ambiguous[0]!r} may be decimal, or group thousands"
         raise InputError([f'{file}: {rule}: give decimal = ",", or write numbers without commas'])

@@ -4,14 +4,13 @@ import pickle
 import random  # noqa: TID251 - to see whether a user's code draws from it
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
+from unittest import SkipTest
 
 import numpy as np
 from numpy.typing import NDArray
 
 Status = Literal["passed", "failed", "skipped"]
-Trial = TypeVar("Trial")
-Returned = TypeVar("Returned")
 
 # Number of faults that a check lists; for the rest, only the number is stated.
 SPELLED_OUT = 4
@@ -133,20 +132,9 @@ class ConformanceReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values for JSON."""
-        return {
-            "mechanism": self.mechanism,
-            "passed": self.passed,
-            "seed": self.seed,
-            "level": self.level,
-            "cells": list(self.cells),
-            "comparisons": self.comparisons,
-            "limits": self.limits,
-            "checks": [asdict(result) for result in self.results],
-        }
-
-
-class SkippedCheckError(Exception):
-    """Raised by a check that does not apply to the mechanism, with the reason."""
+        form = {name: getattr(self, name) for name in ("mechanism", "passed", "seed", "level")}
+        form |= {"cells": list(self.cells), "comparisons": self.comparisons, "limits": self.limits}
+        return {**form, "checks": [asdict(result) for result in self.results]}
 
 
 class Findings:
@@ -177,16 +165,15 @@ class Findings:
         if text not in self.notes:
             self.notes.append(text)
 
-    def call(self, function: Callable[..., Returned], *given: Any) -> Returned | None:
-        """Return what a function returns; an exception of the user's code is a fault, `SkippedCheckError` a note."""
+    def call(self, function: Callable[..., object], *given: Any) -> None:
+        """Call a function: an exception of the user's code is a fault, and `SkipTest` says why not to check."""
         try:
-            return function(*given)
-        except SkippedCheckError as reason:
+            function(*given)
+        except SkipTest as reason:
             self.applies = False
             self.note(str(reason))
         except Exception as error:  # noqa: BLE001 - a user's class may raise anything
             self.fault(f"raises {type(error).__name__}: {error}")
-        return None
 
     def result(self, name: str) -> CheckResult:
         """Return the result of the check from what was recorded."""
@@ -201,14 +188,7 @@ def global_random_states() -> bytes:
     return pickle.dumps((np.random.get_state(), random.getstate()))  # noqa: NPY002 - to see whether they change
 
 
-def checks_of(namespace: Mapping[str, Any]) -> dict[str, Callable[[Any, Findings], None]]:
-    """Return the checks of a module in their order, by name: its functions ``check_…``, given its `vars`."""
-    defined = (each for each in namespace.values() if getattr(each, "__module__", "") == namespace["__name__"])
-    checks = (each for each in defined if getattr(each, "__name__", "").startswith("check_"))
-    return {check.__name__.removeprefix("check_"): check for check in checks}
-
-
-def run_check(name: str, check: Callable[[Trial, Findings], None], trial: Trial) -> CheckResult:
+def run_check(name: str, check: Callable[[Any, Findings], None], trial: Any) -> CheckResult:
     """Run one check; an exception that the user's code raises is recorded as a fault."""
     findings = Findings()
     findings.call(check, trial, findings)

@@ -65,10 +65,8 @@ def check_too_few_shares(sharing: Sharing, findings: Findings, *, rng: np.random
     }
     seeds = rng.integers(0, 2**63, size=(len(vectors), CALLS))
     drawn = {
-        vectors_name: np.concatenate(
-            [sharing.split(_each(vector), rng=np.random.default_rng(seed)).swapaxes(0, 1) for seed in row]
-        )
-        for (vectors_name, vector), row in zip(vectors.items(), seeds, strict=True)
+        kind: np.concatenate([_split(sharing, vector, seed) for seed in row])
+        for (kind, vector), row in zip(vectors.items(), seeds, strict=True)
     }
     every = list(combinations(range(sharing.servers), few)) if sharing.servers <= SUBSETS else []
     if not 0 < len(every) <= SUBSETS:
@@ -85,27 +83,24 @@ def check_too_few_shares(sharing: Sharing, findings: Findings, *, rng: np.random
     for servers in every:
         numbers = " and ".join(str(server + 1) for server in servers)
         zeros = dict(_views(sharing, drawn["of zeros"], servers))
-        for vectors_name, shares in drawn.items():
+        for kind, shares in drawn.items():
             for name, seen in _views(sharing, shares, servers):
                 _, often = np.unique(seen, return_counts=True)
                 repeats = int((often * (often - 1) // 2).sum())
                 if expected <= FEW_REPEATS and repeats >= least:
                     what = f"{name} of server {numbers} repeats in {repeats:,} pairs of {len(seen):,} reports"
-                    findings.fault(
-                        f"{what}, all {vectors_name}, though {sharing.needed} shares are needed to learn anything"
-                    )
+                    findings.fault(f"{what}, all {kind}, though {sharing.needed} shares are needed to learn anything")
                     return
-                if vectors_name != "of zeros" and _distinct(zeros[name], seen, alpha):
-                    what = (
-                        f"{name} of server {numbers} is distributed otherwise for vectors {vectors_name} than of zeros"
-                    )
+                if kind != "of zeros" and _distinct(zeros[name], seen, alpha):
+                    what = f"{name} of server {numbers} is distributed otherwise for vectors {kind} than of zeros"
                     findings.fault(f"{what}: {few} shares depend on the report, and {sharing.needed} are needed")
                     return
 
 
-def _each(vector: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the vectors of all devices of one call, (devices, entries)."""
-    return np.ascontiguousarray(np.broadcast_to(vector, (DEVICES, ENTRIES)), dtype=np.int64)
+def _split(sharing: Sharing, vector: NDArray[np.int64], seed: int) -> Words:
+    """Return the shares of the vectors of all devices of one call, (devices, servers, entries)."""
+    vectors = np.ascontiguousarray(np.broadcast_to(vector, (DEVICES, ENTRIES)), dtype=np.int64)
+    return sharing.split(vectors, rng=np.random.default_rng(seed)).swapaxes(0, 1)
 
 
 def _views(sharing: Sharing, shares: Words, servers: tuple[int, ...]) -> Iterator[tuple[str, Words]]:

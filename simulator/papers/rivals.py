@@ -17,7 +17,7 @@ from mechanisms.central import SampleThenSuppress
 from mechanisms.central.grid_noise import draw_noise
 from mechanisms.planning import FAMILIES, Plan, Target, plan
 from mechanisms.planning.error_distribution import error_interval
-from mechanisms.planning.sampling_families import NoisyServers, TrustedServer
+from mechanisms.planning.planned_mechanisms import NoisyServers, TrustedServer
 from simulator.pages.charts import Series
 from simulator.papers.published_results import Reproduction
 

@@ -7,7 +7,7 @@ import pytest
 
 from simulator.aggregation.combining import add_estimates, normal_estimate
 from simulator.aggregation.secret_sharing import AdditiveSharing, ThresholdSharing
-from simulator.kits.aggregators import CHECKS, LEVEL, check_aggregator
+from simulator.kits.aggregator import AggregatorContract, check_aggregator
 from simulator.kits.findings import Findings
 from simulator.kits.shares import check_too_few_shares
 
@@ -228,7 +228,7 @@ LEAKS = [
 def test_shares_that_reveal_reports_are_found_with_every_seed(leak):
     for seed in range(3):
         findings = Findings()
-        check_too_few_shares(leak(), findings, rng=np.random.default_rng(seed), level=LEVEL)
+        check_too_few_shares(leak(), findings, rng=np.random.default_rng(seed), level=1e-6)
         assert findings.faults, f"seed {seed}"
 
 
@@ -245,7 +245,7 @@ def test_shares_that_reveal_reports_are_found_with_every_seed(leak):
 def test_sound_shares_raise_no_alarm(sharing):
     for seed in range(2):
         findings = Findings()
-        check_too_few_shares(sharing, findings, rng=np.random.default_rng(seed), level=LEVEL)
+        check_too_few_shares(sharing, findings, rng=np.random.default_rng(seed), level=1e-6)
         assert not findings.faults
         assert "Not seen" in findings.notes[-1]
 
@@ -259,12 +259,11 @@ def additive():
 
 
 @pytest.mark.parametrize("sound", [AddUp, Median, two_of_three, additive])
-def test_sound_aggregators_pass(sound, monkeypatch):
-    if sound is not AddUp:  # most of the time is spent on stated errors
-        monkeypatch.setattr("simulator.kits.aggregators.NOISY", 40)
-    report = check_aggregator(sound, seed=2)
+def test_sound_aggregators_pass(sound):
+    # Most of the time is spent on stated errors.
+    report = check_aggregator(sound, seed=2, noisy=400 if sound is AddUp else 40)
     assert report.passed, str(report)
-    assert [result.name for result in report.results] == list(CHECKS)
+    assert [result.name for result in report.results] == list(AggregatorContract.checks())
 
 
 @pytest.mark.parametrize(
@@ -283,9 +282,7 @@ def test_sound_aggregators_pass(sound, monkeypatch):
         (Lossy, "unbiased"),
     ],
 )
-def test_broken_aggregators_fail(broken, check, monkeypatch):
-    if check not in ("errors", "intervals"):
-        monkeypatch.setattr("simulator.kits.aggregators.NOISY", 2)
-    report = check_aggregator(broken, seed=1)
+def test_broken_aggregators_fail(broken, check):
+    report = check_aggregator(broken, seed=1, noisy=400 if check in ("errors", "intervals") else 2)
     for name in (check, "errors") if check == "intervals" else (check,):
         assert not report[name].passed, str(report)

@@ -10,7 +10,7 @@ import pytest
 from mechanisms.inference.report_law import NoLikelihoodError
 from simulator.attacks.guesses import Guesses
 from simulator.attacks.reconstruction import ROUND_ATTACKS, RoundAttack
-from simulator.kits.attacks import CASES, CHECKS, check_attack
+from simulator.kits.attack import CASES, AttackContract, check_attack
 from simulator.sensing.query import QueryRecord
 
 
@@ -144,20 +144,19 @@ BROKEN = {
 @pytest.mark.parametrize("attack", ROUND_ATTACKS.values(), ids=ROUND_ATTACKS)
 def test_the_projects_own_attacks_pass(attack):
     report = check_attack(attack, seed=1)
-    assert [result.name for result in report.results] == list(CHECKS)
+    assert [result.name for result in report.results] == list(AttackContract.checks())
     assert report.passed, str(report)
     assert len(report["success"].figures) == 9
 
 
 @pytest.mark.parametrize(("check", "make"), [(check, make) for check, makes in BROKEN.items() for make in makes])
-def test_each_fault_is_found_by_the_check_meant_for_it(check, make, monkeypatch):
-    monkeypatch.setattr("simulator.kits.attacks.CASES", CASES[::4])
-    report = check_attack(make)
+def test_each_fault_is_found_by_the_check_meant_for_it(check, make):
+    report = check_attack(make, cases=CASES[::4])
     assert [result.name for result in report.failures] == [check], str(report)
 
 
 def test_every_check_finds_a_fault():
-    assert list(BROKEN) == list(CHECKS)
+    assert list(BROKEN) == list(AttackContract.checks())
 
 
 def test_an_attack_that_guesses_nothing_passes():

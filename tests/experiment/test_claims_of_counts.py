@@ -9,7 +9,7 @@ import pytest
 from mechanisms.central import Generalised, LaplaceCounts
 from mechanisms.local import LongitudinalUnary, NoPrivacy
 from mechanisms.planning import Target, plan
-from mechanisms.planning.sampling_families import TrustedServer
+from mechanisms.planning.planned_mechanisms import TrustedServer
 from mechanisms.privacy import LinkedReports, ReleasedCounts, Report, pair_delta, pair_epsilon
 from mechanisms.privacy.integer_noise import IntegerNoise
 from simulator import run

@@ -94,3 +94,8 @@ def check_same_distribution(one, other):
     table = table[:, table.sum(axis=0) > 0]
     assert table.shape[1] > 3, "too few outcomes to tell laws apart"
     assert chi2_contingency(table).pvalue > FAMILY
+
+
+def planned_truth(target):
+    """The true counts of a target, (V + 1,): its occupancy in cell 1 and all other devices outside."""
+    return np.array([target.population - target.expected, target.expected] + [0] * (target.cells - 1))

@@ -10,28 +10,13 @@ from mechanism_cases import ALL, run_query, truth_of
 
 from mechanisms.local import LocalMechanism, ParameterError
 from mechanisms.local.distributed_laplace import DistributedLaplace
-from simulator.kits.findings import Findings
-from simulator.kits.mechanisms.bad_inputs import check_bad_inputs
+from simulator.kits.findings import run_check
+from simulator.kits.mechanism import MechanismContract
 from simulator.kits.mechanisms.harness import Harness
-from simulator.kits.mechanisms.interface import (
-    check_answer_draws_nothing,
-    check_early_rounds,
-    check_estimates,
-    check_hidden_state,
-    check_nothing_written_on,
-    check_others_stay,
-    check_reports,
-)
 
 CHECKS = (
-    check_reports,
-    check_estimates,
-    check_answer_draws_nothing,
-    check_others_stay,
-    check_early_rounds,
-    check_hidden_state,
-    check_nothing_written_on,
-    check_bad_inputs,
+    *("reports", "estimates", "answer_draws_nothing", "others_stay", "early_rounds", "hidden_state"),
+    *("nothing_written_on", "bad_inputs"),
 )
 every = pytest.mark.parametrize("mechanism", ALL.values(), ids=ALL.keys())
 
@@ -44,9 +29,8 @@ def test_deterministic_checks_of_the_kit_find_no_fault(name):
     mechanism = ALL[name]
     trial = Harness(mechanism, 0, 1e-6, 2_000, 1)
     for check in CHECKS:
-        findings = Findings()
-        check(trial, findings)
-        assert not findings.faults, check.__name__
+        result = run_check(check, MechanismContract.checks()[check], trial)
+        assert result.passed, f"{check}: {result.detail}"
 
 
 @every

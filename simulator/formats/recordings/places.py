@@ -55,9 +55,8 @@ def read_rows(
     filters = {f"where {column}": column if format_.header else _number(column, str(file)) for column in format_.where}
     wanted = {**columns, **filters}
     names = wanted.keys() - set(numbers)
-    table = Table.from_file(
-        file, columns=wanted, text=tuple(wanted), identifiers=names, format_=format_, header=format_.header
-    )
+    header = 0 if format_.header else None
+    table = Table.from_file(file, columns=wanted, text=tuple(wanted), identifiers=names, format_=format_, header=header)
     chosen = np.ones(len(table), dtype=bool)
     for name, values in zip(filters, format_.where.values(), strict=True):
         chosen &= _holds(table.column(name), values)

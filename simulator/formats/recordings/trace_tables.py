@@ -40,7 +40,7 @@ def read_csv(file: Path, options: TraceOptions) -> Source:
     if twice := [name for name in names if f"{name}.1" in names]:
         raise InputError([f"{file}: line 1: columns must differ in name, but {twice[0]!r} occurs twice"])
     text = [name for name in names if _may_name_a_vehicle(name)]
-    table = Table.from_file(file, format_=options.text, text=(), identifiers=text, keep_blank=True)
+    table = Table.from_file(file, format_=options.text, text=(), identifiers=text, skip_blank_lines=False)
     # The header is the first line that is not blank; a quoted field that spans several lines counts as one line.
     return _fixes_of_table(_lines(table, before=1), options)
 
@@ -72,10 +72,8 @@ def read_geolife(file: Path, options: TraceOptions) -> Source:
     The vehicle is the user after whom the folder is named, as in ``000/Trajectory/20081023025304.plt``. A user's files
     are separate pieces of the recording.
     """
-    text = TextFormat(",", ".")
-    table = Table.from_file(
-        file, format_=text, header=GEOLIFE, text=("date", "clock"), keep_blank=True, skip=_HEAD_LINES
-    )
+    layout: dict[str, Any] = {"names": GEOLIFE, "skiprows": _HEAD_LINES, "skip_blank_lines": False}
+    table = Table.from_file(file, format_=TextFormat(",", "."), text=("date", "clock"), **layout)
     table = _lines(table, before=_HEAD_LINES)
     frame = table.frame.assign(time=table.frame["date"] + " " + table.frame["clock"])
     table = Table.from_frame(frame, title=str(file), number=table.number, unit=table.unit)
@@ -89,10 +87,8 @@ def read_geolife(file: Path, options: TraceOptions) -> Source:
 def _fixes_without_header(
     file: Path, options: TraceOptions, separator: str, names: Sequence[str], *, identifiers: Sequence[str] = ()
 ) -> Source:
-    text = TextFormat(separator, ".")
-    table = Table.from_file(
-        file, format_=text, header=names, text=identifiers, identifiers=identifiers, keep_blank=True
-    )
+    layout: dict[str, Any] = {"names": names, "skip_blank_lines": False, "format_": TextFormat(separator, ".")}
+    table = Table.from_file(file, text=identifiers, identifiers=identifiers, **layout)
     return checked_fixes(_lines(table), options, vehicle=stem_of(file).removeprefix("new_"))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import lru_cache, partial
 from typing import Any
+from unittest import SkipTest
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ from mechanisms.privacy.view import (
     Shuffled,
     View,
 )
-from simulator.kits.findings import Findings, SkippedCheckError
+from simulator.kits.findings import Findings
 from simulator.kits.mechanisms.bounds import row_keys, wilson_interval
 from simulator.kits.mechanisms.harness import Harness
 
@@ -64,7 +65,7 @@ def check_claims_sound(trial: Harness, findings: Findings) -> None:
     curves = {view: np.array([claim.delta(epsilon) for epsilon in EPSILONS]) for view, claim in proved.items()}
     for less, more in itertools.permutations(proved, 2):
         # Only an exact claim about less is a lower bound of what more reveals.
-        if getattr(proved[less], "delta_kind", "bound") == "exact" and _sees_more(more, less):
+        if proved[less].delta_kind == "exact" and _sees_more(more, less):
             no_less = proved[less].kind == "bound" or proved[more].epsilon >= proved[less].epsilon - ROUNDING
             no_less = no_less and bool((curves[more] >= curves[less] - 1e-6).all())
             findings.expect(no_less, f"{more!r} claims less than {less!r}")
@@ -130,7 +131,7 @@ def check_infinite_claims(trial: Harness, findings: Findings) -> None:
     claims = known_claims(trial, findings, _views(trial))
     infinite = {view: claim for view, claim in claims.items() if claim.kind == "infinite"}
     if not infinite:
-        raise SkippedCheckError("no view of reports is claimed infinite")
+        raise SkipTest("no view of reports is claimed infinite")
     for view, claim in infinite.items():
         pairs = pair_audits(_report_keys(trial, *_shown(trial, view)), parts=4, alpha=trial.level)
         tried = (pair.audit.find_witness(least_hits=LEAST_HITS, alpha=trial.level) for pair in pairs)
@@ -138,7 +139,7 @@ def check_infinite_claims(trial: Harness, findings: Findings) -> None:
         what = f"no event of {_name(view)} distinguishes two truths with certainty, though ε is claimed infinite"
         if best is not None:
             findings.figures[f"{_name(view)}: produced by one truth only"] = f"{best.hits} of {best.trials}"
-        elif _is_exact(claim) and claim.delta(math.inf) * trial.devices / 2 >= EXPECTED_HITS:
+        elif claim.delta_kind == "exact" and claim.delta(math.inf) * trial.devices / 2 >= EXPECTED_HITS:
             findings.fault(what)
         else:
             findings.note(f"{what}: too rare to test with {trial.devices:,} devices, or only bounded")
@@ -151,7 +152,7 @@ def expect_claims_hold(trial: Harness, findings: Findings, claims: Sequence[tupl
     event, and the other parts test that event. So only this comparison counts for the level.
     """
     if not claims:
-        raise SkippedCheckError("nothing is claimed")
+        raise SkipTest("nothing is claimed")
     alpha = trial.alpha(findings, sum(len(samples) for _, samples in claims) * (len(EPSILONS) + 1))
     for claim, samples in claims:
         # If ε is finite, δ is checked below it. At or above it δ is 0, which the bound of ε tests.
@@ -162,15 +163,13 @@ def expect_claims_hold(trial: Harness, findings: Findings, claims: Sequence[tupl
             pairs = pair_audits(sample(), parts=8 if trial.thorough else 4, alpha=alpha)
             best = max(pairs, key=lambda pair: (pair.low / pair.high).max())
             proved = best.audit.epsilon_at_least(alpha=alpha)
-            fault = f"{name}: ε is at least {proved:.4g} {best.between}, claimed {rounded_up(claim.epsilon, 4)}"
-            findings.expect(proved <= claim.epsilon + ROUNDING, fault)
+            proof = f"{name}: ε is at least {proved:.4g} {best.between}"
+            findings.expect(proved <= claim.epsilon + ROUNDING, f"{proof}, claimed {rounded_up(claim.epsilon, 4)}")
             for epsilon, delta in claimed.items():
                 best = max(pairs, key=partial(PairSample.approximate_delta, epsilon=epsilon))
                 least = best.audit.delta_at_least(epsilon, alpha=alpha)
-                fault = (
-                    f"{name}: δ({epsilon:.3g}) is at least {least:.4g} {best.between}, claimed {rounded_up(delta, 4)}"
-                )
-                findings.expect(least <= delta + ROUNDING, fault)
+                proof = f"{name}: δ({epsilon:.3g}) is at least {least:.4g} {best.between}"
+                findings.expect(least <= delta + ROUNDING, f"{proof}, claimed {rounded_up(delta, 4)}")
             findings.figures[f"{name}: ε proved"] = f"{proved:.3g}, claimed {rounded_up(claim.epsilon)}"
 
 
@@ -262,11 +261,6 @@ def _report_keys(trial: Harness, rounds: tuple[int, ...], queries: int) -> dict[
     return {h: row_keys(trial.along(h, trial.devices, rng=rng)[:, :, list(rounds)]) for h in dict.fromkeys(histories)}
 
 
-def _is_exact(claim: Any) -> bool:
-    """Return whether the δ of a claim is exact, and not only a bound; so by default."""
-    return bool(getattr(claim, "delta_kind", "exact") == "exact")
-
-
 def _sees_more(more: View, less: View) -> bool:
     """Return whether the view `more` contains all of the view `less`, or hides a greater change of the device."""
     if more.queries < less.queries or (less.adjacency, more.adjacency) == ("move", "enter_leave"):
@@ -302,8 +296,8 @@ def raw_samples(trial: Harness, number: int) -> dict[str, Sample]:
         for i, values in enumerate(numbers.T):
             cuts: dict[str, Cut] = {"": lambda whole: whole}
             if len(np.unique(values)) > MANY:
-                cuts = {f"byte {k} of ": partial(_byte, k) for k in range(8)}
-                cuts |= {f"the remainder by {m} of ": partial(_remainder, m) for m in (trial.cells, trial.cells + 1)}
+                cuts = {f"byte {k} of ": partial(_digit, 256**k, 256) for k in range(8)}
+                cuts |= {f"the remainder by {m} of ": partial(_digit, 1, m) for m in (trial.cells, trial.cells + 1)}
             for name, cut in cuts.items():
                 samples[f"{name}number {i + 1} in it"] = partial(_cut, held, i, cut)
     return samples
@@ -351,9 +345,6 @@ def _cut(held: Callable[[], Mapping[History, Keys]], i: int, cut: Cut) -> dict[H
     return {history: cut(whole).astype(np.int64) for history, whole in wholes.items()}
 
 
-def _byte(number: int, whole: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    return (whole >> np.uint64(8 * number)) & np.uint64(255)
-
-
-def _remainder(divisor: int, whole: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    return whole % np.uint64(divisor)
+def _digit(unit: int, base: int, whole: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return one digit of whole numbers to a base: the digit that counts this unit."""
+    return whole // np.uint64(unit) % np.uint64(base)

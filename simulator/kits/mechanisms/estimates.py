@@ -1,21 +1,15 @@
 """Checks of estimates against theory: bias, standard error, coverage, and the distribution of sampled counts."""
 
 from typing import Any, NamedTuple
+from unittest import SkipTest
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtr
 
 from mechanisms.local.mechanism import Counts
-from simulator.kits.findings import Findings, SkippedCheckError
-from simulator.kits.mechanisms.bounds import (
-    SAME_LAW_COMPARISONS,
-    mean_interval,
-    mean_reach,
-    row_keys,
-    same_law,
-    square_reach,
-)
+from simulator.kits.findings import Findings
+from simulator.kits.mechanisms import bounds
 from simulator.kits.mechanisms.harness import CROWD, HELD, AffineEstimator, Harness, place_of, truth_of
 
 Floats = NDArray[np.float64]
@@ -73,7 +67,7 @@ def check_standard_error(trial: Harness, findings: Findings) -> None:
     """Expect the stated variance of devices' contributions for each truth, and its sum in a mixed crowd."""
     _require_estimate(trial)
     if not trial.states_theory:
-        raise SkippedCheckError("the mechanism states no std_error of the truth")
+        raise SkipTest("the mechanism states no std_error of the truth")
     if trial.contributions is None:
         _check_queries(trial, findings, variances=True)
         return
@@ -177,18 +171,19 @@ def check_sample_law(trial: Harness, findings: Findings) -> None:
         findings.note("compared cell by cell, all rounds of a cell together")
     crowds = [np.array([0, 1, trial.cells], dtype=np.int32), np.array([1, 1], dtype=np.int32)]
     parts = [None] if trial.joint else list(range(trial.shape[0]))
-    comparisons = len(crowds) * len(parts) * SAME_LAW_COMPARISONS
+    comparisons = len(crowds) * len(parts) * bounds.SAME_LAW_COMPARISONS
     single = trial.alpha(findings, comparisons + (trial.size if trial.thorough else 0))
     repeats, least = max(400, trial.calls // 5), 1.0
     for truth in crowds:
         by_report = trial.counts(truth, 2 * repeats, rng=rng)
         by_count = np.stack([mechanism.sample_counts(trial.count(truth), rng=rng) for _ in range(repeats)])
         for part in parts:
-            likely = same_law(*(row_keys(n if part is None else n[:, :, part]) for n in (by_report, by_count)))
+            compared = (n if part is None else n[:, :, part] for n in (by_report, by_count))
+            likely = bounds.same_law(*map(bounds.row_keys, compared))
             least = min(least, likely)
             of = "" if part is None else f" of index {part}"
             fault = f"sample_counts{of} and reports of devices in {truth.tolist()} differ in distribution"
-            findings.expect(likely >= single * SAME_LAW_COMPARISONS, f"{fault}, p below {likely:.1g}")
+            findings.expect(likely >= single * bounds.SAME_LAW_COMPARISONS, f"{fault}, p below {likely:.1g}")
     findings.figures["least p-value"] = least
     if trial.thorough:
         _check_spread(trial, findings, alpha=single)
@@ -206,13 +201,13 @@ def _check_spread(trial: Harness, findings: Findings, *, alpha: float) -> None:
         truth = np.full(min(trial.devices, HELD // size), cell, dtype=np.int32)
         reports = trial.vectors(truth, rng=rng).reshape(len(truth), size)
         squares = (reports - reports.mean(axis=0)) ** 2
-        lower, upper = mean_interval(squares, alpha=alpha / 2 / (trial.cells + 1))
+        lower, upper = bounds.mean_interval(squares, alpha=alpha / 2 / (trial.cells + 1))
         of_device, reach = of_device + squares.mean(axis=0), reach + (upper - lower) / 2
     drawn = max(trial.devices // 20, FEWER)
     counts = np.stack([trial.mechanism.sample_counts(crowd, rng=rng).ravel() for _ in range(drawn)])
     off, variance = counts - counts.mean(axis=0), IN_EACH * of_device
     # Sums of millions are normal: no single device matters.
-    most = square_reach(off, variance, step=np.zeros(size), alpha=alpha / 2) + IN_EACH * reach
+    most = bounds.square_reach(off, variance, step=np.zeros(size), alpha=alpha / 2) + IN_EACH * reach
     spread = (off**2).sum(axis=0) / (drawn - 1)
     for i in np.flatnonzero(np.abs(spread - variance) > most):
         vary = f"vary by {np.sqrt(spread[i]):.4g} in entry {i + 1}, reports by {np.sqrt(variance[i]):.4g}"
@@ -231,7 +226,7 @@ def _expect_means(trial: Harness, findings: Findings, samples: list[Floats], exp
     """
     alpha = trial.alpha(findings, expected.size)
     for truth, (sample, stated) in enumerate(zip(samples, expected, strict=True)):
-        lower, upper = mean_interval(sample, alpha=alpha)
+        lower, upper = bounds.mean_interval(sample, alpha=alpha)
         for v in np.flatnonzero((stated < lower) | (stated > upper)):
             fault_of_cell = fault.format(place_of(truth), sample[:, v].mean(), v + 1, stated[v])
             findings.fault(f"{fault_of_cell}, within {(upper[v] - lower[v]) / 2:.2g}")
@@ -255,14 +250,14 @@ def _expect_coverage(findings: Findings, crowd: TriedCrowd, estimates: list[Any]
 def _expect_stated_errors(findings: Findings, crowd: TriedCrowd, estimates: list[Any], variance: Floats | None) -> None:
     """Expect that standard errors stated with estimates agree with theory, or without it are not too small."""
     stated = np.stack([e.std_error**2 for e in estimates])
-    low, high = mean_interval(stated, alpha=crowd.alpha / 2)
+    low, high = bounds.mean_interval(stated, alpha=crowd.alpha / 2)
     if variance is not None:
         least, most = variance * (1 - PLUG_IN_SLACK), variance * (1 + PLUG_IN_SLACK)
     else:
         off: Floats = np.stack([e.count for e in estimates]) - crowd.true_counts[1:]
         variance = (off**2).mean(axis=0)
         step = np.where(np.isfinite(crowd.step), crowd.step, 2.0 * np.sqrt(variance))
-        least = variance - square_reach(off, variance, step=step, alpha=crowd.alpha / 2)
+        least = variance - bounds.square_reach(off, variance, step=step, alpha=crowd.alpha / 2)
         most = np.full(len(least), np.inf)
     for v in np.flatnonzero((high < least) | (low > most)):
         fault = f"a standard error of {np.sqrt(stated[:, v].mean()):.4g}, but it is {np.sqrt(variance[v]):.4g}"
@@ -274,17 +269,17 @@ def _expect_moments(findings: Findings, crowd: TriedCrowd, estimates: Floats, th
     off = estimates - crowd.true_counts[1:]
     mean, square = off.mean(axis=0), (off**2).mean(axis=0)
     if theory is None:
-        lower, upper = mean_interval(off, alpha=crowd.alpha)
+        lower, upper = bounds.mean_interval(off, alpha=crowd.alpha)
         for v in np.flatnonzero((lower > 0) | (upper < 0)):
             findings.fault(f"the estimate of cell {v + 1} is off by {mean[v]:.3g} {crowd.where}")
         return
     # If the contribution of single devices is not known, allow for the kurtosis of a sum of few of them.
     variance, step = theory**2, np.where(np.isfinite(crowd.step), crowd.step, 2.0 * theory)
-    most = mean_reach(off, variance, alpha=crowd.alpha)
+    most = bounds.mean_reach(off, variance, alpha=crowd.alpha)
     for v in np.flatnonzero(np.abs(mean) > most):
         fault = f"the estimate of cell {v + 1} is off by {mean[v]:.3g}, more than {most[v]:.2g}"
         findings.fault(f"{fault}, {crowd.where}")
-    most = square_reach(off, variance, step=step, alpha=crowd.alpha)
+    most = bounds.square_reach(off, variance, step=step, alpha=crowd.alpha)
     for v in np.flatnonzero(np.abs(square - variance) > most):
         fault = f"the standard error of cell {v + 1} is {np.sqrt(square[v]):.4g}, stated as {theory[v]:.4g}"
         findings.fault(f"{fault}, {crowd.where}")
@@ -306,4 +301,4 @@ def _check_queries(trial: Harness, findings: Findings, *, variances: bool) -> No
 def _require_estimate(trial: Harness) -> None:
     """Skip the check if the mechanism states that there is no estimate."""
     if trial.why_no_estimate:
-        raise SkippedCheckError(trial.why_no_estimate)
+        raise SkipTest(trial.why_no_estimate)

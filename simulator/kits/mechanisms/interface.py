@@ -1,15 +1,17 @@
-"""Checks of a mechanism's attributes, shapes and dtypes, of its coins, and of the state it keeps."""
+"""Checks of a mechanism's attributes, shapes and dtypes, of its coins and the state it keeps, and of bad inputs."""
 
 import copy
 import pickle
-from itertools import product
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import chain, product
 from typing import Any
 
 import numpy as np
 
 from mechanisms.local.mechanism import Estimate, LocalMechanism, NoMemory
 from simulator.experiment.assembly.own_kinds import MECHANISM_METHODS
-from simulator.kits.findings import Findings
+from simulator.kits.findings import Findings, global_random_states
 from simulator.kits.mechanisms.bounds import SAME_LAW_COMPARISONS, pairs_apart, row_keys, same_law
 from simulator.kits.mechanisms.harness import MOST_CELLS, Harness, place_of
 
@@ -20,7 +22,7 @@ LAWS = ("exact joint", "exact per-cell marginals")
 SOME = 57
 
 
-def expect_attributes(mechanism: Any, findings: Findings, *, most_cells: int = MOST_CELLS) -> None:
+def check_attributes(mechanism: Any, findings: Findings, *, most_cells: int = MOST_CELLS) -> None:
     """Expect every attribute to exist and to be of the right kind, and no more cells than can be checked."""
     missing, absent = (
         [name for name in names if not hasattr(mechanism, name)] for names in ((*VALUES, *MECHANISM_METHODS), OPTIONAL)
@@ -146,18 +148,18 @@ ONE = 17
 
 
 def check_answer_draws_nothing(trial: Harness, findings: Findings) -> None:
-    """Expect that answering does not change the state of the coins' generator or of numpy's global one."""
+    """Expect that answering does not change the state of the coins' generator, nor global random numbers."""
     rng = trial.generator("draw nothing")
     for devices in (FEW, 1):
         truth, coins = trial.truths(devices, rng=rng), trial.toss(devices, rng=rng)
         for number in range(1, trial.rounds + 1):
-            before, everyones = copy.deepcopy(rng.bit_generator.state), _global_state()
+            before, everyones = copy.deepcopy(rng.bit_generator.state), global_random_states()
             reports = trial.mechanism.answer(number, truth, coins)
             trial.mechanism.tally(reports)
             trial.mechanism.encode(reports)
             drew = f"answer draws from the generator of the coins in round {number}"
             findings.expect(rng.bit_generator.state == before, drew)
-            findings.expect(_global_state() == everyones, f"answer draws from numpy.random in round {number}")
+            findings.expect(global_random_states() == everyones, f"answer draws global numbers in round {number}")
 
 
 def check_others_stay(trial: Harness, findings: Findings) -> None:
@@ -273,6 +275,64 @@ def _snapshot(thing: Any) -> bytes:
         return b""
 
 
-def _global_state() -> bytes:
-    """Return the state of numpy's global generator."""
-    return pickle.dumps(np.random.get_state())  # noqa: NPY002 - to see that no method uses it
+NINE = 9
+# A description of the call, and the call.
+Attempt = tuple[str, Callable[[], Any]]
+
+
+def check_bad_inputs(trial: Harness, findings: Findings) -> None:
+    """Expect a ValueError or TypeError with a message for each bad input."""
+    for what, call in chain(_bad_reports(trial), _bad_counts(trial)):
+        try:
+            call()
+        except (ValueError, TypeError) as error:
+            findings.expect(str(error).strip(), f"{what}: raises {type(error).__name__} without a message")
+        except Exception as error:  # noqa: BLE001 - any other error is the fault that this check reports
+            findings.fault(f"{what}: raises {type(error).__name__}, neither ValueError nor TypeError: {error}")
+        else:
+            findings.fault(f"{what}: raises no error")
+
+
+def _bad_reports(trial: Harness) -> Iterator[Attempt]:
+    """Yield calls with wrong truths, rounds, numbers of devices and masks."""
+    mechanism, rng = trial.mechanism, trial.generator("bad reports")
+    truth = np.zeros(NINE, dtype=np.int32)
+    coins = trial.toss(NINE, rng=rng)
+    reports = mechanism.answer(1, truth, coins)
+    truths = {
+        "a negative cell": truth - np.int32(1),
+        "a cell beyond the last": np.where(np.arange(NINE) == 4, trial.cells + 1, truth).astype(np.int32),
+        "int64 truths": truth.astype(np.int64),
+        "float truths": truth.astype(np.float64),
+        "too few truths": truth[:-1],
+        "two-dimensional truths": truth[:, np.newaxis],
+    }
+    for number, (name, bad) in product(range(1, trial.rounds + 1), truths.items()):
+        yield f"answer of {name} in round {number}", partial(mechanism.answer, number, bad, coins)
+    for number in (0, trial.rounds + 1):
+        yield f"answer of round {number}", partial(mechanism.answer, number, truth, coins)
+    yield "enrol of −1 devices", partial(mechanism.enrol, -1, rng=rng)
+    yield "tally with too short a mask", partial(mechanism.tally, reports, np.ones(NINE - 1, dtype=np.bool_))
+    yield "tally with a mask of integers", partial(mechanism.tally, reports, np.ones(NINE, dtype=int))
+
+
+def _bad_counts(trial: Harness) -> Iterator[Attempt]:
+    """Yield calls with wrong counts, numbers of devices, and true counts."""
+    mechanism, rng = trial.mechanism, trial.generator("bad counts")
+    counts, nine = np.zeros((trial.rounds, *trial.shape), dtype=np.int64), (NINE,) * trial.rounds
+    if not trial.why_no_estimate:
+        cases: dict[str, tuple[Any, Any, Any]] = {
+            "counts of another shape": (counts[:, :-1], nine, nine),
+            "float counts": (counts.astype(np.float64), nine, nine),
+            "more counted than asked": (counts, (NINE + 1,) * trial.rounds, nine),
+            "fewer than none counted": (counts, (-1,) * trial.rounds, nine),
+            "too many rounds asked": (counts, nine, (*nine, NINE)),
+        }
+        for name, (bad, counted, asked) in cases.items():
+            yield f"estimate from {name}", partial(mechanism.estimate, bad, counted=counted, asked=asked)
+    good = np.full(trial.cells + 1, 2, dtype=np.int64)
+    truths = {"too few true counts": good[:-1], "negative true counts": -good, "float true counts": good.astype(float)}
+    for name, bad in truths.items():
+        yield f"sample_counts of {name}", partial(mechanism.sample_counts, bad, rng=rng)
+        if trial.states_theory and not trial.why_no_estimate:
+            yield f"std_error of {name}", partial(mechanism.std_error, bad)

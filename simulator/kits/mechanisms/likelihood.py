@@ -2,13 +2,14 @@
 
 from itertools import combinations
 from typing import NamedTuple
+from unittest import SkipTest
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.inference.likelihood import report_law
 from mechanisms.inference.report_law import NoLikelihoodError
-from simulator.kits.findings import Findings, SkippedCheckError
+from simulator.kits.findings import Findings
 from simulator.kits.mechanisms.bounds import COMMON, bernstein, row_keys
 from simulator.kits.mechanisms.harness import Harness
 
@@ -54,7 +55,7 @@ def check_likelihood(trial: Harness, findings: Findings) -> None:
         laws = {seen: report_law(trial.mechanism, seen) for seen in views}
     except NoLikelihoodError:
         reason = "the mechanism has no log_likelihood: the project's attacks are not tried on it, which proves nothing"
-        raise SkippedCheckError(reason) from None
+        raise SkipTest(reason) from None
     rng, reports = trial.generator("likelihood"), []
     for cell in trial.audited:
         truth = np.full(trial.calls, cell, dtype=np.int32)

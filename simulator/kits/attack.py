@@ -1,21 +1,7 @@
-"""Conformance kit of attacks: `check_attack`.
-
-The table lists the checks, in order, and the fault that each finds:
-
-================== ====================================================================================================
-answers            an error, or an answer that is not a list of `Guesses` about an observed query, in whole numbers
-cells              a cell outside 0…V
-handles            a handle that is not in the observation, or a device that is named twice
-theory             an expected success that is neither in 0…1 nor NaN; a probability of a guess that is not in 0…1
-repeatable         another answer to the same observation and the same random numbers
-global_random      a draw from the global random numbers of NumPy or Python
-nothing_written_on an observation or a prior that the attack modifies
-success            more right guesses than the best possible guess has: the attack reads what it was not given
-empty              an error where no report reached the coalition
-================== ====================================================================================================
-"""
+"""Contract of attacks: `AttackContract`, and `check_attack` that runs it."""
 
 import pickle
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -35,15 +21,11 @@ from simulator.attacks.guessing_games import score_cells
 from simulator.attacks.observation import Observation
 from simulator.attacks.records import CampaignRecord, StoredTranscripts
 from simulator.attacks.world import Member, Observer
-from simulator.kits.findings import CheckResult, ConformanceReport, Findings, global_random_states
+from simulator.kits.contract import Contract, reported
+from simulator.kits.findings import ConformanceReport, Findings, global_random_states
 from simulator.sensing.query import QueryRecord
 from simulator.streams import Streams
 
-CHECKS = (
-    *("answers", "cells", "handles", "theory", "repeatable", "global_random"),
-    *("nothing_written_on", "success", "empty"),
-)
-LEVEL = 1e-6
 CELLS, DEVICES, LOST = 6, 2_000, 0.1
 
 
@@ -84,24 +66,59 @@ CASES = (
 )
 
 
-def check_attack(make: Callable[[], CellAttack] | CellAttack, *, seed: int = 0) -> ConformanceReport:
-    """Run all checks on a user's own attack, on small synthetic campaigns with real mechanisms and servers.
+class AttackContract(Contract):
+    """What an attack must satisfy, on small synthetic campaigns with real mechanisms and servers.
 
     The prior is the distribution from which the devices' cells are drawn. So the number of right guesses of any attack
     is at most binomial with the success of the best guess (`mechanisms.inference`), and the check `success` is exact.
+
+    Attributes
+    ----------
+    cases
+        The campaigns and coalitions.
+    """
+
+    cases: tuple[Case, ...] = CASES
+
+    test_answers = reported("answers", "Expect no error, and `Guesses` about observed queries, in whole numbers.")
+    test_cells = reported("cells", "Expect no cell outside 0…V.")
+    test_handles = reported("handles", "Expect only handles that are in the observation, and no device named twice.")
+    test_theory = reported("theory", "Expect a success in 0…1 or NaN, and probabilities of guesses in 0…1.")
+    test_repeatable = reported("repeatable", "Expect the same answer to the same observation and random numbers.")
+    test_global_random = reported("global_random", "Expect no draw from NumPy's or Python's global random numbers.")
+    test_nothing_written_on = reported("nothing_written_on", "Expect an unmodified observation and prior.")
+    test_success = reported("success", "Expect no more right guesses than the best guess has; more read the truth.")
+    test_empty = reported("empty", "Expect no error where no report reached the coalition.")
+
+    @abstractmethod
+    def make(self) -> CellAttack:
+        """Return the attack."""
+
+    def report(self) -> ConformanceReport:
+        """Run all checks; the figures of `success` are the shares of right guesses."""
+        attack: Any = self.make()
+        findings = {name: Findings() for name in self.checks()}
+        for number, case in enumerate(self.cases):
+            _check_case(attack, case, findings, seed=(self.seed, number), level=self.level / len(self.cases))
+        results = tuple(of_check.result(name) for name, of_check in findings.items())
+        return ConformanceReport(" ".join(repr(attack).split()), self.seed, self.level, results, (CELLS,))
+
+
+def check_attack(make: Callable[[], CellAttack] | CellAttack, **settings: Any) -> ConformanceReport:
+    """Run all checks on a user's own attack.
 
     Parameters
     ----------
     make
         A class or function that makes the attack, called without arguments; or an attack.
-    seed
-        Seed of all random numbers: the same seed gives the same report.
+    **settings
+        Attributes of `AttackContract`, such as `seed`.
 
     Returns
     -------
     ConformanceReport
-        The result of each check. A sound attack fails with probability below 10⁻⁶. The figures of `success` are the
-        shares of right guesses; an attack that is no better than the prior passes.
+        The result of each check. A sound attack fails with probability below 10⁻⁶. An attack that is no better than the
+        prior passes.
 
     Examples
     --------
@@ -109,15 +126,13 @@ def check_attack(make: Callable[[], CellAttack] | CellAttack, *, seed: int = 0) 
     >>> check_attack(RoundAttack).passed
     True
     """
-    attack: Any = make() if isinstance(make, type) or not hasattr(make, "guess") else make
-    findings = {name: Findings() for name in CHECKS}
-    for number, case in enumerate(CASES):
-        _check_case(attack, case, findings, seed=(seed, number))
-    results: list[CheckResult] = [of_check.result(name) for name, of_check in findings.items()]
-    return ConformanceReport(" ".join(repr(attack).split()), seed, LEVEL, tuple(results), (CELLS,))
+    made: Any = make if isinstance(make, type) or not hasattr(make, "guess") else lambda: make
+    return AttackContract.of(made, **settings).report()
 
 
-def _check_case(attack: Any, case: Case, findings: Mapping[str, Findings], *, seed: tuple[int, int]) -> None:
+def _check_case(
+    attack: Any, case: Case, findings: Mapping[str, Findings], *, seed: tuple[int, int], level: float
+) -> None:
     """Run every check on one campaign."""
     query = _query(case, _prior().of(1), rng=np.random.default_rng([*seed, 0]))
     observation, prior, states = _observe(case, query).observe([1]), _prior(), global_random_states()
@@ -135,7 +150,7 @@ def _check_case(attack: Any, case: Case, findings: Mapping[str, Findings], *, se
     again = _ask(attack, case, observer.observe([1]), _prior(), findings["repeatable"], seed=seed)
     same = again is not None and _plain(again) == _plain(answer)
     findings["repeatable"].expect(same, f"{case.name}: the same observation and rng gave another answer")
-    _check_success(case, query, answer, observer, findings["success"])
+    _check_success(case, query, answer, observer, findings["success"], level=level)
     nothing = _observe(case, query.among(np.empty(0, dtype=np.int64))).observe([1])
     empty = _ask(attack, case, nothing, _prior(), findings["empty"], seed=seed)
     if empty is not None:
@@ -205,9 +220,9 @@ def _ask(
 
 
 def _check_success(
-    case: Case, query: QueryRecord, answer: list[Guesses], observer: Observer, findings: Findings
+    case: Case, query: QueryRecord, answer: list[Guesses], observer: Observer, findings: Findings, *, level: float
 ) -> None:
-    """Expect no more right guesses than the best guess has with probability LEVEL, over all campaigns.
+    """Expect no more right guesses than the best guess has with probability `level`.
 
     Devices are independent, so that of all that is observed only a device's own linked reports tell of its cell. Lost
     reports make the best guess worse. Without linked reports it is the prior's: the most likely cell is so much more
@@ -219,7 +234,7 @@ def _check_success(
     hits = score_cells(query, answer, prior, observer, rng=np.random.default_rng(0)).hits
     surprise = float(binom.sf(hits - 1, DEVICES, min(best, 1.0)))
     shown = f"{hits / DEVICES:.1%} of {DEVICES:,} guesses are right, and the best possible guess has {best:.1%}"
-    findings.expect(surprise >= LEVEL / len(CASES), f"{case.name}: {shown}")
+    findings.expect(surprise >= level, f"{case.name}: {shown}")
     findings.figures[f"{case.name}: right"] = f"{hits / DEVICES:.1%}, at best {best:.1%}, by the prior {q.max():.1%}"
 
 

@@ -1,4 +1,4 @@
-"""Planned family that divides the devices among the queries: each device answers one of them (LPU of LDP-IDS).
+"""Mechanisms that only plans have: a trusted server's release, noise that servers add, and devices divided by query.
 
 Over T queries that are observed together, an answer of every device to every query gives each answer about ε/T. If the
 devices are divided instead, each of them answers one query, with the whole ε. Source: Ren, Shi, Yu, Yang, Zhao and Xu,
@@ -6,22 +6,87 @@ devices are divided instead, each of them answers one query, with the whole ε. 
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mechanisms.central.release import CountRelease
 from mechanisms.local.budget_schedules import UniformPopulation
 from mechanisms.local.common.response_counts import ResponseCounts
 from mechanisms.local.mechanism import Counts
-from mechanisms.local.subset_selection import SubsetSelection
-from mechanisms.planning.candidate import Candidate
+from mechanisms.local.no_privacy import NoPrivacy
 from mechanisms.planning.error_distribution import excess_kurtosis
-from mechanisms.planning.search import BUDGET, Family, Shape
 from mechanisms.planning.target import Target
 from mechanisms.privacy.claim import Claim
-from mechanisms.privacy.view import ReleasedCounts, Shuffled, View
+from mechanisms.privacy.integer_noise import IntegerNoise
+from mechanisms.privacy.published_sums import known_counts_claim
+from mechanisms.privacy.view import ReleasedCounts, ReleasedDifferences, Shuffled, View, possible_adjacency
+
+
+@dataclass(frozen=True)
+class TrustedServer:
+    """Devices that report their true cells, and a trusted server that publishes counts through a release.
+
+    Parameters
+    ----------
+    cells : int
+    release : CountRelease
+    crowd : int, optional
+        Devices in the cell; if None, claims hold for every crowd.
+    """
+
+    cells: int
+    release: CountRelease
+    crowd: int | None
+    rounds: int = 1
+
+    def claim(self, view: View) -> Claim:
+        """Return what is proved: the release's claim about published views, and no privacy for the server's views."""
+        if isinstance(view, ReleasedCounts | ReleasedDifferences):
+            adjacency = possible_adjacency(view.adjacency, cells=self.cells)
+            return self.release.claim(crowd=self.crowd, queries=view.queries, adjacency=adjacency)
+        return NoPrivacy(cells=self.cells).claim(view)
+
+    def std_error(self, true_counts: Counts) -> NDArray[np.float64]:
+        """Return the root mean square error of cell 1, (1,)."""
+        return self.release.std_error(true_counts[1:2])
+
+
+@dataclass(frozen=True)
+class NoisyServers:
+    """Devices that share their true cells among servers, each of which adds noise to the sums that it publishes.
+
+    Parameters
+    ----------
+    cells : int
+    noise : IntegerNoise
+        Of one server on a cell's count.
+    honest, servers : int
+        Servers whose noise a coalition does not know, and all servers.
+    """
+
+    cells: int
+    noise: IntegerNoise
+    honest: int
+    servers: int
+    rounds: int = 1
+
+    def claim(self, view: View) -> Claim:
+        """Return what is proved about published counts; all servers together hold the reports."""
+        if not isinstance(view, ReleasedCounts):
+            return NoPrivacy(cells=self.cells).claim(view)
+        seen = replace(view, colluding=self.servers - self.honest, servers=self.servers)
+        return known_counts_claim(seen, self.noise, two=view.adjacency == "move" and self.cells > 1)
+
+    def std_error(self, true_counts: Counts) -> NDArray[np.float64]:  # noqa: ARG002 - the same for every count
+        """Return the standard deviation of all servers' noise, (1,)."""
+        return np.array([math.sqrt(self.servers * self.noise.variance)])
+
+
+@excess_kurtosis.register
+def _of_servers_noise(mechanism: NoisyServers, target: Target) -> float:  # noqa: ARG001 - the same for every target
+    return mechanism.noise.excess_kurtosis / mechanism.servers
 
 
 @dataclass(frozen=True)
@@ -70,35 +135,3 @@ def _of_the_answers(mechanism: DividedDevices, target: Target) -> float:
     occupancy = min(population, mechanism.answering(target.expected))
     answering = replace(target, population=population, occupancy=occupancy, batch=None, crowd=None)
     return excess_kurtosis(mechanism.budget.mechanism, answering)
-
-
-def _divided(target: Target, _: Shape, epsilon: float) -> Candidate:
-    budget = UniformPopulation(SubsetSelection(cells=target.cells, epsilon=epsilon), target.queries)
-    section = {"kind": "population_uniform", "window": target.queries}
-    return Candidate(DividedDevices(budget), target, {"epsilon": epsilon}, budget=section)
-
-
-def _nothing_to_divide(target: Target) -> str | None:
-    if target.queries == 1:
-        return "The target is about one query: there are none to divide the devices among."
-    if target.population < target.queries:
-        return f"Of {target.population} devices, divided over {target.queries} queries, less than one answers each."
-    return None
-
-
-def _depends_on_change(target: Target) -> str:
-    return _nothing_to_divide(target) or (
-        "Its error depends on how much the counts change from query to query, which a target does not state. Where "
-        "every query publishes a new estimate, that is made from half of the devices that population_uniform asks."
-    )
-
-
-def _family(name: str, refusal: Callable[[Target], str | None]) -> Family:
-    letter = "the budget ε of all queries"
-    return Family(name, BUDGET, letter, (_divided,), refusal=refusal, kind="subset_selection")
-
-
-DIVIDED = (
-    _family("population_uniform", _nothing_to_divide),
-    _family("population_absorption", _depends_on_change),
-)

@@ -1,23 +1,7 @@
-"""Conformance kit of aggregators: `check_aggregator`.
-
-The table lists the checks, in order, and the fault that each finds:
-
-================== ====================================================================================================
-runs               an error in a small run, or an answer of the wrong kind: no `Estimate`, or no server for a device
-accounts           accounts that do not add up: a device at no server or at two, reports lost without the channel
-own_storage        a combination that modifies the servers' sums, which are not its own; for an aggregator that cuts
-                   reports into shares: fewer shares than are needed that depend on the report or on one another
-                   (`simulator.kits.shares`)
-repeatable         another estimate from the same sums, or from the same seed
-global_random      a draw from the global random numbers of NumPy or Python
-unbiased           estimates of the mechanism `no_privacy` that are wrong on average; shares that give another report
-intervals          95 % intervals that contain the truth in less than four fifths of the cells
-errors             stated standard errors, of estimates or in theory, that differ from the real ones of noisy reports by
-                   a factor above 1.75 over all cells; an aggregator that cuts reports into shares states none
-================== ====================================================================================================
-"""
+"""Contract of aggregators: `AggregatorContract`, and `check_aggregator` that runs it."""
 
 import copy
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -29,15 +13,14 @@ from scenarios import Scenario, ScenarioError
 from simulator.aggregation.combining import Combining, ServerTally
 from simulator.arrays import FloatArray, IntArray
 from simulator.experiment.run import run_scenario
+from simulator.kits.contract import Contract, reported
 from simulator.kits.findings import ConformanceReport, Findings, global_random_states
 from simulator.kits.mechanisms.interface import ESTIMATE
 from simulator.kits.shares import check_too_few_shares
 from simulator.results.run import RunResult
 
-CHECKS = ("runs", "accounts", "own_storage", "repeatable", "global_random", "unbiased", "intervals", "errors")
-LEVEL = 1e-6
 QUERIES, VEHICLES, OUTSIDE = 8, 600, 400
-REPETITIONS, NOISY = 200, 400
+REPETITIONS = 200
 SHARED, SUBSETS = 500, 10
 LARGEST_BIAS = 0.02
 """Greatest bias that passes, as a share of a cell's devices: a median of few servers is not exactly unbiased."""
@@ -46,44 +29,81 @@ LARGEST_FACTOR = 1.75
 """Greatest factor between stated and real standard errors that passes: an error may be a bound, as of a median."""
 
 
-def check_aggregator(make: Callable[[], Any], *, seed: int = 0) -> ConformanceReport:
-    """Run all checks on a user's own aggregator, in small runs and on sums drawn directly.
+class AggregatorContract(Contract):
+    """What an aggregator must satisfy, in small runs and on sums drawn directly.
+
+    Of an aggregator that cuts reports into shares, `own_storage` expects that too few shares depend neither on the
+    report nor on one another (`simulator.kits.shares`), and `unbiased` that enough shares give the report.
+
+    Attributes
+    ----------
+    noisy
+        Number of queries with noisy reports whose errors are compared with the stated ones.
+    """
+
+    noisy: int = 400
+
+    test_runs = reported("runs", "Expect no error in a small run, an `Estimate`, and a server for every device.")
+    test_accounts = reported("accounts", "Expect accounts that add up: every device at one server, no report lost.")
+    test_own_storage = reported("own_storage", "Expect that a combination does not modify the servers' sums.")
+    test_repeatable = reported("repeatable", "Expect the same estimate from the same sums, and from the same seed.")
+    test_global_random = reported("global_random", "Expect no draw from NumPy's or Python's global random numbers.")
+    test_unbiased = reported("unbiased", "Expect estimates of the mechanism `no_privacy` that are right on average.")
+    test_intervals = reported("intervals", "Expect the truth in four fifths of the 95 % intervals at least.")
+    test_errors = reported("errors", "Expect stated standard errors within a factor of 1.75 of those of noisy reports.")
+
+    @abstractmethod
+    def make(self) -> Any:
+        """Return the aggregator."""
+
+    def report(self) -> ConformanceReport:
+        """Run all checks; a sound aggregator fails with probability below 10⁻⁶."""
+        findings = {name: Findings() for name in self.checks()}
+        self._examine(findings)
+        results = tuple(of_check.result(name) for name, of_check in findings.items())
+        name = getattr(self.make, "__name__", repr(self.make))
+        return ConformanceReport(name, self.seed, self.level, results, (9,))
+
+    def _examine(self, findings: Mapping[str, Findings]) -> None:
+        """Record what each check finds."""
+        states = global_random_states()
+        ways = ((0.0, "reports"), (0.0, "reports"), (0.2, "auto"))
+        runs = [_run(self.make, findings["runs"], seed=self.seed, loss=loss, answers=answers) for loss, answers in ways]
+        findings["global_random"].expect(global_random_states() == states, "global random numbers were drawn; use rng")
+        lossless, again, lossy = runs
+        if lossless is None or again is None or lossy is None:
+            for name in findings.keys() - {"runs", "global_random"}:
+                findings[name].applies = False
+            return
+        aggregator, same = self.make(), lossless.estimates.equals(again.estimates)
+        findings["repeatable"].expect(same, "two runs with the same seed published different estimates")
+        _check_intervals(lossless, findings["intervals"])
+        if hasattr(aggregator, "combine"):
+            _check_accounts(lossless, lossy, findings["accounts"], messages=1)
+            _check_sums(self, findings)
+            _check_errors(self, findings["errors"])
+        else:
+            _check_accounts(lossless, lossy, findings["accounts"], messages=aggregator.servers)
+            findings["unbiased"].call(_check_sharing, self, findings)
+            findings["errors"].applies = False
+
+
+def check_aggregator(make: Callable[[], Any], **settings: Any) -> ConformanceReport:
+    """Run all checks on a user's own aggregator.
 
     Parameters
     ----------
     make
         A class or function that makes the aggregator, called without arguments.
-    seed
-        Seed of all random numbers: the same seed gives the same report.
+    **settings
+        Attributes of `AggregatorContract`, such as `seed`.
 
     Returns
     -------
     ConformanceReport
-        The result of each check; a sound aggregator fails with probability below 10⁻⁶.
+        The result of each check.
     """
-    findings = {name: Findings() for name in CHECKS}
-    states = global_random_states()
-    ways = ((0.0, "reports"), (0.0, "reports"), (0.2, "auto"))
-    runs = [_run(make, findings["runs"], seed=seed, loss=loss, answers=answers) for loss, answers in ways]
-    findings["global_random"].expect(global_random_states() == states, "global random numbers were drawn; use rng")
-    lossless, again, lossy = runs
-    if lossless is None or again is None or lossy is None:
-        for name in CHECKS[1:]:
-            findings[name].applies = name == "global_random"
-    else:
-        aggregator, same = make(), lossless.estimates.equals(again.estimates)
-        findings["repeatable"].expect(same, "two runs with the same seed published different estimates")
-        _check_intervals(lossless, findings["intervals"])
-        if hasattr(aggregator, "combine"):
-            _check_accounts(lossless, lossy, findings["accounts"], messages=1)
-            _check_sums(make, findings, seed=seed)
-            _check_errors(make, findings["errors"], seed=seed)
-        else:
-            _check_accounts(lossless, lossy, findings["accounts"], messages=aggregator.servers)
-            findings["unbiased"].call(_check_sharing, aggregator, findings, np.random.default_rng(seed))
-            findings["errors"].applies = False
-    results = tuple(each.result(name) for name, each in findings.items())
-    return ConformanceReport(getattr(make, "__name__", repr(make)), seed, LEVEL, results, (9,))
+    return AggregatorContract.of(make, **settings).report()
 
 
 def _run(make: Callable[[], Any], findings: Findings, *, seed: int, loss: float, answers: str) -> RunResult | None:
@@ -132,12 +152,12 @@ def _check_intervals(result: RunResult, findings: Findings) -> None:
 
 
 def _queries(
-    make: Callable[[], Any], mechanism: LocalMechanism, truth: IntArray, repetitions: int, rng: np.random.Generator
+    contract: AggregatorContract, mechanism: LocalMechanism, truth: IntArray, repetitions: int, rng: np.random.Generator
 ) -> Iterator[tuple[Combining, list[IntArray], list[ServerTally]]]:
     """Yield new aggregators, the true counts of each one's servers, and the sums that its servers hold."""
     cells = np.repeat(np.arange(5, dtype=np.int32), truth)
     for _ in range(repetitions):
-        deployment = Combining(own=make(), name="aggregator")
+        deployment = Combining(own=contract.make(), name="aggregator")
         servers = deployment.assign(cells, mechanism, rng=rng)
         of = [np.bincount(cells[servers == server + 1], minlength=5) for server in range(deployment.own.servers)]
         tallies = []
@@ -148,12 +168,12 @@ def _queries(
         yield deployment, of, tallies
 
 
-def _check_sums(make: Callable[[], Any], findings: Mapping[str, Findings], *, seed: int) -> None:
+def _check_sums(contract: AggregatorContract, findings: Mapping[str, Findings]) -> None:
     """Check the combination on sums of exact reports that are drawn directly."""
-    mechanism, rng = NoPrivacy(cells=4), np.random.default_rng(seed)
+    mechanism, rng = NoPrivacy(cells=4), np.random.default_rng(contract.seed)
     truth = rng.multinomial(3_000, [0.3, 0.25, 0.2, 0.15, 0.1])
     errors = []
-    for deployment, of, tallies in _queries(make, mechanism, truth, REPETITIONS, rng):
+    for deployment, of, tallies in _queries(contract, mechanism, truth, REPETITIONS, rng):
         twin = copy.deepcopy(deployment)
         estimate = deployment.combine(tallies, mechanism)
         unchanged = all(np.array_equal(tally.counts[0], kept) for tally, kept in zip(tallies, of, strict=True))
@@ -164,27 +184,27 @@ def _check_sums(make: Callable[[], Any], findings: Mapping[str, Findings], *, se
         if not findings["repeatable"].expect(same, "the same sums gave different estimates"):
             return
         errors.append(estimate.count - truth[1:])
-    _check_bias(np.array(errors), truth[1:], findings["unbiased"])
+    _check_bias(np.array(errors), truth[1:], findings["unbiased"], level=contract.level)
 
 
-def _check_errors(make: Callable[[], Any], findings: Findings, *, seed: int) -> None:
+def _check_errors(contract: AggregatorContract, findings: Findings) -> None:
     """Compare the errors that are stated for noisy reports with the real ones, over all cells and repetitions.
 
     The mean of M squares of independent normal errors, M = 1,600, is within a share of 4.75·√(2/M) of their variance,
     but with probability 10⁻⁶ on either side; the root is within about half of that share.
     """
-    mechanism, rng = KRandomizedResponse(cells=4, epsilon=2.0), np.random.default_rng(seed)
+    mechanism, rng = KRandomizedResponse(cells=4, epsilon=2.0), np.random.default_rng(contract.seed)
     truth = np.array([900, 750, 600, 450, 300])
     squares: list[FloatArray] = []
     stated: dict[str, list[FloatArray]] = {"combine": [], "std_error": []}
-    for deployment, of, tallies in _queries(make, mechanism, truth, NOISY, rng):
+    for deployment, of, tallies in _queries(contract, mechanism, truth, contract.noisy, rng):
         estimate, aggregator = deployment.combine(tallies, mechanism), deployment.own
         squares.append((estimate.count - truth[1:]) ** 2)
         stated["combine"].append(estimate.std_error**2)
         if callable(getattr(aggregator, "std_error", None)):
             of_servers = np.stack([mechanism.std_error(n) for n in of])
             stated["std_error"].append(np.asarray(aggregator.std_error(of_servers)) ** 2)
-    real, most = np.mean(squares), LARGEST_FACTOR * (1 + norm.isf(LEVEL) * np.sqrt(2 / np.size(squares)) / 2)
+    real, most = np.mean(squares), LARGEST_FACTOR * (1 + norm.isf(contract.level) * np.sqrt(2 / np.size(squares)) / 2)
     for name, variances in stated.items():
         if variances:
             factor = float(np.sqrt(np.mean(variances) / real))
@@ -192,8 +212,9 @@ def _check_errors(make: Callable[[], Any], findings: Findings, *, seed: int) -> 
             findings.expect(1 / most <= factor <= most, f"{name} states an error of {factor:.2f} times the real one")
 
 
-def _check_sharing(sharing: Any, findings: Mapping[str, Findings], rng: np.random.Generator) -> None:
+def _check_sharing(contract: AggregatorContract, findings: Mapping[str, Findings]) -> None:
     """Check that enough shares give the vectors and their sum, and that fewer do not depend on the vectors."""
+    sharing, rng = contract.make(), np.random.default_rng(contract.seed)
     vectors = rng.integers(-3, 4, size=(SHARED, 4))
     shares = sharing.split(vectors, rng=rng)
     shape, got = (sharing.servers, *vectors.shape), f"{shares.dtype} of shape {shares.shape}"
@@ -206,13 +227,13 @@ def _check_sharing(sharing: Any, findings: Mapping[str, Findings], rng: np.rando
         total = sharing.join(sharing.sum(shares)[which], which + 1)
         fault = f"sums of servers {which + 1} do not give the sum"
         findings["unbiased"].expect_equal(total, vectors.sum(axis=0), fault)
-    check_too_few_shares(sharing, findings["own_storage"], rng=rng, level=LEVEL)
+    check_too_few_shares(sharing, findings["own_storage"], rng=rng, level=contract.level)
 
 
-def _check_bias(errors: Any, truth: IntArray, findings: Findings) -> None:
-    """Check the mean of (repetitions, cells) errors: each cell at level 10⁻⁶ over the number of cells."""
+def _check_bias(errors: Any, truth: IntArray, findings: Findings, *, level: float) -> None:
+    """Check the mean of (repetitions, cells) errors: each cell at the level over the number of cells."""
     spread = errors.std(axis=0, ddof=1) / np.sqrt(len(errors))
-    limit = norm.isf(LEVEL / (2 * len(truth))) * spread + LARGEST_BIAS * truth
+    limit = norm.isf(level / (2 * len(truth))) * spread + LARGEST_BIAS * truth
     for cell, (mean, most, devices) in enumerate(zip(errors.mean(axis=0), limit, truth.tolist(), strict=True), start=1):
         fault = f"cell {cell} with {devices} devices: wrong by {mean:.1f} on average, at most {most:.1f} by chance"
         findings.expect(abs(mean) <= most + 1e-9, fault)
