@@ -84,8 +84,9 @@ def bound_view(mechanism: PlannableMechanism, view: View, *, devices: int, rough
 
     Published counts and differences are sums over all devices counted, so they are a function of the shuffled reports
     of all devices. The linked reports of a device are one report of a randomizer, and amplification by shuffling, with
-    clones, bounds what is published of several rounds (`shuffled_claim`). If the mechanism's own claim is exact, or
-    that of sums for any truths of the others, which is within half a percent of an attained ε, no other is needed.
+    clones, bounds what is published of several rounds (`shuffled_claim`). No other claim is needed if the
+    mechanism's own claim is exact, or if it is about sums for any truths of the others: such a claim is within half a
+    percent of an attained ε.
 
     Parameters
     ----------
@@ -147,7 +148,7 @@ def _rough_claim(claim: Claim) -> Claim:
 
 
 def _parts(claim: Claim) -> Iterator[Claim]:
-    """Yield the claims of which this one is the least; itself if it is not made of others."""
+    """Yield the parts of a claim that is the least of several claims; the claim itself if it has no parts."""
     if isinstance(claim.curve, LeastDelta):
         for part in claim.curve.claims:
             yield from _parts(part)
@@ -214,7 +215,7 @@ def _largest_hidden(devices: int, queries: int, epsilon: float, delta: float) ->
 
 # The score if there is no estimate: finite, because minimisers need finite scores.
 IMPOSSIBLE = 1e300
-# The score of an infinite ε: above that of every finite one.
+# The score of an infinite ε: above the score of every finite ε.
 INFINITE = 1e6
 
 
@@ -233,7 +234,7 @@ class Candidate:
     release : mapping, optional
         What is done to the counts before they are published, as in a scenario file.
     excess_kurtosis : callable, optional
-        Returns the excess kurtosis of that error, if it is not that of the mechanism's estimate.
+        Returns the excess kurtosis of that error, if it is not the excess kurtosis of the mechanism's estimate.
     aggregation : mapping, optional
         The servers that the claim relies on, as in a scenario file.
     budget : mapping, optional
@@ -272,7 +273,7 @@ class Candidate:
         try:
             if not isinstance(mechanism, BaseMechanism):
                 return float(mechanism.std_error(np.array([population - occupancy, occupancy]))[0])
-            # Without a vector of all cells, of which there may be a million.
+            # Without a vector of all cells: there may be a million cells.
             received = ResponseCounts.from_truth(
                 population, None, None, rounds=mechanism.rounds, truth_round=mechanism.truth_round
             )

@@ -58,7 +58,7 @@ def error_interval(std_error: float, *, cells: int, excess: float = 0.0, level: 
 def excess_kurtosis(mechanism: object, target: Target) -> float:  # noqa: ARG001 - the signature of all registered functions
     """Return the excess kurtosis of the estimate of a cell with the target's occupancy; 0 if it is not known.
 
-    Devices answer independently, so the fourth cumulant of the estimate is the sum of those of their contributions.
+    Devices answer independently: the estimate's fourth cumulant is the sum of their contributions' fourth cumulants.
     """
     return 0.0
 

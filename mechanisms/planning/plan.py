@@ -242,7 +242,7 @@ def plan(
     claims : bool
         Whether to compute the claims about all views too, and the least ε of the target's view.
     best_only : bool
-        Whether mechanisms may be left out whose error is above that of the best that relies on no crowd.
+        Whether a mechanism may be left out if its error is above the error of the best that relies on no crowd.
     progress : callable
         Is called after each mechanism with its share of the work; the shares add up to 1.
 

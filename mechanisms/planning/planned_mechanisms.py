@@ -55,7 +55,7 @@ class TrustedServer:
 
 @dataclass(frozen=True)
 class NoisyServers:
-    """Devices that share their true cells among servers, each of which adds noise to the sums that it publishes.
+    """Devices that share their true cells among servers; each server adds noise to the sums that it publishes.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def _of_servers_noise(mechanism: NoisyServers, target: Target) -> float:  # noqa
 
 @dataclass(frozen=True)
 class DividedDevices:
-    """Devices of which a part answers each of a number of queries, each device once, with the whole budget.
+    """Devices divided into a part for each query: each device answers once, with the whole budget.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class DividedDevices:
     rounds: int = 1
 
     def claim(self, view: View) -> Claim:
-        """Return what the budget claims about a view of all devices, of which only the part that answers is seen.
+        """Return what the budget claims about a view of all devices, where only the part that answers is seen.
 
         That a number of devices is in the cell does not guarantee that any of them answers.
         """

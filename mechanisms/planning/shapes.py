@@ -309,7 +309,7 @@ def permanent_shapes(target: Target) -> list[Shape]:
 
 
 def divided(target: Target, _: Shape, epsilon: float) -> Candidate:
-    """Return subset selection by devices of which each answers one query."""
+    """Return subset selection by devices that answer one query each."""
     budget = UniformPopulation(SubsetSelection(cells=target.cells, epsilon=epsilon), target.queries)
     section = {"kind": "population_uniform", "window": target.queries}
     return Candidate(DividedDevices(budget), target, {"epsilon": epsilon}, budget=section)
@@ -321,7 +321,7 @@ def _trusted(target: Target, release: CountRelease, section: Parameters, excess:
 
 
 def suppressed(target: Target, shape: Shape, sampling: float) -> Candidate:
-    """Return counts of a sample, of which a trusted server suppresses small ones; the shape is the threshold."""
+    """Return counts of a sample, where a trusted server suppresses small counts; the shape is the threshold."""
     k = suppression_threshold(target, shape)
     excess = partial(suppressed_excess, target.expected, sampling=sampling, k=k)
     section = {"kind": "suppress", "k": k, "sampling": sampling}

@@ -223,7 +223,7 @@ class Target:
         return ReleasedDifferences(crowd, self.k, self.queries, adjacency=self.adjacency)
 
     def counts_view(self, *, differences: bool) -> ReleasedCounts:
-        """Return the view of published counts; where their noise cancels in differences, those of a known crowd."""
+        """Return the view of published counts; of a known crowd's counts where their noise cancels in differences."""
         crowd = self.known_crowd if differences else self.crowd
         return ReleasedCounts(crowd, self.queries, self.counted, adjacency=self.adjacency)
 

@@ -265,7 +265,7 @@ class Table:
         return found
 
     def unique_identifiers(self, name: str) -> list[str]:
-        """Return a mapped column of `identifiers`, and note rows without one, or with that of another row."""
+        """Return a mapped column of `identifiers`, and note rows without one or with another row's identifier."""
         names = self.identifiers(name)
         column = pd.Series(names, dtype="object")
         missing = (column == "").to_numpy(dtype=np.bool_)

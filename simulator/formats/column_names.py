@@ -1,6 +1,6 @@
 """Usual names of the columns of files, and units.
 
-The columns are those of nodes and links, trips, recorded positions, data owners at places, and measured counts.
+The columns describe nodes and links, trips, recorded positions, data owners at places, and measured counts.
 """
 
 import tomllib

@@ -33,7 +33,7 @@ def find_link_columns(names: Sequence[str], given: Mapping[str, str]) -> dict[st
     """Find the columns of links by their usual names, as `find_columns`.
 
     A capacity that names no unit is per lane, as GMNS defines it; in a table with the columns of TNTP or Visum it is
-    that of the whole link. Visum's lengths are kilometres.
+    the capacity of the whole link. Visum's lengths are kilometres.
     """
     plain, spellings = {*map(comparable_name, names)}, dict(LINK_NAMES)
     if "fromnodeno" in plain:
@@ -63,7 +63,7 @@ def link_values(
     columns
         The columns that the user named.
     both_ways
-        Rows whose lanes count both directions, bool; None for those of two-way streets in OSMnx's tables.
+        Rows whose lanes count both directions, bool; None for the rows of two-way streets in OSMnx's tables.
 
     Returns
     -------

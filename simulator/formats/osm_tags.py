@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 _TABLES: Mapping[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 CLASSES = frozenset(CLASS_DEFAULTS) - {"service"}
-"""``highway`` classes that are streets: those of OSMnx's "drive", without classes that it accepts only because its
-filter does not name them."""
+"""``highway`` classes that are streets: the classes of OSMnx's "drive", without classes that it accepts only because
+its filter does not name them."""
 _WAYS = {True: (":forward", ""), False: (":backward", "")}
 """Endings of the keys of a direction, the most specific first."""
 _SPEED_KEYS = {
@@ -36,7 +36,7 @@ WAY_TAGS = frozenset(
 )
 """Tags that are read; "speed_kph" is added by OSMnx."""
 _SEVERAL = re.compile(r"[;|]|,(?!\d)")
-"""Separates several values; a comma before a digit is that of a decimal fraction, as in OSMnx."""
+"""Separates several values; a comma before a digit begins a decimal fraction, as in OSMnx."""
 _NUMBER = re.compile(r"(\d+(?:[.,]\d+)?)\s*([a-z/]*)")
 _THOUSANDS = re.compile(r"(\d),(?=\d{3}\b)")
 _CONTEXT = re.compile(r"(?:([a-z]{2}(?:-[a-z]{2,3})?):)?(?:zone:?(?=\d))?([a-z_]+|\d+)")

@@ -39,8 +39,8 @@ def plane_about(xy: NDArray[np.float64], unit_m: float) -> tuple[pyproj.CRS, pyp
     Returns
     -------
     source, target : pyproj.CRS
-        Systems with the same origin, in the unit of the file and in metres: a coordinate in `target` is that of the
-        file times `unit_m`.
+        Systems with the same origin, in the unit of the file and in metres: a coordinate in `target` is the file's
+        coordinate times `unit_m`.
     """
     east_m, north_m = ((xy.min(axis=0) + xy.max(axis=0)) / 2 * unit_m).tolist()
     metric = crs_about((0.0, 0.0), at_m=(east_m, north_m))

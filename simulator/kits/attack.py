@@ -172,7 +172,7 @@ def _prior() -> Prior:
 
 
 def _query(case: Case, prior: FloatArray, *, rng: np.random.Generator) -> QueryRecord:
-    """Return a query whose devices' cells are drawn from the prior, and of which some reports are lost."""
+    """Return a query: its devices' cells are drawn from the prior, and some reports are lost."""
     mechanism, deployment = case.mechanism, case.deployment
     truth = rng.choice(CELLS + 1, size=DEVICES, p=prior).astype(np.int32)
     coins = mechanism.toss(mechanism.enrol(DEVICES, rng=rng), rng=rng)
@@ -224,7 +224,7 @@ def _check_success(
 ) -> None:
     """Expect no more right guesses than the best guess has with probability `level`.
 
-    Devices are independent, so that of all that is observed only a device's own linked reports tell of its cell. Lost
+    Devices are independent, so an observer learns a device's cell only from the device's own linked reports. Lost
     reports make the best guess worse. Without linked reports it is the prior's: the most likely cell is so much more
     likely that no list of reports changes which it is.
     """

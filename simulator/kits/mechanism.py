@@ -1,6 +1,6 @@
 """Contract of mechanisms, this project's and users' own: `MechanismContract`, and `check_mechanism` that runs it.
 
-All checks run at two numbers of cells, because a fault may occur at one of them only, and those of claims at a third.
+All checks run at two numbers of cells, because a fault may occur at one of them only; checks of claims run at a third.
 The table lists, in order, the fault that each check finds, or what it checks:
 
 ===================== ==============================================================================================
@@ -15,13 +15,14 @@ hidden_state          an answer, a toss or an estimate that depends on earlier c
 nothing_written_on    memory, coins, truths or counts that a method modifies
 own_coins             devices that share coins, or have another distribution in a batch than alone
 no_bias               a biased estimate
-standard_error        a stated standard error that is not that of the estimate
+standard_error        a stated standard error that the estimate does not have
 loss                  bias or a wrong standard error if reports are lost
 intervals             intervals with too low a coverage
 sampled_estimates     sample_counts with another mean or variance, in small and in very large crowds
 sample_law            sample_counts and reports that differ in the stated distribution, joint or of each cell; if
                       thorough also in the spread of counts of millions of devices
-claims_sound          a claim that is no `Claim`, is inconsistent, or smaller than that of a view that has less
+claims_sound          a claim that is no `Claim`, is inconsistent, or is smaller than the claim about a view that
+                      has less
 claims_hold           an ε or δ claimed for reports, or for all their shares, below what samples prove, also of what a
                       report holds beside its encoding
 infinite_claims       an ε claimed infinite although no event distinguishes two truths with certainty
@@ -55,7 +56,7 @@ THOROUGH = 50
 LEAST_DEVICES = 2_000
 # Cells of the second instance: MORE_CELLS, unless the first instance has at least as many.
 FEW_CELLS, MORE_CELLS = 3, 10
-# Cells of a third instance, of which only the claims over one query are checked, with as many devices as of the first.
+# Cells of a third instance, with as many devices as the first; only its claims over one query are checked.
 MANY_CELLS = 32
 CLAIMS = ("claims_sound", "claims_hold", "releases_hold")
 

@@ -106,7 +106,7 @@ def _split(sharing: Sharing, vector: NDArray[np.int64], seed: int) -> Words:
 def _views(sharing: Sharing, shares: Words, servers: tuple[int, ...]) -> Iterator[tuple[str, Words]]:
     """Yield the words that a coalition holds of each report, and what it can compute from two or from all of them.
 
-    `shares` are those of the reports of all calls, (reports, servers, entries); what is yielded is (reports,).
+    `shares` are the shares of the reports of all calls, (reports, servers, entries); what is yielded is (reports,).
     """
     held = shares[:, list(servers)]
     names = [f"entry {entry + 1} at server {server + 1}" for server in servers for entry in range(ENTRIES)]

@@ -231,8 +231,8 @@ def layers_of(network: RoadNetwork) -> dict[str, gpd.GeoDataFrame]:
 def junction_layers(network: RoadNetwork) -> dict[str, pd.DataFrame]:
     """Convert movements and signals to tables without geometries, ``movements`` and ``signals``; none of an empty one.
 
-    Links are those of `layers_of`; the node of a movement is that at which its first link ends. Places to which a
-    movement yields are written as JSON.
+    Links are the links of `layers_of`; the node of a movement is the node at which its first link ends. Places to which
+    a movement yields are written as JSON.
     """
     tables: dict[str, list[Any]] = {
         MOVEMENTS: network.movements.drop(columns="node").to_dict("records"),
@@ -330,7 +330,7 @@ def network_of(nodes: Layer, links: Layer, *, files: tuple[str, str], name: str,
     name
         Name of the network in notes.
     crs
-        The coordinate system of the network; that of the layers if None.
+        The coordinate system of the network; the layers' coordinate system if None.
 
     Returns
     -------

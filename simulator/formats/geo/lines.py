@@ -39,7 +39,7 @@ ONE_WAY = {"oneway": ("oneway", "one_way", "dir_travel", "direction", "directed"
 _DIGITS = 3
 """Decimals of a metre to which vertices agree that are the same."""
 _OSM = {"residential", "footway", "cycleway"}
-"""Classes of which OpenStreetMap's data have at least one."""
+"""OpenStreetMap's data have at least one of these classes."""
 
 
 def read_lines(
@@ -68,8 +68,8 @@ def read_lines(
     layer
         Layer of a GeoPackage with several.
     columns
-        The project's names of columns to those of the file; those left out are found by their usual names. Lanes of a
-        two-way line count both directions; its capacity is that of each.
+        The project's names of columns to the file's names; columns left out are found by their usual names. Lanes of a
+        two-way line count both directions; its capacity is the capacity of each direction.
     crs
         The system of the coordinates, where the file states none.
     join_m
@@ -101,7 +101,7 @@ def read_lines(
     if missing := {*columns.values()} - {*table.names}:
         raise InputError([f"{file}: no column {min(missing)!r}; its columns are {listed(table.names)}"])
     found = find_link_columns(table.names, columns)
-    # Ends and lengths are those of the lines, and a length is often in a unit that its name does not state.
+    # Ends and lengths are taken from the lines, and a column's name often does not state the unit of its lengths.
     others = {"from", "to", *METRES_PER_UNIT} - columns.keys()
     found = {ours: name for ours, name in found.items() if ours not in others}
     table = replace(table, columns=find_columns(table.names, ONE_WAY, given=found), renamed=True)

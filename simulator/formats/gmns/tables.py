@@ -160,14 +160,14 @@ class GmnsConfig:
 
     @classmethod
     def from_folder(cls, folder: Path, *, length_m: float | None, speed_mps: float | None, crs: object) -> GmnsConfig:
-        """Use the caller's values, else those of the config table, else metres, km/h and WGS84.
+        """Use the caller's values, else the config table's values, else metres, km/h and WGS84.
 
         Parameters
         ----------
         folder
             The folder of the network; its config table is optional.
         length_m, speed_mps, crs
-            The caller's values; None for those of the table.
+            The caller's values; None for the table's values.
 
         Returns
         -------

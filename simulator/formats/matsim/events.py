@@ -39,7 +39,7 @@ def read_matsim_events(
     start: str | float | None = None,
     hold_s: float = 0.0,
 ) -> Recording:
-    """Read the vehicles of MATSim's events, those of public transport included, on the links of MATSim's network.
+    """Read the vehicles of MATSim's events, public transport included, on the links of MATSim's network.
 
     A vehicle enters traffic at the end of its departure link, or where ``relativePosition`` states, and drives its last
     link to the end. It covers a link evenly between the times of entering and leaving it. Between two trips it is

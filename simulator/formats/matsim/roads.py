@@ -30,7 +30,7 @@ _CRS_NAMES = {
     "Atlantis": "", "CH1903_LV03": "EPSG:21781", "CH1903_LV03_Plus": "EPSG:2056", "DHDN_GK4": "EPSG:31468",
     "GK4": "EPSG:31468", "DHDN_SoldnerBerlin": "EPSG:3068",
 }  # fmt: skip
-"""Systems that MATSim names in its own words, as PROJ knows them; those of UTM zones follow a pattern."""
+"""Systems that MATSim names in its own words, as PROJ knows them; names of UTM zones follow a pattern."""
 _HOUR_S = 3600.0
 _NUMBERS = ("length", "freespeed", "capacity", "permlanes")
 _COLUMNS = {"node": ("id", "x", "y"), "link": ("id", "from", "to", "modes", *_NUMBERS)}
@@ -46,7 +46,7 @@ def read_matsim(
 ) -> RawNetwork:
     """Read a MATSim network, version 1 or 2.
 
-    Lengths are metres and speeds metres per second. The capacity of a MATSim link is that of all its lanes, for the
+    Lengths are metres and speeds metres per second. The capacity of a MATSim link is for all its lanes and for the
     ``capperiod`` of the links, and is divided by both. MATSim allows a fraction of a lane: the number of lanes is
     rounded to a whole number, 1 or more, and the capacity of the link stays as it is. Links are straight.
 
@@ -58,7 +58,7 @@ def read_matsim(
     path
         A file ``network.xml``, plain or compressed.
     crs
-        The system of the coordinates, in any units; None for that of the file's attribute
+        The system of the coordinates, in any units; None for the system in the file's attribute
         ``coordinateReferenceSystem``. Coordinates without a system are metres of a plane, placed at longitude 0,
         latitude 0.
     project_to
@@ -66,7 +66,7 @@ def read_matsim(
     modes
         Links whose ``modes`` name one of these are read; a link without ``modes`` is open to cars.
     keep
-        "all" for all links; "strong" for those of the largest part in which every node can be reached from every other.
+        "all" for all links; "strong" for links of the largest part in which every node can be reached from every other.
 
     Returns
     -------

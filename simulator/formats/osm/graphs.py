@@ -1,4 +1,4 @@
-"""Graphs of networkx: directed or not, as the directed multigraphs that roads are; and those of OSMnx, as streets."""
+"""Graphs of networkx: directed or not, as the directed multigraphs that roads are; and graphs of OSMnx, as streets."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def directed(graph: object) -> nx.MultiDiGraph[Any]:
 
 
 def read_streets(graph: nx.MultiDiGraph[Any]) -> RawNetwork:
-    """Read a graph of OSMnx: the tags of its edges, as those of OpenStreetMap's ways.
+    """Read a graph of OSMnx: the tags of its edges are read as tags of OpenStreetMap's ways.
 
     Parameters
     ----------

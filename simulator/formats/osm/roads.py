@@ -54,7 +54,7 @@ def read_osm(
     capacity_vph
         Vehicles per hour and lane of links whose class has no default.
     driving_side
-        "left" or "right", the side from which lanes are counted; that of the country in which the network is if None.
+        "left" or "right", the side from which lanes are counted; the side of the network's country if None.
 
     Returns
     -------

@@ -24,7 +24,7 @@ UNKNOWN = CLASS_DEFAULTS["unclassified"]
 class Street(NamedTuple):
     """A section of a way in one direction.
 
-    ``guessed`` names those of ``speed_mps``, ``lanes`` and ``capacity_vph`` that are defaults of the class, with the
+    ``guessed`` names which of ``speed_mps``, ``lanes`` and ``capacity_vph`` are defaults of the class, with the
     value in words; and beside a speed ``limit``, with the tag that was not understood, or "" where there is none.
     """
 
@@ -123,7 +123,7 @@ def link_of(streets: Sequence[Street]) -> dict[str, Any]:
 
 
 def guesses_of(streets: Sequence[Street]) -> dict[str, tuple[str | None, str]]:
-    """Return the defaults that a link took; for each value, that of its longest section that took one.
+    """Return the defaults that a link took; for each value, the default of its longest section that took one.
 
     Parameters
     ----------

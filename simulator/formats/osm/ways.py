@@ -1,7 +1,7 @@
 """Ways of OpenStreetMap that are open to cars, the nodes along them, water and places, read by pyosmium.
 
 Files are XML or PBF. They are read twice, so that neither the order of their elements matters nor nodes that no street
-has take memory. Coordinates are those of libosmium, multiples of 1e-7 degrees (1 cm), as in OpenStreetMap itself.
+has take memory. Coordinates are libosmium's, multiples of 1e-7 degrees (1 cm), as in OpenStreetMap itself.
 """
 
 from __future__ import annotations
@@ -249,7 +249,7 @@ class _OsmFile:
         return OsmWays(self._nodes, ways, others, features, self._controls, self._restrictions, self._noted)
 
     def _elements(self, kinds: Any, *filters: Any, wanted: Container[int] | None = None) -> Iterator[Any]:
-        """Yield the elements of some kinds, or those of them that are wanted, that are not deleted."""
+        """Yield the elements of some kinds that are not deleted; only the wanted elements if `wanted` is given."""
         form = "pbf" if self._plain.suffix.lower() == ".pbf" else "osm"
         elements = self._osmium.FileProcessor(self._osmium.io.File(str(self._plain), form), kinds)
         if elements.header.has_multiple_object_versions:

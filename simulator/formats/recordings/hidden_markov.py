@@ -23,9 +23,9 @@ def match_hmm(
 
     The method of P. Newson and J. Krumm, "Hidden Markov map matching through noise and sparseness" (ACM SIGSPATIAL
     2009): the states of a fix are the links near it. The logarithm of a state's probability is -d²/2 for a fix d
-    standard deviations from the link, and that of a transition is -|r - s| / (2 `noise_m`) for a route of r metres
-    between fixes s metres apart. The most probable sequence of states is found by the Viterbi algorithm. It begins
-    anew where no transition is possible.
+    standard deviations from the link; the logarithm of a transition's probability is -|r - s| / (2 `noise_m`) for a
+    route of r metres between fixes s metres apart. The most probable sequence of states is found by the Viterbi
+    algorithm. It begins anew where no transition is possible.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ _INSTEAD = (
     ("count", "flow_vph"),
     (*MPS_PER_UNIT,),
 )
-"""Columns of which the one that is named counts, else the first that is found."""
+"""Columns that replace each other: the one that is named is read, else the first that is found."""
 _VALUES = ("count", "flow_vph", *MPS_PER_UNIT)
 _COMPASS = ("N", "NE", "E", "SE", "S", "SW", "W", "NW")
 _OF_DAY = re.compile(r"(day \d+ )?\d\d?:\d\d(:\d\d)?")

@@ -89,7 +89,7 @@ def read_owners(file: str | Path, reading: OwnerOptions, *, crs: pyproj.CRS | No
     reading
         Options for reading the file.
     crs
-        Coordinate system of the roads; if None, that of `x` and `y`, or the UTM zone of the places.
+        Coordinate system of the roads; if None, the system of `x` and `y`, or the UTM zone of the places.
 
     Raises
     ------

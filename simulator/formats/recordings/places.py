@@ -237,7 +237,7 @@ def place_rows(
     -------
     tuple
         The rows that are used and have a place; (rows,) int32, index of each row's site; every site of the file,
-        including those of unused rows; and what was left out, one sentence each.
+        including the sites of unused rows; and what was left out, one sentence each.
 
     Raises
     ------
@@ -278,7 +278,7 @@ def place_rows(
             crs, replaced = true_plane(written_in, transform(written_in, WGS84, xy), what=table.file)
             notes += replaced
         elif crs is None:
-            # The UTM zone is that of the places in use; other places may be far away.
+            # The UTM zone is the zone of the places in use; other places may be far away.
             lon, lat = xy[np.unique(site[used])].T
             check_one_city(lon, lat, file=table.file)
             crs = utm_about(lon, lat, what=table.file)

@@ -155,7 +155,7 @@ def read_trace(
         parts.append(part)
         if kind in _A_FILE_A_VEHICLE or options.one_vehicle_a_file:
             faults += [
-                f"{file}: its vehicle {name!r} is also that of {owner[name]}: files of one vehicle must differ in name"
+                f"{file}: its vehicle {name!r} is also in {owner[name]}: files of one vehicle must differ in name"
                 for name in part.fixes["vehicle"].unique()
                 if owner.setdefault(name, file) != file
             ]

@@ -95,7 +95,7 @@ class Trace:
             notes.append(Note("no_time_zone", NAIVE))
         zoned = [part.name for part in parts if part.calendar and not part.naive]
         if naive and zoned:
-            rule = f"its times name no time zone and are taken as UTC, but those of {zoned[0]} are in UTC"
+            rule = f"its times name no time zone and are taken as UTC, but the times of {zoned[0]} are in UTC"
             notes.append(
                 warning("mixed_time_zones", f"{naive[0]}: {rule}: a file in local time is hours off the other")
             )

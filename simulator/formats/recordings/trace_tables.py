@@ -161,7 +161,7 @@ _TRIP_ENDS: tuple[Mapping[str, Sequence[str]], ...] = tuple(
     }
     for end, other in (("pickup", "start"), ("dropoff", "end"))
 )
-"""Columns of both ends of New York's taxi trips: those of 2010 to June 2016, and those of 2009."""
+"""Columns of both ends of New York's taxi trips: the columns of 2010 to June 2016, and the columns of 2009."""
 _ZONES = {"pulocationid", "dolocationid"}
 """Columns of New York's taxi trips since July 2016."""
 

@@ -44,7 +44,7 @@ _DEFAULTS = {
 }
 """Length of a vehicle and the gap before it in a queue, metres, and its highest speed, km/h, by SUMO's vehicle class.
 
-They are those of SUMO 1.28, where a type does not state them; for a class that is not listed, those of cars.
+They are SUMO 1.28's values, where a type does not state them; a class that is not listed has the values of cars.
 """
 _SUMOS_TYPES = {"DEFAULT_VEHTYPE": _CAR, "DEFAULT_BIKETYPE": "bicycle", "DEFAULT_TAXITYPE": "taxi"}
 """Types that SUMO defines itself, and their classes; a vehicle without a type has the first."""

@@ -162,7 +162,7 @@ def _is_open(connection: Any, vehicle_class: str) -> bool:
 
 
 def _priorities(junction: Any) -> dict[Any, dict[str, Any]]:
-    """Return place and priority of each connection of a junction, those of all vehicle classes.
+    """Return place and priority of each connection of a junction, whatever its vehicle class.
 
     SUMO numbers connections by the order of the junction's lanes. The last letter of a ``response`` is for number 0.
     """

@@ -45,7 +45,7 @@ def read_sumo_net(
     path
         A file ``net.xml``, plain or gzipped (``.gz``).
     additional
-        An additional file of SUMO, whose programs of signals replace those of the network; None for the latter.
+        An additional file of SUMO: its programs of signals replace the network's programs, which are used if None.
     vehicle_class
         One or more of SUMO's vehicle classes; "passenger" if None.
     anchor
@@ -53,7 +53,7 @@ def read_sumo_net(
     capacity_vph
         Vehicles per hour and lane, since a SUMO network has no capacities.
     keep
-        "all" for all links, including those at which vehicles can only start or end; "strong" for those of the largest
+        "all" for all links, including links at which vehicles can only start or end; "strong" for links of the largest
         strongly connected part, which is required for trips drawn between any two nodes.
 
     Returns
@@ -163,7 +163,7 @@ def read_net_file(path: Path, additional: Path | None = None) -> tuple[Any, Inte
     path
         A file ``net.xml``, plain or gzipped.
     additional
-        An additional file with programs of signals, which replace those of the network.
+        An additional file with programs of signals, which replace the network's programs.
 
     Returns
     -------

@@ -133,7 +133,7 @@ _WRITTEN = ("id", "edges", "repeat", "weight", "type", *_TIMES, *_PLACES)
 
 
 class Node(NamedTuple):
-    """An element with its children, of which only those of `_UNITS` are kept."""
+    """An element with its children; only children named in `_UNITS` are kept."""
 
     name: str
     attributes: Mapping[str, str]
@@ -283,7 +283,7 @@ class SumoFile:
             self._listed.append((name, leaves, course))
 
     def _resolve(self) -> None:
-        """Replace the names of routes; a vehicle whose name is that of a distribution is left for SUMO to draw."""
+        """Replace the names of routes; a vehicle that names a distribution is left for SUMO to draw."""
         for name, where in self._used.items():
             if name not in self._named:
                 raise InputError([f"{where}: there is no route with the id {name!r}"])

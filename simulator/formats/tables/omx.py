@@ -40,7 +40,7 @@ def read_omx(file: Path, *, matrix: str | None = None, mapping: str | None = Non
     Raises
     ------
     InputError
-        If h5py is not installed, the file cannot be read, has several matrices or lookups of which none is named, or
+        If h5py is not installed, the file cannot be read, has several matrices or lookups and none is named, or
         a cell has no finite number of 0 or more.
     """
     h5py = import_extra("h5py", needed="trips in OMX need h5py", extra="omx")

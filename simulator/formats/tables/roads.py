@@ -54,11 +54,11 @@ def read_tables(
     nodes, edges
         Files in CSV (``.csv``, ``.csv.gz``) or Parquet (``.parquet``).
     columns
-        The project's column names to those of the files. In the node file: ``node`` with ``lon`` and ``lat`` (degrees,
+        The project's column names to the files' names. In the node file: ``node`` with ``lon`` and ``lat`` (degrees,
         WGS84) or ``x`` and ``y`` (metres). In the edge file: ``from``, ``to`` and, optionally, ``length_m``,
         ``length_km``, ``length_ft`` or ``length_mi`` (straight distance if there is none), ``speed_mps``, ``speed_mph``
         and ``speed_kph`` (of these, the first with a number above 0 is used in each row), ``lanes``,
-        ``capacity_vph`` (per lane), ``capacity_total_vph`` (of the whole edge), ``class``. Those that
+        ``capacity_vph`` (per lane), ``capacity_total_vph`` (of the whole edge), ``class``. Columns that
         are left out are found by their usual names (:mod:`~simulator.formats.link_columns`), unless ``node``,
         coordinates, ``from`` and ``to`` are all named: then no others are read. Coordinates ``x`` and ``y`` that are
         found and are degrees are longitude and latitude.

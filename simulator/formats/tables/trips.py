@@ -76,7 +76,7 @@ def columns_of(file: Path, given: Mapping[str, str], *, text: TextFormat = RECOG
 
 
 def _decide_vehicles(found: dict[str, str], given: Mapping[str, str]) -> None:
-    """Keep the column of vehicles, or those of numbers of trips."""
+    """Keep the column of vehicles, or the columns of numbers of trips."""
     # With numbers of trips the column may hold kinds of vehicles; without times its trips have no order.
     if "vehicle" not in given and (found.keys() & {*_AMOUNTS} or not found.keys() & {"departure_s", "from_s"}):
         found.pop("vehicle", None)
@@ -233,7 +233,7 @@ def _checked(table: Table, ignored: Collection[str] = (), setting: TripPlaces | 
 
 
 def _vehicles(table: Table) -> IntArray:
-    """Return the number of the vehicle of each row; those of persons may begin anew in each household."""
+    """Return the number of the vehicle of each row; numbers of persons may begin anew in each household."""
     if not table.has("departure_s") and not table.has("from_s"):
         table.broken.append(f"{table.file}: departure_s, or from_s and to_s, must be columns where vehicle is one")
     keys = [table.categories(name).codes for name in _VEHICLES if table.has(name)]

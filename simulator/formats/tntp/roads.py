@@ -184,7 +184,7 @@ def read_tntp(
     capacity_hours
         Hours to which the file's capacities refer.
     capacity_vph
-        Vehicles per hour and lane from which lanes are guessed, since capacities are those of whole links.
+        Vehicles per hour and lane from which lanes are guessed, since capacities are stated for whole links.
     default_speed_mps
         Free-flow speed of links whose free-flow time is 0.
 
@@ -280,8 +280,8 @@ def _used(links: TntpLinks) -> NDArray[np.int64]:
 def _check_nodes(links: TntpLinks, places: TntpNodes) -> list[str]:
     """Check that the node file has the nodes of all links, and return a remark if it has fewer than are declared.
 
-    A network may count numbers that it does not use, as those of Winnipeg and Barcelona do. No memory is allocated by
-    a declared number.
+    A network may count numbers that it does not use, as the networks of Winnipeg and Barcelona do. No memory is
+    allocated by a declared number.
     """
     nodes, stated = places.table, f"<NUMBER OF NODES> of {links.table.file}"
     beyond = places.node > links.nodes

@@ -57,7 +57,7 @@ def square_reach(
 ) -> NDArray[np.float64]:
     """Return how far the mean squares of columns may lie from the theoretical variance.
 
-    A sum of independent terms of which none exceeds `step` has an excess kurtosis of at most step²/σ². Samples without
+    A sum of independent terms that do not exceed `step` has an excess kurtosis of at most step²/σ². Samples without
     replacement may slightly exceed this, so four times the bound is allowed.
 
     Parameters

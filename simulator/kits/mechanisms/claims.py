@@ -83,7 +83,7 @@ def _check_curve(claim: Any, name: str, epsilons: Sequence[float], findings: Fin
 
 
 def further_views(rounds: int) -> list[View]:
-    """Return views of which not all have samples: more queries and devices, both adjacencies, and shares."""
+    """Return views that do not all have samples: more queries and devices, both adjacencies, and shares."""
     views: list[View] = [Shares(1, 2), Shares(2, 3), Shares(3, 3), LinkedReports(24)]
     for queries, adjacency in itertools.product((1, 3), ADJACENCIES):
         views += [LinkedReports(queries, adjacency=adjacency), Shares(2, 2, queries, adjacency=adjacency)]
@@ -319,7 +319,7 @@ def _with_sum(trial: Harness, reports: Any) -> Keys:
 
 
 def _numbers(reports: Any) -> NDArray[np.int64]:
-    """Return the first numbers in each report, (n, numbers): those of an array, of its fields, or of attributes."""
+    """Return the first numbers in each report, (n, numbers): from an array, from its fields, or from attributes."""
     held: list[Any] = [reports]
     if is_dataclass(reports):
         held = [getattr(reports, each.name) for each in fields(reports)]

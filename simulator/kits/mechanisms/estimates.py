@@ -192,7 +192,7 @@ def check_sample_law(trial: Harness, findings: Findings) -> None:
 def _check_spread(trial: Harness, findings: Findings, *, alpha: float) -> None:
     """Expect of sampled counts of a crowd of millions the variance that independent devices have.
 
-    It is the sum over the devices; that of one device of each truth is bounded from its reports.
+    It is the sum over the devices; the variance of one device of each truth is bounded from its reports.
     """
     rng, size = trial.generator("spread"), trial.size
     crowd = np.full(trial.cells + 1, IN_EACH, dtype=np.int64)

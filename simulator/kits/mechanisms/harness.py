@@ -132,7 +132,7 @@ class Harness:
         self.states_theory = callable(getattr(mechanism, "std_error", None))
 
     def generator(self, name: str) -> np.random.Generator:
-        """Return the generator of this name: the same at each call, and independent of those of other names."""
+        """Return the generator of this name: the same at each call, and independent of generators of other names."""
         return np.random.default_rng(np.random.SeedSequence((self.seed, zlib.crc32(name.encode()))))
 
     def alpha(self, findings: Findings, comparisons: int) -> float:

@@ -1,4 +1,4 @@
-"""Check of the likelihood by which attacks guess: its ratios are those of the frequencies of reports."""
+"""Check of the likelihood by which attacks guess: its ratios are the ratios of the frequencies of reports."""
 
 from itertools import combinations
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from simulator.kits.mechanisms.harness import Harness
 DECILES = 10
 # Greatest number of entries of a tally whose values are events.
 ENTRIES = 16
-# Reports whose likelihood is compared with that of their encodings.
+# Reports whose likelihood is compared with the likelihood of their encodings.
 SOME = 500
 
 
@@ -46,8 +46,8 @@ def check_likelihood(trial: Harness, findings: Findings) -> None:
 
     Of two truths s and t with equally many reports, a report x is of t with probability P(x | t)/(P(x | s) + P(x | t)),
     which the likelihood determines. So among the reports of any event, chosen on one half of the sample, the share of
-    those of t is the mean of these probabilities on the other half. Events are the most frequent reports, those more
-    frequent under one truth, the values of each entry, and ranges of the stated probability.
+    reports of t is the mean of these probabilities on the other half. Events are the most frequent reports, the reports
+    more frequent under one truth, the values of each entry, and ranges of the stated probability.
     """
     rounds = tuple(range(1, trial.rounds + 1))
     views = dict.fromkeys([*((number,) for number in rounds), rounds])

@@ -111,7 +111,7 @@ class _Crowds:
             yield history, show(self.single(history))
 
     def _shuffled(self, view: Shuffled, cell: int) -> Show:
-        """Return what shows one device's reports among those of the others, in no order."""
+        """Return what shows one device's reports among the other devices' reports, in no order."""
         staying = _report_keys(self.others(cell)[:, : view.devices - 1, :, view.round - 1])
 
         def show(device: NDArray[np.int64]) -> NDArray[np.int64]:
