@@ -54,8 +54,9 @@ _COMMA_NUMBER = r"[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+)(?:,\d+)?(?:[eE][+-]?\d+)?"
 """Pattern of numbers in a table with decimal commas, whose points group digits."""
 _COMMA_OR_GROUP = r"[+-]?[1-9]\d{0,2},\d{3}"
 """Pattern of numbers whose comma may be decimal, or group thousands."""
-_UNREADABLE: tuple[type[Exception], ...] = (OSError, ValueError, LookupError, TypeError, AttributeError)
-_UNREADABLE += (ArithmeticError, RuntimeError, pa.ArrowException)
+_UNREADABLE: tuple[type[Exception], ...] = (
+    *(OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RuntimeError, pa.ArrowException),
+)
 """Errors of pandas and pyarrow for a file that cannot be read; they raise almost any where its metadata are damaged."""
 
 

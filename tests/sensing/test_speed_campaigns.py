@@ -360,7 +360,7 @@ def test_one_lost_vehicle_widens_the_interval_of_a_mean():
     values, _, account = surveyed(question(), cells, np.full(440, 7.0), Channel(loss_two=0.01), noise=rng)
     assert account.lost > 0
     least = SimpleRandomSample(41, 40 / 41).mean_reach(20.0, alpha=0.025)
-    assert least == pytest.approx(1.036, abs=0.001)
+    assert least == pytest.approx(20.0 * math.sqrt((1 - 39 / 41) * math.log(2 / 0.025) / 80), rel=1e-12)
     assert values.upper[0] - 7.0 >= least
     assert 7.0 - values.lower[0] >= least
 
