@@ -80,6 +80,7 @@ def test_signals_at_any_time(tmp_path, number, after_s):
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
+@pytest.mark.skipif("CROWDVEIL_DATA" not in os.environ, reason="needs the data set sumo")
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_sumo_ends_with_the_run(tmp_path, number):

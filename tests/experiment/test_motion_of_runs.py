@@ -1,5 +1,7 @@
 """Which runs keep single vehicles, and what SUMO's are."""
 
+import os
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -59,6 +61,7 @@ def test_simulated_vehicles_are_kept_and_those_of_studies_are_not():
     pd.testing.assert_frame_equal(kept.estimates, without.estimates)
 
 
+@pytest.mark.skipif("CROWDVEIL_DATA" not in os.environ, reason="needs the data set sumo")
 @pytest.mark.slow
 def test_places_of_sumo_are_those_that_it_writes(tmp_path):
     pytest.importorskip("sumo", reason="SUMO is an extra")
