@@ -142,23 +142,22 @@ def test_an_array_job_names_its_shard(tmp_path, call_in_process, monkeypatch, va
 
 OWN = '''
 import os
-import numpy as np
+from dataclasses import dataclass
+from mechanisms.local import NoPrivacy
 
-class Latency:
-    """The same for every message, unless a value of 7 s asks for trouble."""
+@dataclass(frozen=True, kw_only=True)
+class Own(NoPrivacy):
+    """Exact reports, unless a value of 7 asks for trouble."""
 
-    def __init__(self, *, value_s):
-        self.value_s = value_s
+    value: int = 1
 
-    def draw(self, reports, *, rng):
-        if os.environ.get("TROUBLE") == "kill" and self.value_s == 7:
+    def toss(self, memory, *, rng):
+        asked = self.value == 7 and memory.devices > 10  # a mechanism is tried with few devices before the run
+        if asked and os.environ.get("TROUBLE") == "kill":
             os.kill(os.getpid(), 9)
-        if os.environ.get("TROUBLE") == "raise" and self.value_s == 7:
+        if asked and os.environ.get("TROUBLE") == "raise":
             raise ZeroDivisionError("trouble")
-        return np.full(reports, float(self.value_s))
-
-    def exceeds(self, seconds):
-        return float(self.value_s > seconds)
+        return super().toss(memory, rng=rng)
 '''
 
 
@@ -166,15 +165,15 @@ class Latency:
     ("trouble", "message"), [("kill", "its worker process was killed"), ("raise", "ZeroDivisionError: trouble")]
 )
 def test_one_point_that_fails_does_not_end_the_others(tmp_path, trouble, message):
-    (tmp_path / "own_latency.py").write_text(OWN)
-    arguments = ("tiny", "--set", "channel.latency_s={kind='own_latency:Latency', value_s=1}")
-    arguments += ("--vary", "channel.latency_s.value_s=5,6,7,8,9")
+    (tmp_path / "own_mechanism.py").write_text(OWN)
+    arguments = ("tiny", "--set", "mechanisms=[{name='own', kind='own_mechanism:Own', value=1}]")
+    arguments += ("--set", "population.answers=reports", "--vary", "mechanisms.own.value=5,6,7,8,9")
     arguments += ("--allow-plugins", "--workers", 2, "--out", "study")
     done = sweep(*arguments, code=1, cwd=tmp_path, env={**os.environ, "TROUBLE": trouble})
     assert re.search(rf"point 3 failed twice: .*{message}", re.sub(r"\s+", " ", done.stderr))
     study = Study.load(tmp_path / "study")
-    assert study.points["channel.latency_s.value_s"].tolist() == [5, 6, 8, 9]
-    assert study.failures["channel.latency_s.value_s"].tolist() == [7]
+    assert study.points["mechanisms.own.value"].tolist() == [5, 6, 8, 9]
+    assert study.failures["mechanisms.own.value"].tolist() == [7]
     assert message in study.failures["error"].iloc[0]
     sweep(*arguments, cwd=tmp_path, env={**os.environ, "TROUBLE": ""})  # runs point 3 alone
     assert Study.load(tmp_path / "study").missing == 0
