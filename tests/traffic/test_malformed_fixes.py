@@ -67,7 +67,7 @@ MALFORMED = {
         "line 2: speed_mps must be a .* got 'fast'",
     ),
     "no speed": ("t.csv", "vehicle,time,lon,lat,speed_mps\na,0,1,1,-3\n", "line 2: speed_mps must be a .* 0 or more"),
-    "clock": ("d.txt", CLOCK, "line 3: the clock of vehicle '1' must not go back, got .* 10:30:00 UTC after line 2's"),
+    "clock": ("d.txt", CLOCK, "line 3: the clock of vehicle '1' must not go back, got .* UTC after line 2's .* sorts"),
     "fcd of roads": ("net.xml", "<net/>", "net.xml: line 1: the file must begin with <fcd-export>, got <net>"),
     "fcd without vehicles": ("f.xml", '<fcd-export><timestep time="0"/></fcd-export>', "f.xml: it holds no vehicle"),
     "fcd clock": ("f.xml", LATER, "f.xml: line 4: the clock of vehicle 'a' must not go back, got 4 s after line"),
