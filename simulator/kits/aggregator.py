@@ -60,9 +60,7 @@ class AggregatorContract(Contract):
         """Run all checks; a sound aggregator fails with probability below 10⁻⁶."""
         findings = {name: Findings() for name in self.checks()}
         self._examine(findings)
-        results = tuple(of_check.result(name) for name, of_check in findings.items())
-        name = getattr(self.make, "__name__", repr(self.make))
-        return ConformanceReport(name, self.seed, self.level, results, (9,))
+        return self.report_of(getattr(self.make, "__name__", repr(self.make)), findings, cells=9)
 
     def _examine(self, findings: Mapping[str, Findings]) -> None:
         """Record what each check finds."""

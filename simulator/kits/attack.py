@@ -100,8 +100,7 @@ class AttackContract(Contract):
         findings = {name: Findings() for name in self.checks()}
         for number, case in enumerate(self.cases):
             _check_case(attack, case, findings, seed=(self.seed, number), level=self.level / len(self.cases))
-        results = tuple(of_check.result(name) for name, of_check in findings.items())
-        return ConformanceReport(" ".join(repr(attack).split()), self.seed, self.level, results, (CELLS,))
+        return self.report_of(" ".join(repr(attack).split()), findings, cells=CELLS)
 
 
 def check_attack(make: Callable[[], CellAttack] | CellAttack, **settings: Any) -> ConformanceReport:

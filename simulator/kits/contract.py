@@ -5,7 +5,7 @@ with all of them, and `Contract.report` has the results of all checks.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, Self
 from unittest import SkipTest
@@ -86,6 +86,11 @@ class Contract(ABC):
         """Return the checks by name, in order; None for a check that is run with others."""
         tests = {name: test for base in reversed(cls.__mro__) for name, test in vars(base).items()}
         return {name.removeprefix("test_"): test.check for name, test in tests.items() if hasattr(test, "check")}
+
+    def report_of(self, name: str, findings: Mapping[str, Findings], *, cells: int) -> ConformanceReport:
+        """Return the report of an object of this name, with the result of each check, by what the check found."""
+        results = tuple(found.result(check) for check, found in findings.items())
+        return ConformanceReport(name, self.seed, self.level, results, (cells,))
 
     def result(self, name: str) -> CheckResult:
         """Return the result of one check."""

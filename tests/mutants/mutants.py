@@ -28,6 +28,7 @@ import tempfile
 import threading
 import xml.etree.ElementTree as ET
 from collections import defaultdict
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from zlib import crc32
@@ -301,49 +302,60 @@ def write_outcomes(outcomes: dict[str, dict]) -> None:
     new.replace(OUTCOMES)
 
 
+def each_in_a_worker(
+    names: Iterable[str], attempt: Callable[[str, Worker], None], options: argparse.Namespace, *, collect: bool
+) -> None:
+    """Call `attempt` for each name with a free worker, several at a time; with `collect` after the workers' check."""
+    workers: queue.SimpleQueue[Worker] = queue.SimpleQueue()
+
+    def work(name: str) -> None:
+        worker = workers.get()
+        try:
+            attempt(name, worker)
+        finally:
+            workers.put(worker)
+
+    with tempfile.TemporaryDirectory() as temporary, ThreadPoolExecutor(options.jobs) as pool:
+        for number in range(options.jobs):
+            worker = Worker(Path(temporary) / str(number), options.python)
+            if collect and number == 0:
+                worker.check()
+            workers.put(worker)
+        list(pool.map(work, names))
+
+
 def tried(mutants: dict[str, Mutant | str], options: argparse.Namespace, *, keep: bool) -> dict[str, dict]:
     """Try mutants, several at a time, and return their outcomes; with `keep` they are written after each."""
     outcomes = json.loads(OUTCOMES.read_text(encoding="utf-8")) if OUTCOMES.exists() else {}
     covered, lock, results = Covered(Path(options.work)), threading.Lock(), {}
-    with tempfile.TemporaryDirectory() as temporary, ThreadPoolExecutor(options.jobs) as pool:
-        workers = [Worker(Path(temporary) / str(i), options.python) for i in range(options.jobs)]
-        workers[0].check()
 
-        def attempt(name: str) -> None:
-            with lock:
-                worker = workers.pop()
-            outcome = outcome_of(mutants[name], outcomes.get(name, {}), covered, worker)
-            with lock:
-                workers.append(worker)
-                results[name] = outcome
-                print(f"{len(results)}/{len(mutants)} {outcome['outcome']}: {name} {outcome.get('by', '')}", flush=True)
-                if keep:
-                    outcomes[name] = outcome
-                    write_outcomes(outcomes)
+    def attempt(name: str, worker: Worker) -> None:
+        outcome = outcome_of(mutants[name], outcomes.get(name, {}), covered, worker)
+        with lock:
+            results[name] = outcome
+            print(f"{len(results)}/{len(mutants)} {outcome['outcome']}: {name} {outcome.get('by', '')}", flush=True)
+            if keep:
+                outcomes[name] = outcome
+                write_outcomes(outcomes)
 
-        list(pool.map(attempt, mutants))
+    each_in_a_worker(mutants, attempt, options, collect=True)
     return results
 
 
 def recheck(options: argparse.Namespace) -> int:
     """Try some of the killed mutants with the recorded test of each; return 1 if one passes it."""
-    outcomes = json.loads(OUTCOMES.read_text(encoding="utf-8"))
-    named = [name for name in listed() if outcomes.get(name, {}).get("by", "").startswith("tests/")]
+    outcomes, mutants = json.loads(OUTCOMES.read_text(encoding="utf-8")), listed()
+    named = [name for name in mutants if outcomes.get(name, {}).get("by", "").startswith("tests/")]
     chosen = sorted(named, key=lambda name: crc32(f"{options.seed} {name}".encode()))[: options.count]
     outlived: list[str] = []
-    with tempfile.TemporaryDirectory() as temporary, ThreadPoolExecutor(options.jobs) as pool:
-        workers = queue.SimpleQueue()
-        for number in range(options.jobs):
-            workers.put(Worker(Path(temporary) / str(number), options.python))
 
-        def attempt(name: str) -> None:
-            there, by, worker = prepared(listed()[name]), outcomes[name]["by"], workers.get()
-            killed = there is not None and worker.fails(*there, [by], RECHECK_CPU_S)
-            workers.put(worker)
-            print(f"{'killed' if killed else 'NOT KILLED'}: {name} {by}", flush=True)
-            outlived.extend([] if killed else [name])
+    def attempt(name: str, worker: Worker) -> None:
+        there, by = prepared(mutants[name]), outcomes[name]["by"]
+        killed = there is not None and worker.fails(*there, [by], RECHECK_CPU_S)
+        print(f"{'killed' if killed else 'NOT KILLED'}: {name} {by}", flush=True)
+        outlived.extend([] if killed else [name])
 
-        list(pool.map(attempt, chosen))
+    each_in_a_worker(chosen, attempt, options, collect=False)
     return int(bool(outlived))
 
 
