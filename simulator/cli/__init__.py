@@ -80,9 +80,18 @@ def _run() -> tuple[int, str]:
             raise
         hint = suggestion(getattr(error, "value", None), getattr(error, "choices", ()))
         return getattr(error, "exit_code", 2), f"{error}{hint}"
+    except ImportError as error:
+        raise _signal_of(error) or error from None
     except MemoryError as error:  # what an estimate let pass, or the user with --yes
         return 2, f"not enough memory: {error}".removesuffix(": ")
     return code, _MESSAGES.get(code, "")
+
+
+def _signal_of(error: BaseException | None) -> BaseException | None:
+    """Return the end by a signal that led to an error; a compiled module turns a signal while it loads into its own."""
+    while error is not None and not isinstance(error, KeyboardInterrupt | SystemExit):
+        error = error.__cause__ or error.__context__
+    return error
 
 
 def _code_and_message(error: OSError) -> tuple[int, str]:

@@ -80,6 +80,29 @@ def test_signals_at_any_time(tmp_path, number, after_s):
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
+SIGNALLED_IMPORT = """
+import simulator.cli
+def app(**_):
+    try:
+        raise {}
+    except BaseException as error:
+        raise ImportError("initialization failed") from error
+simulator.cli.app = app
+simulator.cli.main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "code", "message"),
+    [("KeyboardInterrupt", 130, "interrupted"), ("SystemExit(143)", 143, "terminated"), ("ValueError", 1, None)],
+)
+def test_a_signal_while_a_compiled_module_is_imported(end, code, message):
+    command = [sys.executable, "-c", SIGNALLED_IMPORT.format(end)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == code
+    assert (done.stderr == f"crowdveil: {message}\n") if message else ("ImportError" in done.stderr)
+
+
 @pytest.mark.skipif("CROWDVEIL_DATA" not in os.environ, reason="needs the data set sumo")
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
