@@ -11,7 +11,7 @@ from timing import seconds, spread
 from mechanisms.local import NoMemory, SamplingPrivacy
 from simulator.aggregation.servers import Trusted
 from simulator.sensing.channel import Channel, ExponentialDelay
-from simulator.sensing.messages import MessageSurvey
+from simulator.sensing.device import Behaviour, World
 from simulator.sensing.query import Respondents
 from simulator.sensing.survey import Draws, Survey
 from simulator.traffic.clock import Clock, after_traffic
@@ -48,7 +48,8 @@ def main() -> None:
 
     def by_messages() -> None:
         env = simpy.Environment()
-        ask(env, partial(MessageSurvey, env=env, clock=Clock()), chosen.devices)
+        world = World(env, Clock(), Behaviour(), devices=chosen.devices, every=True)
+        ask(env, partial(Survey, world=world), chosen.devices)
 
     of_messages, of_batches = [], []
     for _ in range(chosen.repetitions):
