@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import simpy
@@ -21,9 +21,6 @@ from simulator.sensing.channel import Route
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import Engine, State, VehicleStates
-
-if TYPE_CHECKING:
-    from simulator.sensing.exchange import Exchange
 
 Process: TypeAlias = Generator[simpy.Event, Any, None]
 
@@ -102,7 +99,7 @@ class Question:
     asked_s: float
     deadline_s: float
     route: Route
-    exchange: "Exchange" = field(repr=False)
+    exchange: "DeviceExchange" = field(repr=False)
 
 
 @dataclass(eq=False, slots=True)
@@ -146,6 +143,26 @@ class WrittenVector(NamedTuple):
     """
 
     vector: IntArray
+
+
+class DeviceExchange(Protocol):
+    """What a device and a party ask of the exchange of their survey, `simulator.sensing.exchange.Exchange`."""
+
+    world: "World"
+    about: dict[int, int]
+    parties: dict[str, "Party"]
+
+    def coins(self, number: int) -> Any:
+        """Return the coins dealt to a device, as a batch of one."""
+
+    def memory(self, number: int) -> Any:
+        """Return what a device keeps from query to query, as a batch of one."""
+
+    def send(self, device: "Device", question: Question, report: Any) -> bool:
+        """Send a report, or a copy of one; as of `Device.send`."""
+
+    def is_down(self, party: str, answer: Answer) -> bool:
+        """Return whether a party is down when a message arrives."""
 
 
 class World:
@@ -384,7 +401,7 @@ class Party:
         The messages received, in the order of their arrival.
     """
 
-    def __init__(self, name: str, exchange: "Exchange") -> None:
+    def __init__(self, name: str, exchange: "DeviceExchange") -> None:
         self.name, self.exchange, self.env = name, exchange, exchange.world.env
         self.mailbox = simpy.Store(self.env)
         self.kept: list[Answer] = []
