@@ -12,7 +12,7 @@ import pandas as pd
 import pyproj
 import simpy
 
-from simulator.arrays import FloatArray
+from simulator.arrays import FloatArray, IntArray
 from simulator.files.errors import InputError, ProgramError
 from simulator.files.messages import Note, counted, notes_of
 from simulator.roads.projection import transform
@@ -22,7 +22,7 @@ from simulator.sumo.outputs import TRIP_OPTIONS, TRIPS, EdgeOutput, read_trips
 from simulator.sumo.process import Events, SumoProcess
 from simulator.sumo.vehicle_registry import UNKNOWN, Edges, VehicleRegistry
 from simulator.traffic.clock import Clock, after_traffic
-from simulator.traffic.engine import State, Totals, VehicleStates
+from simulator.traffic.engine import State, Totals, VehicleStates, check_departed
 
 BEAT_TICKS = 64
 _MOST_WARNINGS = 5
@@ -171,8 +171,8 @@ class Sumo:
         registry = self._registry
         self._load(events, clock_s=now_s + self._clock.step_s)
         registry.schedule(now_s)
-        for vehicle, *edges in events.departed:
-            row = registry.depart(vehicle, now_s)
+        for vehicle, class_, *edges in events.departed:
+            row = registry.depart(vehicle, now_s, class_)
             if registry.rows["last_edge"][row] == UNKNOWN:
                 registry.settle(row, *map(self._edges.number, edges))
         for vehicle in events.teleport_starts:
@@ -188,10 +188,10 @@ class Sumo:
     def _load(self, events: Events, *, clock_s: float) -> None:
         """Record loaded vehicles at SUMO's clock time `clock_s`, which after a step is the time of the next step."""
         gone = {vehicle for vehicle, *_ in events.departed}
-        for vehicle, delay_s, *edges in events.loaded:
+        for vehicle, delay_s, class_, *edges in events.loaded:
             # The delay counts up to the departure or, before it, up to SUMO's clock.
             scheduled_s = (clock_s - self._clock.step_s if vehicle in gone else clock_s) - delay_s
-            self._registry.load(vehicle, scheduled_s, *map(self._edges.number, edges))
+            self._registry.load(vehicle, scheduled_s, class_, *map(self._edges.number, edges))
 
     def places(self) -> VehicleStates:
         """Return the place of every departed vehicle; call `advance` first.
@@ -205,6 +205,27 @@ class Sumo:
     def speeds(self) -> FloatArray:
         """Return SUMO's speed of every departed vehicle, (departed,) m/s, 0 off the road."""
         return self._look()[1]
+
+    def place_of(self, numbers: IntArray) -> VehicleStates:
+        """Return the places of some departed vehicles; SUMO is asked once a tick, for all vehicles."""
+        self._check_departed(numbers)
+        return self.places().of(numbers)
+
+    def origin_of(self, numbers: IntArray) -> VehicleStates:
+        """Return the beginnings of the first edges of some departed vehicles; see `Engine.origin_of`."""
+        self._check_departed(numbers)
+        link, ends = self._edges.places(self._registry.rows["first_edge"][numbers])
+        waiting = np.full(len(numbers), State.WAITING, dtype=np.uint8)
+        return VehicleStates(waiting, link, np.zeros(len(numbers)), self._in_city(ends[:, :2]))
+
+    def class_of(self, numbers: IntArray) -> list[str]:
+        """Return SUMO's ``vClass`` of some departed vehicles."""
+        self._check_departed(numbers)
+        return [self._registry.classes[number] for number in numbers]
+
+    def _check_departed(self, numbers: IntArray) -> None:
+        self.advance()
+        check_departed(numbers, self.scheduled)
 
     def _look(self) -> tuple[VehicleStates, FloatArray]:
         """Return places and speeds, which SUMO is asked for once a tick."""

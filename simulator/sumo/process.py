@@ -23,19 +23,19 @@ class Events(NamedTuple):
     Attributes
     ----------
     loaded
-        Vehicle, delay of its departure in seconds, and first and last edge of its route, of each vehicle that SUMO has
-        read. Before the departure, the delay is SUMO's time since the planned departure, below 0 if it is in future.
-        The edges of a vehicle between zones are the zones' edges, which are not edges of the network.
+        Vehicle, delay of its departure in seconds, its class, and first and last edge of its route, of each vehicle
+        that SUMO has read. Before the departure, the delay is SUMO's time since the planned departure, below 0 if it is
+        in future. The edges of a vehicle between zones are the zones' edges, which are not edges of the network.
     departed
-        Vehicle, and first and last edge of its route.
+        Vehicle, its class, and first and last edge of its route.
     teleport_starts, teleport_ends, arrived
         Vehicles.
     colliding, emergency_stops
         Numbers of vehicles in collisions, and of emergency stops.
     """
 
-    loaded: Sequence[tuple[str, float, str, str]]
-    departed: Sequence[tuple[str, str, str]]
+    loaded: Sequence[tuple[str, float, str, str, str]]
+    departed: Sequence[tuple[str, str, str, str]]
     teleport_starts: Sequence[str]
     teleport_ends: Sequence[str]
     arrived: Sequence[str]

@@ -33,38 +33,39 @@ class VehicleRegistry:
     ----------
     departed
         Number of vehicles that have a number.
-    names
-        SUMO's ids by number.
+    names, classes
+        SUMO's ids and classes by number.
     """
 
     def __init__(self, most: int, unscheduled: frozenset[str] = frozenset()) -> None:
         self._most, self._unscheduled = most, unscheduled
         # Rows of vehicles that wait, are on the road or are teleporting; an id may recur once its vehicle has arrived.
         self._row: dict[str, int] = {}
-        self._due: list[tuple[float, int, str, int, int]] = []
+        self._due: list[tuple[float, int, str, str, int, int]] = []
         self._loaded = 0
         self.departed = 0
         self.names: list[str] = []
+        self.classes: list[str] = []
         self._rows = np.zeros(0, dtype=_ROW)
         self.trip_time_s = 0.0
 
-    def load(self, vehicle: str, scheduled_s: float, first_edge: int, last_edge: int) -> None:
-        """Record a vehicle that will depart at `scheduled_s`, and the numbers of its trip's first and last edges."""
+    def load(self, vehicle: str, scheduled_s: float, class_: str, first_edge: int, last_edge: int) -> None:
+        """Record a vehicle that will depart at `scheduled_s`, its class, and its trip's first and last edges."""
         if vehicle not in self._unscheduled:
-            heapq.heappush(self._due, (scheduled_s, self._loaded, vehicle, first_edge, last_edge))
+            heapq.heappush(self._due, (scheduled_s, self._loaded, vehicle, class_, first_edge, last_edge))
             self._loaded += 1
 
     def schedule(self, now_s: float) -> None:
         """Assign numbers to all vehicles whose scheduled departure has come."""
         while self._due and self._due[0][0] <= now_s + _NEARLY:
-            scheduled_s, _, vehicle, first_edge, last_edge = heapq.heappop(self._due)
-            self.settle(self._add(vehicle, scheduled_s), first_edge, last_edge)
+            scheduled_s, _, vehicle, class_, first_edge, last_edge = heapq.heappop(self._due)
+            self.settle(self._add(vehicle, scheduled_s, class_), first_edge, last_edge)
 
-    def depart(self, vehicle: str, now_s: float) -> int:
+    def depart(self, vehicle: str, now_s: float, class_: str) -> int:
         """Put a vehicle on the road, and return its number."""
         row = self._row.get(vehicle)
         if row is None:
-            row = self._add(vehicle, now_s)
+            row = self._add(vehicle, now_s, class_)
         self._rows["state"][row] = State.ON_ROAD
         return row
 
@@ -108,7 +109,7 @@ class VehicleRegistry:
         """Bytes held by the arrays."""
         return self._rows.nbytes
 
-    def _add(self, vehicle: str, scheduled_s: float) -> int:
+    def _add(self, vehicle: str, scheduled_s: float, class_: str) -> int:
         row = self.departed
         if row == self._most:
             rule = f"its files were taken to hold at most {counted(self._most, 'vehicle')} until the end of the run"
@@ -118,6 +119,7 @@ class VehicleRegistry:
             self._rows = np.concatenate([self._rows, np.zeros(more, dtype=_ROW)])
         self._row[vehicle] = row
         self.names.append(vehicle)
+        self.classes.append(class_)
         self._rows[row] = State.WAITING, UNKNOWN, UNKNOWN, scheduled_s
         self.departed += 1
         return row

@@ -47,8 +47,8 @@ class Requests:
         simulation = self._sumo.simulation
         delay_s = self._sumo.vehicle.getDepartDelay
         return [
-            [(vehicle, delay_s(vehicle), *self._route_ends(vehicle)) for vehicle in simulation.getLoadedIDList()],
-            [(vehicle, *self._route_ends(vehicle)) for vehicle in simulation.getDepartedIDList()],
+            [(vehicle, delay_s(vehicle), *self._trip(vehicle)) for vehicle in simulation.getLoadedIDList()],
+            [(vehicle, *self._trip(vehicle)) for vehicle in simulation.getDepartedIDList()],
             simulation.getStartingTeleportIDList(),
             simulation.getEndingTeleportIDList(),
             simulation.getArrivedIDList(),
@@ -56,9 +56,9 @@ class Requests:
             simulation.getEmergencyStoppingVehiclesNumber(),
         ]
 
-    def _route_ends(self, vehicle: str) -> tuple[str, str]:
+    def _trip(self, vehicle: str) -> tuple[str, str, str]:
         route = self._sumo.vehicle.getRoute(vehicle)
-        return route[0], route[-1]
+        return self._sumo.vehicle.getVehicleClass(vehicle), route[0], route[-1]
 
     def step(self) -> list[object]:
         """Advance SUMO by one step, and return its events."""

@@ -1,14 +1,15 @@
 """Engine `agents`: one SimPy process per vehicle; the readable reference implementation of the physics."""
 
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import simpy
 
-from simulator.arrays import IntArray
+from simulator.arrays import FloatArray, Int32Array, IntArray
 from simulator.roads.network import Links
 from simulator.traffic.clock import PriorityEvent
 from simulator.traffic.engine import State, Totals
@@ -693,30 +694,31 @@ class Agents(QueueEngine):
         return self._env.now
 
     def _survey(self) -> LanePlaces:
-        size, time = len(self._vehicles), self._time
-        fraction, past, slow = np.ones(size), np.ones(size), np.zeros(size, dtype=np.int32)
+        found = _rows_of(self._vehicles)
         for lane in self._lanes:
             if lane.queue:
                 numbers = [vehicle.number for vehicle in lane.queue]
-                entries = np.array([vehicle.entry for vehicle in lane.queue], dtype=np.int32)
-                longer = np.array([self._longer(vehicle, lane) for vehicle in lane.queue], dtype=np.int32)
-                exits = np.array(lane.exits, dtype=np.int32)
-                wave, spacing = lane.hole / lane.storage, float(self._physics.spacing[lane.number])
-                now, ago = np.empty(len(numbers)), np.empty(len(numbers))
-                lane_positions(time, time - lane.headway, entries, longer, exits, lane.free, wave, spacing, now, ago)
-                fraction[numbers], past[numbers], slow[numbers] = now, ago, longer
-        state = np.array([vehicle.state for vehicle in self._vehicles], dtype=np.uint8)
-        fraction[state == State.WAITING] = 0.0
-        lanes = [-1 if vehicle.lane is None else vehicle.lane.number for vehicle in self._vehicles]
-        return LanePlaces(
-            state,
-            np.array([vehicle.link for vehicle in self._vehicles], dtype=np.int32),
-            np.array(lanes, dtype=np.int32),
-            np.array([vehicle.entry for vehicle in self._vehicles], dtype=np.int32),
-            slow,
-            fraction,
-            past,
-        )
+                found.longer[numbers], found.fraction[numbers], found.past[numbers] = self._on_lane(lane, len(numbers))
+        return found
+
+    def _locate(self, trips: IntArray) -> LanePlaces:
+        vehicles = [self._vehicles[trip] for trip in trips.tolist()]
+        found = _rows_of(vehicles)
+        for row, vehicle in enumerate(vehicles):
+            if vehicle.lane is not None:
+                columns = self._on_lane(vehicle.lane, vehicle.lane.queue.index(vehicle) + 1)
+                found.longer[row], found.fraction[row], found.past[row] = (column[-1] for column in columns)
+        return found
+
+    def _on_lane(self, lane: _Lane, count: int) -> tuple[Int32Array, FloatArray, FloatArray]:
+        """Return `longer`, `fraction` and `past` of `LanePlaces` of the first `count` vehicles of a lane."""
+        first = [*islice(lane.queue, count)]
+        entries = np.array([vehicle.entry for vehicle in first], dtype=np.int32)
+        longer = np.array([self._longer(vehicle, lane) for vehicle in first], dtype=np.int32)
+        exits, now, ago = np.array(lane.exits, dtype=np.int32), np.empty(count), np.empty(count)
+        wave, spacing, time = lane.hole / lane.storage, float(self._physics.spacing[lane.number]), self._time
+        lane_positions(time, time - lane.headway, entries, longer, exits, lane.free, wave, spacing, now, ago)
+        return longer, now, ago
 
     def totals(self) -> Totals:
         """Return the number of trips in each state, and the counters so far."""
@@ -744,6 +746,16 @@ class Agents(QueueEngine):
 
     def __repr__(self) -> str:
         return f"<Agents: {self.vehicles:,} vehicles on {len(self._links):,} links>"
+
+
+def _rows_of(vehicles: Sequence[_Vehicle]) -> LanePlaces:
+    """Return the states and links of vehicles; their places on their lanes are then written in."""
+    found = LanePlaces.arrived(np.array([vehicle.link for vehicle in vehicles], dtype=np.int32))
+    for row, vehicle in enumerate(vehicles):
+        found.state[row], found.entry[row] = vehicle.state, vehicle.entry
+        found.lane[row] = -1 if vehicle.lane is None else vehicle.lane.number
+    found.fraction[found.state == State.WAITING] = 0.0
+    return found
 
 
 def _lead(lane: _Lane, movement: _Movement | None, target: _Lane) -> int:

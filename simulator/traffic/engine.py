@@ -1,14 +1,14 @@
 """Interface of traffic engines, and the states of the vehicles that an engine returns."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import IntEnum
 from typing import Any, Protocol
 
 import numpy as np
 import simpy
 
-from simulator.arrays import FloatArray, Int32Array, Mask, StateArray
+from simulator.arrays import FloatArray, Int32Array, IntArray, Mask, StateArray
 from simulator.files.messages import Note, counted, warning
 from simulator.roads.network import RoadNetwork
 
@@ -72,6 +72,11 @@ class VehicleStates:
     def within(self, states: Collection[State]) -> Mask:
         """Return which vehicles are in one of some states, (departed,) bool."""
         return np.isin(self.state, [*states])
+
+    def of(self, numbers: IntArray) -> "VehicleStates":
+        """Return the rows of some vehicles, in their order; (n,) int64."""
+        columns = {field.name: getattr(self, field.name) for field in fields(self)}
+        return VehicleStates(**{name: column[numbers] for name, column in columns.items() if column is not None})
 
     def xy_on(self, roads: RoadNetwork) -> FloatArray:
         """Return the places on the links of `roads`, or the coordinates where they are known, (departed, 2) metres."""
@@ -202,6 +207,37 @@ class Engine(Protocol):
     def places(self) -> VehicleStates:
         """Return the place of every departed vehicle at `env.now`; call `advance` first."""
 
+    def place_of(self, numbers: IntArray) -> VehicleStates:
+        """Return the places of some departed vehicles at `env.now`; no call of `advance` is needed.
+
+        The rows are equal to those of `places` after `advance`. Beside the moves of a tick, the cost is of these
+        vehicles, and of those before them in their queues, not of all vehicles.
+
+        Parameters
+        ----------
+        numbers
+            (n,) int64.
+
+        Raises
+        ------
+        ValueError
+            If a vehicle has not departed.
+        """
+
+    def origin_of(self, numbers: IntArray) -> VehicleStates:
+        """Return where the first trips of some departed vehicles began, or their recordings.
+
+        Link and coordinates are unknown, -1 and NaN, where SUMO drives a vehicle between zones that it has not
+        inserted. Parameters and errors are those of `place_of`.
+        """
+
+    def class_of(self, numbers: IntArray) -> list[str]:
+        """Return the classes of some departed vehicles, in the words of SUMO's ``vClass``; "" where unknown.
+
+        They are known in SUMO, and where the own engines drive vehicles from SUMO's files. Parameters and errors are
+        those of `place_of`.
+        """
+
     def speeds(self) -> FloatArray:
         """Return every departed vehicle's speed at `env.now`, (departed,) m/s, 0 off the road; call `advance` first."""
 
@@ -217,6 +253,19 @@ class Engine(Protocol):
     @property
     def nbytes(self) -> tuple[int, int]:
         """Bytes held for vehicles, and bytes held for their routes or, of a recording, for its positions."""
+
+
+def check_departed(numbers: IntArray, departed: int) -> None:
+    """Check that vehicles, (n,) int64, are among the first `departed`.
+
+    Raises
+    ------
+    ValueError
+        If a vehicle has not departed.
+    """
+    others = numbers[(numbers < 0) | (numbers >= departed)]
+    if len(others):
+        raise ValueError(f"vehicle {others[0]} has not departed; {counted(departed, 'vehicle has', 'vehicles have')}")
 
 
 def vehicles_of(engine: Engine) -> int:

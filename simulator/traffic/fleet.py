@@ -88,7 +88,7 @@ class Fleet(QueueEngine):
     def _reroute(self, reactive: ReactiveRouting, tick: int) -> None:
         """Re-route vehicles; the turn words of those with a new route are refilled."""
         found = self._survey()
-        position = places.positions(self._vehicles, self._cursor, len(found.state), self._bits)
+        position = places.positions(self._vehicles, self._cursor, np.arange(len(found.state)), self._bits)
         flow = Flow(
             entered=self._measured[:, 0].copy(),
             lost=self._measured[:, 1].copy(),
@@ -154,30 +154,27 @@ class Fleet(QueueEngine):
         return (self._next - 1) / self._passes if self._env is None else self._env.now
 
     def _survey(self) -> LanePlaces:
-        departed = self._planned_so_far
-        state = np.full(departed, State.ARRIVED, dtype=np.uint8)
-        lane = np.full(departed, -1, dtype=np.int32)
-        entry, longer = np.zeros(departed, dtype=np.int32), np.zeros(departed, dtype=np.int32)
-        fraction, past = np.ones(departed), np.ones(departed)
-        places.survey(
-            self._lanes,
-            self._vehicles,
-            self._exits,
-            self._physics.spacing,
-            self._physics.pace,
-            self._physics.length_m,
-            self._time,
-            state,
-            lane,
-            entry,
-            longer,
-            fraction,
-            past,
-        )
-        link = np.where(lane >= 0, self._lanes["link"][lane], self._book.last(departed))
-        places.survey_waiting(self._entries, self._vehicles, state, link)
-        fraction[state == State.WAITING] = 0.0
-        return LanePlaces(state, link, lane, entry, longer, fraction, past)
+        found = LanePlaces.arrived(self._book.last(self._planned_so_far))
+        places.survey(self._driving, self._time, found[:])
+        places.survey_waiting(self._entries, self._vehicles, found.state, found.link)
+        found.fraction[found.state == State.WAITING] = 0.0
+        return found
+
+    def _locate(self, trips: IntArray) -> LanePlaces:
+        book, position = self._book, places.positions(self._vehicles, self._cursor, trips, self._bits)
+        found = LanePlaces.arrived(book.at(trips, position))
+        places.survey_some(trips, self._links, self._driving, self._time, found[:])
+        # A trip of one link has read its turns once it has arrived; one that waits has not, unless it is the next.
+        unread = (self._vehicles["turns"][trips] == 0) | (self._entries["head"][found.link] == trips)
+        begins = (position == 0) & (unread | (book.end[trips] - book.start[trips] > 1))
+        found.state[begins & (found.lane < 0)] = State.WAITING
+        found.fraction[found.state == State.WAITING] = 0.0
+        return found
+
+    @property
+    def _driving(self) -> places.Driving:
+        physics = self._physics
+        return self._lanes, self._vehicles, self._exits, physics.spacing, physics.pace, physics.length_m
 
     def totals(self) -> Totals:
         """Return the number of trips in each state, and the counters so far."""

@@ -178,6 +178,8 @@ class LinkPhysics:
         What was taken by default.
     left_hand
         Whether traffic drives on the left: lanes are counted from there.
+    classes
+        What vehicles differ in; None if all are alike.
     """
 
     lanes: npt.NDArray[np.void]
@@ -197,6 +199,7 @@ class LinkPhysics:
     rules: Rules
     notes: tuple[Note, ...] = ()
     left_hand: bool = False
+    classes: VehicleClasses | None = None
 
     def held(self) -> npt.NDArray[np.void]:
         """Return (lanes,) `HELD` records of lanes whose vehicles nothing holds."""
@@ -271,6 +274,7 @@ class LinkPhysics:
             rules,
             tuple(notes),
             driving.across == "right",
+            classes,
         )
 
     def __len__(self) -> int:

@@ -5,7 +5,7 @@ vehicles before it left (Newell 2002, eq. 3).
 """
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -42,6 +42,20 @@ class LanePlaces(NamedTuple):
     longer: Int32Array
     fraction: FloatArray
     past: FloatArray
+
+    @classmethod
+    def arrived(cls, link: Int32Array) -> "LanePlaces":
+        """Return arrived vehicles at the ends of links, (departed,), as rows in which the others are then written."""
+        size = len(link)
+        state, lane = np.full(size, State.ARRIVED, dtype=np.uint8), np.full(size, -1, dtype=np.int32)
+        entry, longer = np.zeros((2, size), dtype=np.int32)
+        return cls(state, link, lane, entry, longer, np.ones(size), np.ones(size))
+
+
+Driving: TypeAlias = tuple[Records, Records, Int32Array, FloatArray, FloatArray, FloatArray]
+"""`lanes`, `vehicles` and `exits` as in `kernel.advance`; `spacing`, `pace` and `length_m` as in `LinkPhysics`."""
+Rows: TypeAlias = tuple[StateArray, Int32Array, Int32Array, Int32Array, Int32Array, FloatArray, FloatArray]
+"""The columns of `LanePlaces` as a plain tuple, a slice of it: numba takes longer to recognise a named one."""
 
 
 class Trajectories(NamedTuple):
@@ -210,67 +224,64 @@ def queued_from(driven: Trajectories, least_s: float) -> FloatArray:
 
 
 @compiled
-def survey(
-    lanes: Records,
-    vehicles: Records,
-    exits: Int32Array,
-    spacing: FloatArray,
-    pace: FloatArray,
-    length_m: FloatArray,
-    time: int,
-    state: StateArray,
-    where: Int32Array,
-    entry: Int32Array,
-    longer: Int32Array,
-    fraction: FloatArray,
-    past: FloatArray,
-) -> None:
-    """Write the state and place of each vehicle on a lane; the others are not changed.
+def _write_lane(at: int, first: int, count: int, row: int, driving: Driving, time: int, found: Rows) -> None:
+    """Write the places of vehicles `first` … `count` − 1 of a lane's queue to `row`, or their own rows if it is −1.
 
-    Parameters
-    ----------
-    lanes, vehicles, exits
-        As in `advance`.
-    spacing
-        (lanes,) float64: distance in a standing queue over the length of the lane.
-    pace, length_m
-        As in `LinkPhysics`.
-    time
-        The present moment.
-    state
-        (departed,) uint8.
-    where, entry, longer
-        (departed,) int32: as `lane`, `entry` and `longer` of `LanePlaces`.
-    fraction, past
-        (departed,) float64: place on the lane now, and one headway ago.
+    Those behind them have no bearing on their places.
     """
+    lanes, vehicles, exits, spacing, pace, length_m = driving
+    state, link, where, entry, longer, fraction, past = found
+    lane = lanes[at]
+    members = np.empty(count, dtype=np.int64)
+    vehicle = np.int64(lane.head)
+    for i in range(count):
+        members[i] = vehicle
+        vehicle = np.int64(vehicles[vehicle].next)
+    entries, slow = np.empty(count, dtype=np.int32), np.empty(count, dtype=np.int32)
+    for i in range(count):
+        entries[i] = vehicles[members[i]].entry
+        slow[i] = slower(members[i], lane.link, pace, length_m, lane.free)
+    recent = np.empty(lane.storage, dtype=np.int32)
+    for i in range(lane.storage):
+        place = lane.oldest - 1 - i
+        recent[i] = exits[lane.exits + (place if place >= 0 else place + lane.storage)]
+    now, ago = np.empty(count), np.empty(count)
+    wave = lane.hole / lane.storage
+    lane_positions(time, time - lane.headway, entries, slow, recent, lane.free, wave, spacing[at], now, ago)
+    for i in range(first, count):
+        to = members[i] if row < 0 else row
+        state[to] = _ON_ROAD
+        link[to] = lane.link
+        where[to] = at
+        entry[to] = entries[i]
+        longer[to] = slow[i]
+        fraction[to] = now[i]
+        past[to] = ago[i]
+
+
+@compiled
+def survey(driving: Driving, time: int, found: Rows) -> None:
+    """Write the state and place of each vehicle on a lane at the present moment; the others are not changed."""
+    lanes = driving[0]
     for at in range(len(lanes)):
-        lane = lanes[at]
-        if lane.count == 0:
-            continue
-        members = np.empty(lane.count, dtype=np.int64)
-        vehicle = np.int64(lane.head)
-        for i in range(lane.count):
-            members[i] = vehicle
-            vehicle = np.int64(vehicles[vehicle].next)
-        entries, slow = np.empty(lane.count, dtype=np.int32), np.empty(lane.count, dtype=np.int32)
-        for i in range(lane.count):
-            entries[i] = vehicles[members[i]].entry
-            slow[i] = slower(members[i], lane.link, pace, length_m, lane.free)
-        recent = np.empty(lane.storage, dtype=np.int32)
-        for i in range(lane.storage):
-            place = lane.oldest - 1 - i
-            recent[i] = exits[lane.exits + (place if place >= 0 else place + lane.storage)]
-        now, ago = np.empty(lane.count), np.empty(lane.count)
-        wave = lane.hole / lane.storage
-        lane_positions(time, time - lane.headway, entries, slow, recent, lane.free, wave, spacing[at], now, ago)
-        for i in range(lane.count):
-            state[members[i]] = _ON_ROAD
-            where[members[i]] = at
-            entry[members[i]] = entries[i]
-            longer[members[i]] = slow[i]
-            fraction[members[i]] = now[i]
-            past[members[i]] = ago[i]
+        if lanes[at].count > 0:
+            _write_lane(at, 0, lanes[at].count, -1, driving, time, found)
+
+
+@compiled
+def survey_some(trips: IntArray, links: Records, driving: Driving, time: int, found: Rows) -> None:
+    """Write the state and place of those of some trips, (n,), that are on a lane of their link; `found` has n rows."""
+    lanes, vehicles = driving[0], driving[1]
+    for row in range(len(trips)):
+        link = links[found[1][row]]
+        for at in range(link.first_lane, link.first_lane + link.lanes):
+            vehicle, count = np.int64(lanes[at].head), 1
+            while vehicle >= 0 and vehicle != trips[row]:
+                vehicle = np.int64(vehicles[vehicle].next)
+                count += 1
+            if vehicle >= 0:
+                _write_lane(at, count - 1, count, row, driving, time, found)
+                break
 
 
 @compiled
@@ -285,12 +296,12 @@ def survey_waiting(trips: Records, vehicles: Records, state: StateArray, link: I
 
 
 @compiled
-def positions(vehicles: Records, cursor: Int32Array, departed: int, bits: int) -> Int32Array:
-    """Return the position in its row of the link each vehicle is on, or waits to enter: (departed,) int32.
+def positions(vehicles: Records, cursor: Int32Array, trips: IntArray, bits: int) -> Int32Array:
+    """Return the position in its row of the link each of some trips is on, waits to enter, or ended on: (n,) int32.
 
     The cursor is ahead of the vehicle by the number of turns left in its word.
     """
-    at = np.empty(departed, dtype=np.int32)
-    for vehicle in range(departed):
-        at[vehicle] = cursor[vehicle] - 1 - unread(vehicles[vehicle].turns, bits)
+    at = np.empty(len(trips), dtype=np.int32)
+    for i in range(len(trips)):
+        at[i] = cursor[trips[i]] - 1 - unread(vehicles[trips[i]].turns, bits)
     return at

@@ -10,7 +10,7 @@ from simulator.arrays import FloatArray, Int32Array, IntArray, LinkIds, Mask, St
 from simulator.files.messages import Note, counted, notes_of
 from simulator.roads.network import Links
 from simulator.traffic.clock import Clock
-from simulator.traffic.engine import State, Totals, VehicleStates
+from simulator.traffic.engine import State, Totals, VehicleStates, check_departed
 from simulator.traffic.kernel import LOG_LANE_BITS, LOG_TIME_BITS
 from simulator.traffic.lanes import LinkPhysics
 from simulator.traffic.physics import NEVER, ONE_TICK
@@ -82,6 +82,7 @@ class QueueEngine(ABC):
         self.trips, self.vehicles, self._clock, self._physics = trips, trips.vehicles, clock, physics
         self.departure_tick = trips.departure_tick.copy()
         self._following, self._held_back = trips.following()
+        self._first_trips = np.flatnonzero(~self._held_back) if len(self._following) else None
         self._book, self._reactive, self._notes = RouteBook(routes), reactive, tuple(notes)
         self._road_links = links
         self._closures: list[tuple[int, int, int]] = []  # link, first tick, tick of the reopening
@@ -211,7 +212,38 @@ class QueueEngine(ABC):
 
     def places(self) -> VehicleStates:
         """Return the place of every departed vehicle at `env.now`; call `advance` first."""
-        found = self._survey_vehicles()
+        return self._states(self._survey_vehicles())
+
+    def place_of(self, numbers: IntArray) -> VehicleStates:
+        """Return the places of some departed vehicles at `env.now`; see `Engine.place_of`."""
+        self.advance()
+        trips = self._first_trips_of(numbers)
+        while len(self._following):  # to the trip that each began last
+            onto = self._following[trips]
+            goes_on = (onto >= 0) & (onto < self._planned_so_far) & ~self._held_back[onto]
+            if not goes_on.any():
+                break
+            trips = np.where(goes_on, onto, trips)
+        return self._states(self._locate(trips))
+
+    def origin_of(self, numbers: IntArray) -> VehicleStates:
+        """Return the beginnings of the first links of some departed vehicles; see `Engine.origin_of`."""
+        nothing, waiting = np.zeros(len(numbers)), np.full(len(numbers), State.WAITING, dtype=np.uint8)
+        return VehicleStates(waiting, self.first_links(self._first_trips_of(numbers)), nothing, offset_m=nothing)
+
+    def class_of(self, numbers: IntArray) -> list[str]:
+        """Return the classes of some departed vehicles; see `Engine.class_of`."""
+        trips, classes = self._first_trips_of(numbers), self._physics.classes
+        return [""] * len(trips) if classes is None else [classes.names[one] for one in classes.of[trips]]
+
+    def _first_trips_of(self, numbers: IntArray) -> IntArray:
+        if self._first_trips is None:
+            check_departed(numbers, self._planned_so_far)
+            return numbers
+        check_departed(numbers, int(np.searchsorted(self._first_trips, self._planned_so_far)))
+        return self._first_trips[numbers]
+
+    def _states(self, found: LanePlaces) -> VehicleStates:
         lane = found.lane - self._physics.links["first_lane"][found.link]
         middle = (self._physics.links["lanes"][found.link] - 1) / 2
         to_left = -1.0 if self._physics.left_hand else 1.0
@@ -362,6 +394,10 @@ class QueueEngine(ABC):
         return entered
 
     @abstractmethod
+    def advance(self) -> None:
+        """Move every vehicle to `env.now`, tick ⌊now⌋ included."""
+
+    @abstractmethod
     def totals(self) -> Totals:
         """Return the number of trips in each state, and the counters so far."""
 
@@ -378,6 +414,10 @@ class QueueEngine(ABC):
     @abstractmethod
     def _survey(self) -> LanePlaces:
         """Return the state and place of each trip that should have departed; those held back count as arrived."""
+
+    @abstractmethod
+    def _locate(self, trips: IntArray) -> LanePlaces:
+        """Return the rows of `_survey` for some trips that have departed, without the others."""
 
 
 def _signal_waits(physics: LinkPhysics, routes: Routes) -> FloatArray | float:

@@ -12,7 +12,7 @@ from simulator.arrays import FloatArray, Int32Array, IntArray, Mask, StateArray
 from simulator.files.messages import Note, counted
 from simulator.roads import RoadNetwork
 from simulator.traffic.clock import Clock
-from simulator.traffic.engine import State, Totals, VehicleStates
+from simulator.traffic.engine import State, Totals, VehicleStates, check_departed
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -237,38 +237,73 @@ class Replay:
         now_s = self._clock.seconds(self._env.now)
         if now_s == self._now_s:
             return
-        self._now_s = now_s
-        # Vehicles first observed after the run are left out, even while the last deadline is still pending.
-        self._departed = int(np.searchsorted(self._appears_s[: self.vehicles], now_s, side="right"))
+        self._now_s, self._departed = now_s, self._departed_at(now_s)
         tracks, at = self.tracks, self._cursor[: self._departed]
         last = tracks.first[1 : self._departed + 1] - 1
-        moving = np.arange(self._departed)
+        self._state, self._share = self._move(at, last, now_s)
+
+    def _departed_at(self, now_s: float) -> int:
+        # Vehicles first observed after the run are left out, even while the last deadline is still pending.
+        return int(np.searchsorted(self._appears_s[: self.vehicles], now_s, side="right"))
+
+    def _move(self, at: IntArray, last: IntArray, now_s: float) -> tuple[StateArray, FloatArray]:
+        """Move the waypoints that vehicles passed last, `at`, on to a time, `last` at most; return state and share.
+
+        The share is the part of the leg from there that is driven, (n,) float64, 0 where the leg is not known.
+        """
+        tracks, moving = self.tracks, np.arange(len(at))
         while len(moving):
             moving = moving[at[moving] < last[moving]]
             moving = moving[tracks.time_s[at[moving] + 1] <= now_s]
             at[moving] += 1
         known, before_s = tracks.known[at], tracks.time_s[at]
-        self._state = np.where(at == last, State.ARRIVED, State.ABSENT).astype(np.uint8)
-        self._state[known | (now_s <= self._recording.leaves_s[at])] = State.ON_ROAD
-        self._share = np.zeros(self._departed)
-        self._share[known] = (now_s - before_s[known]) / (tracks.time_s[at[known] + 1] - before_s[known])
+        state = np.where(at == last, State.ARRIVED, State.ABSENT).astype(np.uint8)
+        state[known | (now_s <= self._recording.leaves_s[at])] = State.ON_ROAD
+        share = np.zeros(len(at))
+        share[known] = (now_s - before_s[known]) / (tracks.time_s[at[known] + 1] - before_s[known])
+        return state, share
 
     def places(self) -> VehicleStates:
         """Return the place of every vehicle observed so far; for an absent vehicle, its last observed place."""
-        tracks, at, share = self.tracks, self._cursor[: self._departed], self._share
+        at = self._cursor[: self._departed]
+        return self._places(np.arange(self._departed), at, self._state, self._share)
+
+    def place_of(self, numbers: IntArray) -> VehicleStates:
+        """Return the places of some vehicles observed so far; see `Engine.place_of`."""
+        at, last = self._waypoints_of(numbers)
+        return self._places(numbers, at, *self._move(at, last, self._clock.seconds(self._env.now)))
+
+    def origin_of(self, numbers: IntArray) -> VehicleStates:
+        """Return the places of the first fixes of some vehicles observed so far; see `Engine.origin_of`."""
+        self._waypoints_of(numbers)
+        on_road = np.full(len(numbers), State.ON_ROAD, dtype=np.uint8)
+        return self._places(numbers, self.tracks.first[numbers], on_road, np.zeros(len(numbers)))
+
+    def class_of(self, numbers: IntArray) -> list[str]:
+        """Return "" for each of some vehicles observed so far: recordings do not state classes."""
+        self._waypoints_of(numbers)
+        return [""] * len(numbers)
+
+    def _waypoints_of(self, numbers: IntArray) -> tuple[IntArray, IntArray]:
+        """Return a waypoint that each of some vehicles has passed, and its last one."""
+        check_departed(numbers, self._departed_at(self._clock.seconds(self._env.now)))
+        return self._cursor[numbers], self.tracks.first[numbers + 1] - 1
+
+    def _places(self, numbers: IntArray, at: IntArray, state: StateArray, share: FloatArray) -> VehicleStates:
+        tracks = self.tracks
         # The result is exact at both ends, so that at the moment of a fix the place is the fix.
         xy, going = tracks.xy[at], np.flatnonzero(share > 0.0)
         part = share[going, None]
         xy[going] = xy[going] * (1.0 - part) + tracks.xy[at[going] + 1] * part
         if tracks.link is None or tracks.leaves_at is None or tracks.comes_to is None or self._roads is None:
-            sites, nowhere = self._recording.sites, np.full(self._departed, -1, dtype=np.int32)
-            site = None if sites is None else sites.of_owner[: self._departed]
-            return VehicleStates(self._state, nowhere, np.zeros(self._departed), xy, site)
+            sites, nowhere = self._recording.sites, np.full(len(at), -1, dtype=np.int32)
+            site = None if sites is None else sites.of_owner[numbers]
+            return VehicleStates(state, nowhere, np.zeros(len(at)), xy, site)
         link = tracks.link[at]
         fraction = tracks.leaves_at[at] * (1.0 - share) + tracks.comes_to[at] * share
         on = link >= 0
         xy[on] = self._roads.locate(link[on], np.clip(fraction[on], 0.0, 1.0))
-        return VehicleStates(self._state, link, np.where(on, np.clip(fraction, 0.0, 1.0), 0.0), xy)
+        return VehicleStates(state, link, np.where(on, np.clip(fraction, 0.0, 1.0), 0.0), xy)
 
     def speeds(self) -> FloatArray:
         """Return the speed of every vehicle observed so far, m/s: recorded and interpolated, else distance by time.

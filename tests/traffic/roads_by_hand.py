@@ -7,6 +7,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import simpy
+from single_places import advance_and_compare
 
 from simulator.arrays import FloatArray
 from simulator.roads import RoadNetwork
@@ -57,7 +58,7 @@ def run_to(engine: Fleet | Agents, tick: float) -> simpy.Environment:
     env = simpy.Environment()
     engine.start(env)
     env.run(until=tick + 0.51)
-    engine.advance()
+    advance_and_compare(engine)
     return env
 
 

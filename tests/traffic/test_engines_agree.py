@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_roads import random_case
 from roads_by_hand import ENGINES, network, run_to
+from single_places import advance_and_compare
 
 import scenarios
 from simulator.experiment.assembly.engine import build_physics
@@ -58,8 +59,9 @@ def drive_both(roads, *, vehicles, duration_s, step_s=1.0, stuck_s=30.0, seed, d
 def assert_equal_at(engines, tick, *, links=None):
     """Assert that engines are equal at a moment; with `links`, also that vehicles are where their routes lead."""
     for engine, env in engines:
+        departed = len(engine.places())
         env.run(until=tick + 0.51)
-        engine.advance()
+        advance_and_compare(engine, departed=departed)
     fleet, agents = (engine for engine, _ in engines)
     np.testing.assert_array_equal(fleet.log, agents.log)
     totals = fleet.totals()
@@ -83,6 +85,8 @@ def assert_drove_their_routes(engine, links):
     routes.check_connected(links)
     np.testing.assert_array_equal(links.to_node[routes.last], trips.destination)
     np.testing.assert_array_equal(links.from_node[routes.first], trips.origin)
+    begun = np.arange(len(engine.places()))
+    np.testing.assert_array_equal(links.from_node[engine.origin_of(begun).link], trips.origin[begun])
     places, entered = engine.places(), np.bincount(engine.entries[:, 0], minlength=len(trips))
     driving = np.flatnonzero(places.state == State.ON_ROAD)
     # The engine states the link from its queues, the log from the route and the number of entries.

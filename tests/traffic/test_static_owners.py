@@ -11,6 +11,7 @@ import pytest
 import simpy
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from single_places import advance_and_compare
 
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
@@ -291,8 +292,7 @@ def sites(*of_owner):
 def at(engine, tick):
     env = simpy.Environment(initial_time=tick)
     engine.start(env)
-    engine.advance()
-    return engine.places()
+    return advance_and_compare(engine)
 
 
 def test_owners_without_times_are_always_present():

@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 import simpy
+from single_places import advance_and_compare
 from sumo_by_hand import ROUTES, Driven, engine, inputs, make_net, plain_run, tool
 
 from simulator.files.errors import InputError
@@ -37,6 +38,7 @@ def assert_agrees(given, moments, *, until_s):
     with Driven(engine(given, until_s=until_s)) as driven:
         for tick in moments:
             sumo = driven.to(tick)
+            advance_and_compare(sumo, departed=sumo.scheduled)
             now_s = given.begin_s + tick * given.step_s
             places, speeds, totals, rows = sumo.places(), sumo.speeds(), sumo.totals(), driven.rows()
             on_road = {v: row for v, row in rows.items() if places.state[row] == State.ON_ROAD}
@@ -101,7 +103,8 @@ def test_vehicle_rows_are_appended_in_order_of_departure(own_net):
 
 
 def test_waiting_and_arrived_vehicles_are_at_the_ends_of_their_route(own_net):
-    with Driven(engine(inputs(own_net), link_of={"A1B1": 7, "C1D1": 9})) as driven:
+    routes = ROUTES.replace('id="slow"', 'id="slow" vClass="delivery"')
+    with Driven(engine(inputs(own_net, routes), link_of={"A1B1": 7, "C1D1": 9})) as driven:
         sumo = driven.to(150)
         places, rows = sumo.places(), driven.rows()
         waiting = [row for v, row in rows.items() if places.state[row] == State.WAITING and v.startswith("queue.")]
@@ -114,6 +117,13 @@ def test_waiting_and_arrived_vehicles_are_at_the_ends_of_their_route(own_net):
         # A grid of 120 m: from A1 to D1 it is three blocks due east, minus the length of two junctions.
         assert end[1] == pytest.approx(start[1])
         assert 330 < end[0] - start[0] < 360
+        came = np.concatenate([waiting, arrived])
+        origin = sumo.origin_of(came)
+        assert (origin.link == 7).all()
+        assert (origin.xy == start).all()
+        queued = [sumo._registry.names[row].startswith("queue.") for row in came]
+        assert sumo.class_of(came) == ["delivery" if slow else "passenger" for slow in queued]
+        assert len({*queued}) == 2
 
 
 def test_vehicles_have_links_and_positions_on_known_edges_and_within_junctions(own_net):

@@ -62,6 +62,8 @@ def test_a_trip_begins_as_planned_or_after_its_vehicle_has_arrived_and_stopped(e
     assert driven.vehicles == 2
     assert driven.totals().arrived == driven.totals().due == 3
     assert driven.places().link.tolist() == [1, 0]
+    assert driven.origin_of(np.arange(2)).link.tolist() == [0, 0]
+    assert driven.class_of(np.arange(2)) == ["", ""]
     late = "" if planned == leaves else " 1 trip began later than planned, as the vehicle was still on its way."
     assert f"2 vehicles drive 3 trips; departures and arrivals are counted by trip.{late}" in texts_of(driven.notes())
 

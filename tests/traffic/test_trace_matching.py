@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 import shapely
 import simpy
+from single_places import advance_and_compare
 
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
@@ -98,9 +99,9 @@ def _matched(driven: Driven, trace: Trace, matching: Matching | None) -> tuple[p
     number = {int(name): place for place, name in enumerate(trace.names)}
     rows = []
     for time_s, group in driven.fixes.groupby("time", sort=True):
+        departed = len(engine.places())
         env.run(until=after_traffic(env, float(time_s)))
-        engine.advance()
-        places = engine.places()
+        places = advance_and_compare(engine, departed=departed)
         who = [number[vehicle] for vehicle in group["vehicle"]]
         xy = places.xy[who]
         rows.append(pd.DataFrame({"link": places.link[who], "x": xy[:, 0], "y": xy[:, 1]}, index=group.index))

@@ -11,13 +11,14 @@ import pytest
 import simpy
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from single_places import advance_and_compare
 
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
 from simulator.formats.recordings import Trace, recording_of
 from simulator.roads import build_grid
 from simulator.traffic.clock import Clock, after_traffic
-from simulator.traffic.engine import State
+from simulator.traffic.engine import State, VehicleStates
 from simulator.traffic.recording import Recording, Replay
 
 CRS = "EPSG:32632"
@@ -53,15 +54,16 @@ def played(recording: Recording, *moments_s: float, duration_s: float = 1000.0, 
     env = simpy.Environment()
     engine.start(env)
     for moment_s in moments_s:
+        departed = len(engine.places())
         env.run(until=after_traffic(env, clock.ticks(moment_s)))
-        engine.advance()
+        advance_and_compare(engine, departed=departed)
         yield engine
 
 
-def xy(engine: Replay) -> list[list[float]]:
-    places = engine.places().xy
-    assert places is not None
-    return np.round(places - [500_000, 5_000_000], 6).tolist()
+def xy(engine: Replay, places: VehicleStates | None = None) -> list[list[float]]:
+    found = (places or engine.places()).xy
+    assert found is not None
+    return np.round(found - [500_000, 5_000_000], 6).tolist()
 
 
 def states(engine: Replay) -> list[State]:
@@ -87,6 +89,8 @@ def test_two_vehicles_follow_the_computed_positions():
         totals = engine.totals()
         assert totals.departed == totals.waiting + totals.on_road + totals.arrived + totals.absent
     assert totals.mean_trip_s == pytest.approx((70 + 0) / 2)
+    assert xy(engine, engine.origin_of(np.array([1, 0]))) == [[50, 50], [0, 0]]
+    assert engine.class_of(np.array([1, 0])) == ["", ""]
 
 
 def test_vehicle_is_held_after_a_fix():

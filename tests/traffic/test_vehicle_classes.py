@@ -76,6 +76,8 @@ def test_vehicles_keep_to_their_lanes_and_turns_as_in_sumo(net):
         if link >= 0:
             ours.setdefault(vehicle, []).append((names[link], lane))
     assert engine.totals().arrived == len(kinds)
+    classes = ["bus" if kind == "bus" else "passenger" for kind in kinds]
+    assert engine.class_of(np.arange(len(kinds))) == classes
     out = net.parent / "fcd.xml"
     done = net.parent / "trips.xml"
     command = [Path(sumo.SUMO_HOME) / "bin" / "sumo", "-n", net, "-r", net.parent / "own.rou.xml", "--seed", "3"]
