@@ -216,7 +216,7 @@ class Aggregator:
             Messages that each server received.
         **others
             `late` and `lost`, reports that were not received in time at every server that must receive them, and
-            `duplicates`, the number of additional copies, as in `RoundAccount`; by default 0.
+            `unheard`, `duplicates`, `messages_up` and `bytes_down` as in `RoundAccount`; by default 0.
 
         Raises
         ------

@@ -96,7 +96,7 @@ class Device:
         for asked in self.survey.questions:
             question: Question = yield asked
             if not question.answering[self.number]:
-                return  # it left, and does not return in this query
+                continue  # it left, or did not hear the question
             yield from self.answer(question)
 
     def answer(self, question: Question) -> Process:
