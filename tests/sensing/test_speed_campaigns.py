@@ -296,6 +296,7 @@ def surveyed(asked, cells, speeds, channel, *, noise, draws=None, outside=0):
         speeds=speeds,
         outside=outside,
         bytes_up=5,
+        bytes_down=16,
         channel=channel,
         transmission=Transmission(2, 100.0, 1.0),
         noise=noise,
