@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, ConfigDict, Field
 
 from scenarios.cells import HIGHEST
 from scenarios.errors import RuleViolation
-from scenarios.field_types import SERVER_PATTERN, NotNegative, Positive, Probability, number, without_default
+from scenarios.field_types import SERVER_PATTERN, Count, NotNegative, Positive, Probability, number, without_default
 from scenarios.kinds import is_capable
 from scenarios.rules import GIVEN, LEFT_OUT, among, bounded, must, needs, unlike
 from scenarios.run_clock import Moment
@@ -94,6 +94,19 @@ def _bursts(valid: ValidFields) -> Iterator[RuleViolation]:
             yield valid.violation(name, rule)
 
 
+class QuestionSection(Section):
+    """The way of a round's question to a device. The default is ideal: every device hears it at once."""
+
+    model_config = ConfigDict(json_schema_extra=_or_number)
+
+    loss: Probability = 0.0
+    """Probability that a device does not hear the question of a round; it then sends nothing in that round."""
+    latency_s: Annotated[Latency, BeforeValidator(_as_table)] = ConstantLatency(kind="constant", value_s=0.0)
+    """Time from the question until a device hears it: seconds, or a distribution; it uses up the deadline."""
+    bytes: Count = 16
+    """Size of a question: by default the query's number and its deadline, 8 bytes each."""
+
+
 class ChannelSection(Section):
     """The channel between a device and its aggregator. The default is ideal: no latency and no loss."""
 
@@ -119,6 +132,8 @@ class ChannelSection(Section):
     """Probability that a message that arrives in time arrives a second time."""
     outages: Annotated[tuple[Outage, ...], Field(strict=False)] = ()
     """Servers that are down for a while: ``[{server = "server:2", from_s = 600, to_s = 700}]``."""
+    question: QuestionSection = QuestionSection()
+    """The way of a round's question to a device."""
 
     @property
     def losses(self) -> tuple[float, float]:

@@ -12,7 +12,7 @@ from mechanisms.local import LocalMechanism
 from mechanisms.parameter import ParameterError, check_integer
 from mechanisms.privacy import LinkedReports, ReleasedCounts, Report, Shares, Shuffled, View
 from simulator.aggregation.aggregator import Aggregator
-from simulator.aggregation.deployment import DEVICE_NBYTES, QUESTION_NBYTES, Cost, Deployment, Handles
+from simulator.aggregation.deployment import DEVICE_NBYTES, Cost, Deployment, Handles
 from simulator.aggregation.rounds import report_nbytes
 from simulator.aggregation.secret_sharing import (
     MOST_SERVERS,
@@ -164,7 +164,7 @@ class ShuffledReports(Deployment):
         sealed = nbytes + ENVELOPE_NBYTES
         return Cost(
             bytes_up=sealed,
-            bytes_down=QUESTION_NBYTES,
+            bytes_down=self.question_nbytes,
             stored_bytes={"server:1": nbytes, MIXER: sealed + DEVICE_NBYTES},
             between_servers=sealed,
             notes=(
@@ -295,7 +295,7 @@ class SharingServers(Deployment):
         servers = self.servers_of(mechanism)
         return Cost(
             bytes_up=len(servers) * (vector + self.pseudonym_nbytes),
-            bytes_down=QUESTION_NBYTES,
+            bytes_down=self.question_nbytes,
             stored_bytes=dict.fromkeys(servers, vector + self.handle_nbytes),
             between_servers=len(servers) * (len(servers) - 1) * self.pseudonym_nbytes if self.paired else 0,
             notes=self.channel_notes,
@@ -395,7 +395,7 @@ class SecretShared(SharingServers):
         messages[f"server:{self.servers}"] = vector + public
         return Cost(
             bytes_up=vector + seed * others + public + self.pseudonym_nbytes,
-            bytes_down=QUESTION_NBYTES,
+            bytes_down=self.question_nbytes,
             stored_bytes={party: nbytes + self.handle_nbytes for party, nbytes in messages.items()},
             between_servers=self.servers * others * between,
             notes=(note, *self.channel_notes),

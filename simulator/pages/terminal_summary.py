@@ -19,6 +19,7 @@ from rich.text import Text
 
 from scenarios.run_clock import RunClock
 from simulator.pages.attacks_section import attack_lines
+from simulator.pages.costs_section import cost_lines
 from simulator.pages.counts_section import count_lines
 from simulator.pages.findings_section import participation_lines, reveals
 from simulator.pages.report import FILE_NAME, page_faults
@@ -64,7 +65,7 @@ def print_run(run: RunResult, console: Console) -> None:
     console.print(_what_ran(run))
     for unit, scores in run.errors_by_unit.items():
         console.print(_scores(run, scores, unit))
-    for sentence in (*participation_lines(run), *count_lines(run)):
+    for sentence in (*participation_lines(run), *count_lines(run), *cost_lines(run)):
         console.print(Text(sentence))
     if run.whole_run:
         rows = [(run.record.label(name), "\n".join(whole_run_lines(claims))) for name, claims in run.whole_run.items()]
