@@ -10,7 +10,7 @@ verified.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -23,7 +23,7 @@ from simulator.aggregation.deployment import Cost
 from simulator.aggregation.secret_sharing import WHOLE, WORD_NBYTES, AdditiveSharing, EncodingRule, Seeds
 from simulator.aggregation.servers import EXACT_SEEDS, SharingServers
 from simulator.aggregation.transcript import ShareVectors
-from simulator.arrays import IntArray
+from simulator.arrays import IntArray, Mask
 from simulator.files.extras import import_extra
 
 BLOCK_NBYTES = 16
@@ -90,10 +90,10 @@ class Expansion:
         """Return the first blocks of the output for each seed, (n, k, number, 2)."""
         low, high = seeds[..., np.newaxis, 0] ^ np.arange(number, dtype=np.uint64), seeds[..., np.newaxis, 1]
         mixed = np.stack(np.broadcast_arrays(high, high ^ low), axis=-1)
-        encrypted = b"".join(
-            cipher.encrypt(row.tobytes()) for cipher, row in zip(self._ciphers[use], mixed, strict=True)
-        )
-        return np.frombuffer(encrypted, dtype=np.uint64).reshape(mixed.shape) ^ mixed
+        of_writes = zip(self._ciphers[use], mixed, strict=True)
+        encrypted = b"".join(cipher.encrypt(row.tobytes()) for cipher, row in of_writes)
+        blocks: Seeds = np.frombuffer(encrypted, dtype=np.uint64).reshape(mixed.shape) ^ mixed
+        return blocks
 
     @cached_property
     def _ciphers(self) -> Sequence[Sequence[Any]]:
@@ -181,7 +181,7 @@ def expand(keys: Keys, server: int, entries: int) -> ShareVectors:
         children, bits = keys.expansion.children(seeds)
         children ^= control[..., np.newaxis, np.newaxis] * seed_word[:, np.newaxis, np.newaxis]
         bits ^= control[..., np.newaxis] * bit_word[:, np.newaxis]
-        needed = -(-leaves >> height)
+        needed = -(-leaves >> height)  # above the leaves that stand for entries
         before = children.reshape(n, 2 * children.shape[1], 2)[:, :needed]
         control = bits.reshape(n, 2 * bits.shape[1])[:, :needed]
         seeds = keys.expansion.convert(before) if height else before
@@ -197,20 +197,10 @@ class PointSharing(AdditiveSharing):
     The servers' shares add up to the vector modulo 2⁶⁴. A key alone is pseudorandom whatever is written, provided that
     AES-128 with a fixed key is like a random permutation (the draft, "Safe Usage of XOFs"). The seeds come from the
     generator of the run, which is no cipher. Sums of many reports are drawn as in `AdditiveSharing`.
-
-    Raises
-    ------
-    ParameterError
-        If there are not two servers, or the modulus is not 2⁶⁴.
     """
 
-    servers: int = 2
-
-    def __post_init__(self) -> None:
-        if self.servers != 2:
-            raise ParameterError("servers", "must be 2 for private writes: a point function has two keys", self.servers)
-        if self.modulus != WHOLE:
-            raise ParameterError("modulus", "must be 2⁶⁴ for private writes", self.modulus)
+    servers: int = field(default=2, init=False)
+    modulus: int = field(default=WHOLE, init=False)
 
     def split(self, vectors: Vectors, *, rng: np.random.Generator) -> ShareVectors:
         """Make the keys of each device's vector and expand them, (2, n, *shape) uint64.
@@ -228,7 +218,7 @@ class PointSharing(AdditiveSharing):
         n, entries = len(vectors), math.prod(vectors.shape[1:])
         at_leaves = np.zeros((n, leaves_of(entries), SLOTS), dtype=np.int64)
         at_leaves.reshape(n, SLOTS * leaves_of(entries))[:, :entries] = vectors.reshape(n, entries)
-        written = at_leaves.any(axis=2)
+        written: Mask = np.any(at_leaves, axis=2)
         written[:, 0] |= ~written.any(axis=1)
         device, leaf = np.nonzero(written)
         *roots, nonces = rng.integers(0, WHOLE - 1, size=(3, len(leaf), 2), dtype=np.uint64, endpoint=True)
@@ -271,7 +261,8 @@ class PrivateWrite(SharingServers):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        PointSharing(self.servers)
+        if self.servers != 2:
+            raise ParameterError("servers", "must be 2 for private writes: a point function has two keys", self.servers)
         if self.robust:
             raise ParameterError("robust", "must be false for private writes, which have no proof here", self.robust)
 
