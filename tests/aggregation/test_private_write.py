@@ -8,10 +8,11 @@ import pandas as pd
 import pytest
 
 import scenarios
-from mechanisms.local import HadamardResponse, KRandomizedResponse, SamplingPrivacy
+from mechanisms.local import HadamardResponse, KRandomizedResponse, LocalHashing, SamplingPrivacy
 from mechanisms.parameter import ParameterError
 from scenarios import ScenarioError
 from simulator import run
+from simulator.aggregation import private_write
 from simulator.aggregation.private_write import Expansion, PointSharing, PrivateWrite, expand, levels_of, write
 from simulator.aggregation.servers import Trusted
 
@@ -118,6 +119,16 @@ def test_one_key_shows_nothing_of_the_cell(server):
     assert (abs(found[0] - found[1]) < np.sqrt(2) * bound).all()
 
 
+def test_every_write_has_seeds_and_a_nonce_of_its_own(monkeypatch):
+    """A seed that both servers had, or a write shared with another, would let a server expand the other's key."""
+    given = []
+    monkeypatch.setattr(private_write, "write", lambda *each: given.append(each) or write(*each))
+    PointSharing().split(np.ones((50, 7), dtype=np.int64), rng=np.random.default_rng(4))
+    ((_, _, roots, expansion, _),) = given
+    drawn = np.concatenate([*roots, expansion.nonces])
+    assert len(np.unique(drawn, axis=0)) == 3 * 50 * 4
+
+
 @pytest.mark.parametrize("limit", [8192, 0], ids=["expanded", "drawn"])
 @pytest.mark.parametrize(
     "kind", [SamplingPrivacy, KRandomizedResponse, HadamardResponse], ids=lambda kind: kind.__name__
@@ -146,8 +157,8 @@ def test_run_equals_one_of_plain_reports():
     ]
     tiny = scenarios.load("tiny", overrides={"mechanisms": one_cell})
     plain = run(tiny)
-    for given in ({"paired": True}, {"servers": 2}):
-        written = run(tiny.with_({"aggregation": {"kind": "private_write", **given}}))
+    for engine, given in (("batches", {"paired": True}), ("messages", {"servers": 2})):
+        written = run(tiny.with_({"aggregation": {"kind": "private_write", **given}, "sensing.engine": engine}))
         pd.testing.assert_frame_equal(written.estimates, plain.estimates)
         cost = written.record.deployments[0].mechanisms[0].cost
         assert (written.rounds["bytes_up"] == written.rounds["answered"] * cost.bytes_up).all()
@@ -184,6 +195,8 @@ def test_invalid_parameters_are_refused_and_many_reports_drawn():
     ):
         with pytest.raises(ParameterError, match=match):
             PrivateWrite(**keys)
+    with pytest.raises(ParameterError, match="not one cell or symbol, got 'LocalHashing'"):
+        PrivateWrite().aggregator(LocalHashing(cells=5, epsilon=1.0), devices=1, rng=np.random.default_rng(1))
     assert PrivateWrite().makes_shares(SAMPLING, 4096)
     assert not PrivateWrite().makes_shares(SAMPLING, 4097)
 
