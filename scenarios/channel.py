@@ -304,6 +304,30 @@ class ThresholdShares(AggregationSection):
     )
 
 
+class PrivateWriteSection(AggregationSection):
+    """Two servers that hold keys of the one cell that a report names (a distributed point function)."""
+
+    kind: Literal["private_write"]
+    title = "two servers of private writes"
+    capabilities = frozenset({"shares"})
+    needs = ("Cryptodome", "crypto")
+    servers: Literal[2] = 2
+    """Number of servers, one for each of the two keys of a point function."""
+    paired: bool = False
+    """Whether only devices received in every round are counted."""
+    handles: Literal["device", "query"] = Field(default="device", json_schema_extra=without_default)
+    """Identifier under which servers store keys: the device's number, or a one-time pseudonym, new in each query.
+
+    Default: the device's number, and a pseudonym for paired keys."""
+
+    @classmethod
+    def resolve(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Fill in the handles, which depend on pairing."""
+        return ThresholdShares.resolve(given)
+
+    rules = (must("handles", among(None, "query"), _PAIRED_SHARES, paired=GIVEN),)
+
+
 class RoadsideUnitsSection(AggregationSection):
     """A road-side unit for each district, to which the devices of the district report; it knows the district."""
 

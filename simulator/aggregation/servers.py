@@ -290,17 +290,20 @@ class SharingServers(Deployment):
             )
 
     def cost(self, mechanism: LocalMechanism) -> Cost:
-        """Return the cost: a device sends each server a vector of 8-byte words."""
-        vector = WORD_NBYTES * math.prod(mechanism.tally_shape)
-        servers = self.servers_of(mechanism)
+        """Return the cost: a device sends each server a share."""
+        share, servers = self.share_nbytes(mechanism), self.servers_of(mechanism)
         return Cost(
-            bytes_up=len(servers) * (vector + self.pseudonym_nbytes),
+            bytes_up=len(servers) * (share + self.pseudonym_nbytes),
             bytes_down=self.question_nbytes,
-            stored_bytes=dict.fromkeys(servers, vector + self.handle_nbytes),
+            stored_bytes=dict.fromkeys(servers, share + self.handle_nbytes),
             between_servers=len(servers) * (len(servers) - 1) * self.pseudonym_nbytes if self.paired else 0,
             notes=self.channel_notes,
-            bytes_to=dict.fromkeys(servers, vector + self.pseudonym_nbytes),
+            bytes_to=dict.fromkeys(servers, share + self.pseudonym_nbytes),
         )
+
+    def share_nbytes(self, mechanism: LocalMechanism) -> int:
+        """Return the bytes of the share that each server receives: here a vector of 8-byte words."""
+        return WORD_NBYTES * math.prod(mechanism.tally_shape)
 
     def seen_by(self, members: Coalition, mechanism: LocalMechanism, devices: int, crowd: int, queries: int) -> View:  # noqa: ARG002 - the view does not depend on other devices
         """Return the view of the shares of k of m servers: it reveals nothing, or if k suffice, the linked reports."""

@@ -27,6 +27,7 @@ from scenarios.kinds import is_capable
 from scenarios.release import ReleaseRules
 from simulator.aggregation.combining import Combining, RoadsideUnits
 from simulator.aggregation.deployment import Deployment
+from simulator.aggregation.private_write import PrivateWrite, check_one_cell
 from simulator.aggregation.secret_sharing import EncodingRule
 from simulator.aggregation.server_noise import NOT_NOISY, weight_of
 from simulator.aggregation.servers import (
@@ -207,7 +208,7 @@ def build_deployment(scenario: Scenario, campaign: CampaignSection, cells: Parti
 def faults_of_servers(
     scenario: Scenario, campaign: CampaignSection, deployment: Deployment, mechanisms: Mapping[str, LocalMechanism]
 ) -> Iterator[Fault]:
-    """Yield a fault if reports are to be checked for which no check is known, or servers cannot add their noise."""
+    """Yield a fault if the servers cannot check or share the reports of a mechanism, or cannot add their noise."""
     section, at = _servers_of(scenario, campaign)
     if deployment.noise is not None:
         for name, mechanism in mechanisms.items():
@@ -218,7 +219,9 @@ def faults_of_servers(
             rule = "cannot be combined with a release, which has noise or a sample of its own"
             yield Fault(f"{at}.noise", rule, release.kind)
     if getattr(section, "robust", False) and is_capable("deployment", section.kind, "shares"):
-        yield from _unchecked(f"{at}.robust", mechanisms)
+        yield from _unfit(f"{at}.robust", mechanisms, EncodingRule.of, value=True)
+    if isinstance(deployment, PrivateWrite):
+        yield from _unfit(f"{at}.kind", mechanisms, check_one_cell, value=deployment.kind)
 
 
 def _servers_of(scenario: Scenario, campaign: CampaignSection) -> tuple[AggregationSection, str]:
@@ -274,6 +277,7 @@ DEPLOYMENTS: Mapping[str, Callable[..., Deployment | RoadsideUnits]] = {
     "per_round": PerRound,
     "shuffled": ShuffledReports,
     "secret_shared": SecretShared,
+    "private_write": PrivateWrite,
     "threshold_shared": ThresholdShared,
     "roadside_units": RoadsideUnits,
 }
@@ -320,13 +324,15 @@ def _polya_noise(section: PolyaNoise) -> IntegerNoise:
     return IntegerNoise(section.kind, section.scale, section.honest)
 
 
-def _unchecked(at: str, mechanisms: Mapping[str, LocalMechanism]) -> Iterator[Fault]:
-    """Yield a fault for every mechanism for whose reports no range proof is known."""
+def _unfit(
+    at: str, mechanisms: Mapping[str, LocalMechanism], check: Callable[[LocalMechanism], object], *, value: object
+) -> Iterator[Fault]:
+    """Yield a fault of the value of a key for every mechanism for which a check of its reports raises an error."""
     for name, mechanism in mechanisms.items():
         try:
-            EncodingRule.of(mechanism)
+            check(mechanism)
         except ParameterError as error:
-            yield Fault(at, f"{error.rule}; mechanisms.{name} is one", value=True)
+            yield Fault(at, f"{error.rule}; mechanisms.{name} is one", value)
 
 
 def build_population(scenario: Scenario, *, vehicles: int, streams: Streams) -> QueriedPopulation:
