@@ -15,7 +15,15 @@ from simulator.results.claims import LINKED, PUBLISHED
 from simulator.results.formatting import inner_case, listed, number, percent
 from simulator.results.names import COUNT
 from simulator.results.run import RunResult
-from simulator.results.statements import Subject, campaign_lines, sentence, short_limit, subject_of, wording_key
+from simulator.results.statements import (
+    Subject,
+    campaign_lines,
+    learns,
+    sentence,
+    short_limit,
+    subject_of,
+    wording_key,
+)
 from simulator.results.tables import guesses, records
 
 _NAMED = 4
@@ -110,12 +118,41 @@ def findings(run: RunResult) -> list[list[Finding]]:
     Returns
     -------
     groups
-        First, if there are several campaigns, what the first mechanism reveals in all of them. Then at most three: the
-        verdict by the size of a coalition, or on lost reports, if the run is about these; the error of the published
-        estimates; what the most revealing observer of a campaign learns.
+        First, where servers receive one round each, what one of them learns and what a server that links all rounds
+        learns; then, if there are several campaigns, what the first mechanism reveals in all of them. Then at most
+        three: the verdict by the size of a coalition, or on lost reports, if the run is about these; the error of the
+        published estimates; what the most revealing observer of a campaign learns.
     """
     others = [_coalitions(run), _lost(run), _errors(run), *_cost(run)]
-    return [*_whole_run(run), *[group for group in others if group][:3]]
+    apart = [[Finding("", "claim", line)] for line in apart_and_linked(run)]
+    return [*apart, *_whole_run(run), *[group for group in others if group][:3]][:4]
+
+
+def apart_and_linked(run: RunResult) -> list[str]:
+    """
+    State what a server that receives one round of a query learns, and what a server that links all rounds learns.
+
+    Parameters
+    ----------
+    run
+        The finished run.
+
+    Returns
+    -------
+    lines
+        One sentence on the first mechanism, of the first campaign with a server for each round; else none.
+    """
+    name = str(run.record.first_private)
+    for campaign in run.record.deployments_by_campaign:
+        claims = [claim for claim in _in_campaign(run, campaign, name) if claim.queries == 1]
+        alone = _strongest([claim for claim in claims if claim.family == "report"])
+        linked = next((claim for claim in claims if claim.view == "linked_reports" and claim.rounds > 1), None)
+        if alone is not None and linked is not None and not linked.one_server:
+            several = len(run.record.deployments_by_campaign) > 1
+            over = f"With {inner_case(run.record.label(name))}, in one query{f' of campaign {campaign}' * several}"
+            end = f"; a linking server, which receives all answers of a device, {learns(linked)}"
+            return [sentence(alone, over=over, end=end)]
+    return []
 
 
 def _whole_run(run: RunResult) -> list[list[Finding]]:
