@@ -199,7 +199,8 @@ def _lost(run: RunResult) -> list[Finding]:
         ideal, paired = (_at(asked, record.asked, curve) for curve in (record.ideal, record.paired))
         if ideal is None or paired is None:
             continue
-        limit = {"share": 1.0 - min(record.heard), "ideal": ideal, "paired": paired, "pairs": record.pairs}
+        limit = {"share": 1.0 - min(record.heard), "ideal": ideal, "paired": paired}
+        limit |= {"pairs": record.pairs, "can_pair": record.can_pair}
         return [Finding(run.record.label(record.mechanism), "loss", float(rows["rmse"].iloc[0]), limit)]
     return []
 

@@ -200,14 +200,17 @@ def test_the_headline_names_the_servers_that_each_campaign_has(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["trusted", "per_round"])
-def test_servers_apart_are_compared_with_a_linking_one(kind):
+def test_servers_apart_are_compared_with_a_linking_one_and_cannot_pair(kind):
+    """A lost report is no reason to advise pairing to servers that cannot."""
     run = cv.run("tiny", overrides={"aggregation.kind": kind, "channel.loss": 0.1})
-    first = sentences(run)[0]
+    first, said = sentences(run)[0], " ".join([*sentences(run), *run.record.warnings])
     own = run.claims.query("mechanism == 'sampling' and queries == 1 and view == 'report_round_2' and at_delta_zero")
     shown = " ".join(summary_text(run).split("Error of a cell")[0].split())
     apart = kind == "per_round"
     assert (f"(ε = {own['epsilon'].item():.2f}); a linking server, " in first) == apart
     assert first.endswith("(δ = 0.45 at every ε).") == shown.endswith(first) == apart
+    assert ("or pair the rounds" in said) == (not apart)
+    assert ("these servers cannot know which" in said) == ("per_round servers cannot pair" in said) == apart
 
 
 def test_labels_that_begin_alike_are_not_mixed(tmp_path):
