@@ -142,17 +142,24 @@ def apart_and_linked(run: RunResult) -> list[str]:
     lines
         One sentence on the first mechanism, of the first campaign with a server for each round; else none.
     """
-    name = str(run.record.first_private)
+    label = inner_case(run.record.label(str(run.record.first_private)))
     for campaign in run.record.deployments_by_campaign:
-        claims = [claim for claim in _in_campaign(run, campaign, name) if claim.queries == 1]
-        alone = _strongest([claim for claim in claims if claim.family == "report"])
-        linked = next((claim for claim in claims if claim.view == "linked_reports" and claim.rounds > 1), None)
-        if alone is not None and linked is not None and not linked.one_server:
+        if found := _of_one_round(run, campaign, queries=1):
+            alone, linked = found
             several = len(run.record.deployments_by_campaign) > 1
-            over = f"With {inner_case(run.record.label(name))}, in one query{f' of campaign {campaign}' * several}"
+            over = f"With {label}, in one query{f' of campaign {campaign}' * several}"
             end = f"; a linking server, which receives all answers of a device, {learns(linked)}"
             return [sentence(alone, over=over, end=end)]
     return []
+
+
+def _of_one_round(run: RunResult, campaign: str, *, queries: int) -> tuple[Claim, Claim] | None:
+    """Return the first mechanism's weakest claim about one round and its linked claim if no server has all rounds."""
+    claims = [one for one in _in_campaign(run, campaign, str(run.record.first_private)) if one.queries == queries]
+    alone = _strongest([claim for claim in claims if claim.family == "report"])
+    linked = next((claim for claim in claims if claim.view == "linked_reports" and claim.rounds > 1), None)
+    known = campaign in run.record.deployments_by_campaign
+    return (alone, linked) if known and alone and linked and not linked.one_server else None
 
 
 def _whole_run(run: RunResult) -> list[list[Finding]]:
@@ -358,14 +365,24 @@ def _of_first(run: RunResult, campaigns: Sequence[str]) -> str:
     each = [f"{who} ({_named('campaign', names)})" for who, names in alike.items()]
     listing = f"{', '.join([each[0], *map(inner_case, each[1:-1])])} or {inner_case(each[-1])}"
     several = Subject((listing,), several=[*alike][-1].several) if len(each) > 1 else None
-    text = _over_campaign(run, named, stated[named[0]], several, alone=len(each) > 1 or not others)
+    apart = None if several else _of_one_round(run, named[0], queries=run.record.queries_of(named[0]))
+    beside = f"; answer {apart[0].round} alone: {short_limit(apart[0])}" if apart else None
+    text = _over_campaign(run, named, stated[named[0]], several, alone=len(each) > 1 or not others, beside=beside)
     return f"{text} What observers learn in {_named('campaign', others)} is in the table." if others else text
 
 
 def _over_campaign(
-    run: RunResult, campaigns: Sequence[str], stated: Stated, subject: Subject | None = None, *, alone: bool = True
+    run: RunResult,
+    campaigns: Sequence[str],
+    stated: Stated,
+    subject: Subject | None = None,
+    *,
+    alone: bool = True,
+    beside: str | None = None,
 ) -> str:
-    """State the claim over all queries of campaigns, and beside it that over one; empty if there is none.
+    """State the claim over all queries of campaigns, and beside it the claim over one query, or what is given.
+
+    The text is empty if there is no claim.
 
     Campaigns are not named if `alone`, and all of the run are alike.
     """
@@ -380,7 +397,7 @@ def _over_campaign(
         else f"the {queries:,} queries of {_named('campaign', campaigns)}"
     )
     over = f"Over {whose}, for a device that stays through it" if whole else f"In one of {whose}"
-    end = "" if one is None or one is shown else f"; in one query {short_limit(one)}"
+    end = beside or ("" if one is None or one is shown else f"; in one query {short_limit(one)}")
     return sentence(shown, over=over if queries > 1 else "", subject=subject, end=end)
 
 

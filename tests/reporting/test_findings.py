@@ -209,6 +209,7 @@ def test_servers_apart_are_compared_with_a_linking_one_and_cannot_pair(kind):
     apart = kind == "per_round"
     assert (f"(ε = {own['epsilon'].item():.2f}); a linking server, " in first) == apart
     assert first.endswith("(δ = 0.45 at every ε).") == shown.endswith(first) == apart
+    assert ("; answer 2 alone: ε ≤ " in sentences(run)[-1]) == apart
     assert ("or pair the rounds" in said) == (not apart)
     assert ("these servers cannot know which" in said) == ("per_round servers cannot pair" in said) == apart
 
