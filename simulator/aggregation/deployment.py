@@ -107,6 +107,8 @@ class Deployment(ABC):
     question_nbytes: int = QUESTION_NBYTES
     sums_reports: ClassVar[bool] = True
     """Whether the sum of all servers' counts is published, from which the mechanism's estimate is computed."""
+    can_pair: ClassVar[bool] = True
+    """Whether its servers can know which devices they received in every round."""
 
     def __post_init__(self) -> None:
         """Check the handles."""

@@ -96,6 +96,7 @@ class PerRound(Deployment):
 
     handles: Handles = "device"
     kind: ClassVar[str] = "per_round"
+    can_pair: ClassVar[bool] = False
 
     def route(self, round_: int) -> tuple[tuple[Party, ...], ...]:
         """Return one message, to the server of the round."""
@@ -131,6 +132,7 @@ class ShuffledReports(Deployment):
     """
 
     kind: ClassVar[str] = "shuffled"
+    can_pair: ClassVar[bool] = False
 
     def route(self, round_: int) -> tuple[tuple[Party, ...], ...]:  # noqa: ARG002 - the same in every round
         """Return one message, to the mixer and from there to the server."""
