@@ -13,7 +13,7 @@ from simulator.aggregation.combining import Combining
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.publication import Publication
 from simulator.aggregation.rounds import report_nbytes
-from simulator.arrays import Cells, IntArray, Mask
+from simulator.arrays import Cells, IntArray
 from simulator.files.messages import Note, release_parameters
 from simulator.files.resources import Stopwatch
 from simulator.sensing.adaptive_survey import AdaptiveSurvey, BudgetHistory, BudgetSchedule
@@ -28,6 +28,7 @@ from simulator.sensing.query import (
     Schedule,
     Targets,
 )
+from simulator.sensing.selection import QuerySelection
 from simulator.sensing.speed_survey import SPEED_NBYTES, SpeedQuestion, survey_speeds
 from simulator.sensing.survey import DividedSurvey, Draws, Survey
 from simulator.streams import Streams
@@ -123,6 +124,8 @@ class Campaign:
         When the campaign asks.
     cells_of
         Maps vehicle states to the cells that it asks about, (departed,) int32.
+    measured_cells
+        Maps vehicle states to the cells of fixes with errors, (departed,) int32; None if fixes have no errors.
     mechanisms
         By name, with the parameters with which they are asked; all answer the same queries about the same traffic, each
         with its own coins. Campaigns that ask the same mechanisms hold the same mapping.
@@ -158,6 +161,7 @@ class Campaign:
     partition: str = "cells"
     targets: int = 0
     notes: tuple[Note, ...] = ()
+    measured_cells: Callable[..., Cells] | None = None
 
     @property
     def statistic(self) -> str:
@@ -224,9 +228,8 @@ class CampaignProcess:
         yield after_traffic(env, context.clock.ticks(start_s))
         context.engine.advance()
         with context.stopwatch.phase("sensing"):
-            totals = context.engine.totals()
-            eligible = context.engine.places().within(context.population.answering)
-            vehicles = self._participants(eligible)
+            totals, selection = context.engine.totals(), self._select(number, start_s)
+            vehicles = selection.vehicles
             asked = Respondents.everyone(len(vehicles), context.population.outside)
         with context.stopwatch.phase("protocol"):
             targets = self._select_targets(vehicles, number)
@@ -243,19 +246,21 @@ class CampaignProcess:
             context.engine.advance()
             with context.stopwatch.phase("sensing"):
                 places = context.engine.places()
-                of_all = campaign.cells_of(places)
-                cells = of_all[vehicles]
+                of_all, at_s = campaign.cells_of(places), context.clock.seconds(env.now)
+                seen: dict[str, Any] = {"truth": of_all[vehicles], "blocked": selection.blocked(places, at_s)}
                 if moment == TRUTH_MOMENT:
-                    truth, truth_s = cells, context.clock.seconds(env.now)
-                    now = places.within(context.population.answering)
-                    occupancy = Occupancy.of(of_all, now=now, before=eligible, minlength=minlength)
+                    truth, truth_s = of_all[vehicles], at_s
+                    now, before = places.within(context.population.answering), selection.eligible
+                    fixed = selection.measured(places, of_all)
+                    seen["measured"] = fixed[vehicles]
+                    likely = selection.expected(places, of_all, fixed, at_s=at_s, minlength=minlength)
+                    occupancy = Occupancy.of(of_all, now=now, before=before, minlength=minlength, expected=likely)
             with context.stopwatch.phase("protocol"):
                 for name, survey in surveys.items():
                     round_ = moment - TRUTH_MOMENT + survey.mechanism.truth_round
                     if 1 <= round_ <= survey.mechanism.rounds:
-                        at_s = context.clock.seconds(env.now)
                         there = self._answering(name, present, number, vehicles=vehicles, asked=asked)
-                        survey.ask(round_, moment=moment, at_s=at_s, truth=cells, present=there)
+                        survey.ask(round_, moment=moment, at_s=at_s, present=there, **seen)
         yield after_traffic(env, env.now + context.clock.ticks(campaign.schedule.deadline_s))
         with context.stopwatch.phase("protocol"):
             closed = {name: survey.close() for name, survey in surveys.items()}
@@ -268,7 +273,7 @@ class CampaignProcess:
                 Answer(
                     name,
                     estimate,
-                    surveys[name].std_error(counts),
+                    surveys[name].std_error(counts if likely is None else likely.asked_counts),
                     rounds,
                     name in campaign.publications,
                     surveys[name].paired,
@@ -298,7 +303,7 @@ class CampaignProcess:
         with context.stopwatch.phase("sensing"):
             totals, places, outside = context.engine.totals(), context.engine.places(), context.population.outside
             eligible, of_all = places.within(context.population.answering), campaign.cells_of(places)
-            vehicles = self._participants(eligible)
+            vehicles = context.population.participants(eligible, context.population.chances(places, asked_s))
             cells, speeds = of_all[vehicles], context.engine.speeds()[vehicles]
         vocabulary, moment_s = campaign.mechanisms[question.mechanism], context.clock.seconds(env.now)
         with context.stopwatch.phase("protocol"):
@@ -322,9 +327,20 @@ class CampaignProcess:
         answers, statistic = [Answer(question.mechanism, values, theory, [account], published=True)], question.statistic
         context.closed(Query(campaign.name, number, moment_s, moment_s, counts, occupancy, totals, answers, statistic))
 
-    def _participants(self, eligible: Mask) -> IntArray:
-        """Return the vehicles that are asked: those eligible that take part."""
-        return np.flatnonzero(self.context.population.takes_part[: len(eligible)] & eligible)
+    def _select(self, number: int, start_s: float) -> QuerySelection:
+        context, campaign, places = self.context, self.campaign, self.context.engine.places()
+        population, zones, fixes = context.population, context.channel.zones, campaign.measured_cells
+        eligible, chances = places.within(population.answering), population.chances(places, start_s)
+        return QuerySelection(
+            eligible,
+            chances,
+            population.participants(eligible, chances),
+            population.outside,
+            zones,
+            fixes,
+            bool(zones) or fixes is not None or population.willingness is not None,
+            *(context.streams.of(name, campaign.name, number) for name in ("zones", "position")),
+        )
 
     def _survey(
         self, name: str, vehicles: IntArray, asked: Respondents, number: int, targets: Targets | None

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from scipy.special import ndtr
 
 from simulator.arrays import FloatArray, Mask
+from simulator.sensing.selection import LocalShare
 
 Route: TypeAlias = tuple[tuple[str, ...], ...]
 """The messages of one report: for each, the parties that it passes, in order. A report that is split into shares is
@@ -285,6 +286,8 @@ class Channel:
         Probability that a message which arrives in time arrives a second time.
     outages
         Periods in which a server is down and receives nothing.
+    zones
+        The probability that all messages which a device sends at a moment leave, where it is then; other losses add.
     """
 
     latency: Latency = field(default_factory=ConstantDelay)
@@ -294,6 +297,7 @@ class Channel:
     churn: float = 0.0
     duplicates: float = 0.0
     outages: tuple[Downtime, ...] = ()
+    zones: tuple[LocalShare, ...] = ()
 
     def loss(self, moment: int) -> float:
         """Return the loss probability at `moment` 1 (round one), 2 (round two) or later."""
@@ -369,7 +373,7 @@ class Channel:
     def outcome(self, flights: Sequence[Flight], transmission: Transmission) -> Deliveries:
         """Return the outcomes of reports, given what was drawn for each message of their route."""
         reports, link_down = len(flights[0].took_s), flights[-1].link_down
-        if self._is_certain(transmission):
+        if self._is_certain(transmission) and not link_down.any():
             yes = np.broadcast_to(np.True_, reports)
             at_s = np.broadcast_to(transmission.sent_s + flights[0].took_s[:1], reports)
             all_at_s = {party: at_s for path in transmission.route for party in path}
