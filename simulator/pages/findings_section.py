@@ -15,15 +15,7 @@ from simulator.results.claims import LINKED, PUBLISHED
 from simulator.results.formatting import inner_case, listed, number, percent
 from simulator.results.names import COUNT
 from simulator.results.run import RunResult
-from simulator.results.statements import (
-    Subject,
-    campaign_lines,
-    learns,
-    sentence,
-    short_limit,
-    subject_of,
-    wording_key,
-)
+from simulator.results.statements import Subject, campaign_lines, sentence, short_limit, subject_of, wording_key
 from simulator.results.tables import guesses, records
 
 _NAMED = 4
@@ -31,6 +23,7 @@ _NAMED = 4
 _ROWS = 12
 """Most rows of the first table; a run with more shows one mechanism's rows, and the rest further down."""
 _MEASURE = attrgetter("measure")
+_LINKING = Subject(("a linking server", "which receives all answers of a device"))
 
 
 def first_screen(run: RunResult) -> dict[str, object]:
@@ -148,8 +141,7 @@ def apart_and_linked(run: RunResult) -> list[str]:
             alone, linked = found
             several = len(run.record.deployments_by_campaign) > 1
             over = f"With {label}, in one query{f' of campaign {campaign}' * several}"
-            end = f"; a linking server, which receives all answers of a device, {learns(linked)}"
-            return [sentence(alone, over=over, end=end)]
+            return [f"{sentence(alone, over=over).removesuffix('.')}; {sentence(linked, subject=_LINKING)}"]
     return []
 
 
