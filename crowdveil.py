@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from simulator.pages.plots import COLUMN_IN, paper_style
     from simulator.pages.plots.film import write_film
     from simulator.results.store import UnfinishedRunError
-    from simulator.sensing.messages import Behaviour, Device, Party
+    from simulator.sensing.device import Answer, Behaviour, Device, Fix, Party, Question, WrittenVector
     from simulator.studies.api import evaluate, sweep, sweep_points
     from simulator.studies.store import Study
 
@@ -77,7 +77,7 @@ _MODULES = {
     "simulator.pages.exports.geopackage": ("write_geopackage",),
     "simulator.pages.plots": ("COLUMN_IN", "paper_style"),
     "simulator.pages.plots.film": ("write_film",),
-    "simulator.sensing.messages": ("Behaviour", "Device", "Party"),
+    "simulator.sensing.device": ("Answer", "Behaviour", "Device", "Fix", "Party", "Question", "WrittenVector"),
     "simulator.studies.api": ("evaluate", "sweep", "sweep_points"),
     "simulator.studies.store": ("Study",),
 }

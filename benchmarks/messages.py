@@ -18,7 +18,7 @@ from simulator.experiment.assembly.city import build_city
 from simulator.experiment.assembly.engine import build_engine
 from simulator.files.resources import Stopwatch
 from simulator.sensing.channel import Channel, ExponentialDelay
-from simulator.sensing.messages import MessageSurvey
+from simulator.sensing.device import Behaviour, World
 from simulator.sensing.query import Respondents
 from simulator.sensing.survey import Draws, Survey
 from simulator.streams import Streams
@@ -77,7 +77,8 @@ def main() -> None:
 
     def by_messages() -> None:
         env = simpy.Environment()
-        ask(env, partial(MessageSurvey, env=env, clock=Clock()), chosen.devices)
+        world = World(env, Clock(), Behaviour(), devices=chosen.devices, every=True)
+        ask(env, partial(Survey, world=world), chosen.devices)
 
     of_messages, of_batches = [], []
     for _ in range(chosen.repetitions):

@@ -122,7 +122,7 @@ def _refined(refinement: ValidFields) -> Iterator[RuleViolation]:
 
 
 _NAMED = {"cells": "partition"} | dict.fromkeys(
-    ("campaigns", "mechanisms", "refinements", "attacks", "detectors"), "name"
+    ("campaigns", "behaviours", "mechanisms", "refinements", "attacks", "detectors"), "name"
 )
 """The key of the name of an item, by list."""
 
@@ -162,6 +162,13 @@ def _releases(scenario: ValidFields) -> Iterator[RuleViolation]:
                 yield breach
 
 
+def _shares(scenario: ValidFields) -> Iterator[RuleViolation]:
+    """Yield a fault for behaviours whose shares of the devices are more than all."""
+    shares = [section.get("share") or 0.0 for section in scenario.sections("behaviours")]
+    if exceeds(sum(shares), 1.0):
+        yield RuleViolation(("behaviours",), "their shares must not exceed 1 together", sum(shares))
+
+
 _TOTAL = must(
     "total",
     unlike("asked"),
@@ -178,6 +185,7 @@ BETWEEN_SECTIONS: tuple[BrokenRules, ...] = (
     Each("campaigns", (_budget,)),
     Each("refinements", (_TOTAL, _refined)),
     Each("attacks", (broken_attack,)),
+    _shares,
     _names,
     bounded("fcd.from_s", "at most", "scenario.duration_s"),
     bounded("fcd.to_s", "at most", "scenario.duration_s"),

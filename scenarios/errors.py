@@ -139,7 +139,7 @@ def _name(item: Any, section: str) -> str | None:
     if not isinstance(item, dict):
         return None
     name = item.get("partition" if section == "cells" else "name")
-    if name is None and section in {"mechanisms", "refinements", "attacks"}:
+    if name is None and section in {"behaviours", "mechanisms", "refinements", "attacks"}:
         name = str(item.get("kind")).rpartition(":")[2]
     if name is None and section == "campaigns":
         name = "campaign"

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 from pydantic import Field, PrivateAttr, ValidationError
 
 from scenarios.attacks import Attack
+from scenarios.behaviours import Behaviour
 from scenarios.between_sections import BETWEEN_SECTIONS
 from scenarios.campaigns import CampaignSection
 from scenarios.cells import Cells, Levels
@@ -32,7 +33,7 @@ from scenarios.rules import described_rules
 from scenarios.run_clock import RunClock, clock_of
 from scenarios.section import NamedByKind, Section, known_of
 
-_LISTS = ("campaigns", "mechanisms", "refinements", "attacks", "detectors")
+_LISTS = ("campaigns", "behaviours", "mechanisms", "refinements", "attacks", "detectors")
 
 
 class Scenario(Section):
@@ -59,6 +60,8 @@ class Scenario(Section):
     """The vehicles and the engine that moves them."""
     population: Population = Population()
     """The devices that take part."""
+    behaviours: Annotated[tuple[Behaviour, ...], Field(strict=False)] = ()
+    """Devices that do not follow the protocol, and what they do."""
     sensing: Sensing = Sensing()
     """How the answers to a query are simulated."""
     campaigns: Annotated[tuple[CampaignSection, ...], Field(strict=False, min_length=1)]
@@ -270,6 +273,7 @@ class Scenario(Section):
         places += [(f"{at}aggregation.kind", "deployment", section.kind) for at, section in servers if section]
         places += [(f"mechanisms.{item.name}.kind", "mechanism", item.kind) for item in self.mechanisms]
         places += [(f"attacks.{item.name}.kind", "attack", item.kind) for item in self.attacks]
+        places += [(f"behaviours.{item.name}.kind", "behaviour", item.kind) for item in self.behaviours]
         return places
 
     def permits(self, kind: str) -> bool:

@@ -18,7 +18,7 @@ from simulator.results.store import check_free
 from simulator.roads import RoadNetwork
 from simulator.roads.raw_network import build
 from simulator.roads.schema import EDGE_NUMBERS, faults_of
-from simulator.sensing.messages import Behaviour, Device, Party
+from simulator.sensing.device import Behaviour, Device, Party
 
 if TYPE_CHECKING:
     import networkx as nx

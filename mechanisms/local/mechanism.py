@@ -136,7 +136,7 @@ class DeviceRows:
 
     @property
     def _columns(self) -> list[Any]:
-        return [getattr(self, column.name) for column in fields(self)]
+        return [getattr(self, name) for name in self.__dataclass_fields__]  # `fields` takes twice as long
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,15 +149,21 @@ class NoMemory:
         """Reject a negative number of devices."""
         check_integer("n", self.devices, at_least=0)
 
+    def __getitem__(self, index: Any) -> Self:
+        """Return the rows of some devices: a slice, a boolean mask or an array of indices."""
+        return type(self)(len((range if isinstance(index, slice) else np.arange)(self.devices)[index]))
+
 
 @runtime_checkable
 class LocalMechanism(Protocol):
     """A local mechanism: coins, reports, tally, estimate, standard error, and a privacy claim per view.
 
     Coins are drawn before the truth is known: `toss` draws all random numbers of a batch and `answer` draws none. So
-    changing one device's truth changes no other device's report and leaves the state of the generator unchanged. A
-    single vehicle is a batch of one. `V` is the number of cells, numbered 1…V. The truth 0 means outside every cell; it
-    is treated like any other truth.
+    changing one device's truth changes no other device's report and leaves the state of the generator unchanged.
+    Memory, coins and reports have a row for each device: indexed by a slice, a boolean mask or an array of indices,
+    they are the rows of some devices. A single vehicle is a batch of one, whose row answers as it does in a batch.
+
+    `V` is the number of cells, numbered 1…V. The truth 0 means outside every cell; it is treated like any other truth.
 
     A mechanism of a user's own may also have `log_likelihood(reports, rounds)`, by which attacks guess: given the
     encodings of these rounds, a list of (n, *tally_shape) int64, log P(reports | cell), (n, V + 1) float64, up to a
@@ -192,10 +198,10 @@ class LocalMechanism(Protocol):
         """Return the papers' warnings about these parameters, one sentence each."""
 
     def enrol(self, n: int, *, rng: np.random.Generator) -> Memory:
-        """Return the memory of n devices between queries; unless `NoMemory`, an array of device numbers indexes it."""
+        """Return the memory of n devices between queries, a row for each."""
 
     def toss(self, memory: Memory, *, rng: np.random.Generator) -> Coins:
-        """Return all coins that the batch needs for one query, drawn before any truth is known."""
+        """Return the coins of a batch for one query, a row for each device, drawn before any truth is known."""
 
     def answer(self, round: int, truth: Truth, coins: Coins) -> Reports:  # noqa: A002 - the paper's word
         """Return the reports of one round, counted from 1, given each device's cell: (n,) int32 in 0…V."""

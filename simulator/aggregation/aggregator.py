@@ -1,5 +1,6 @@
 """Aggregator: compute the counts of one query from the reports that a deployment's servers received."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -46,6 +47,10 @@ class Sums:
             Function from the sum, (*tally_shape) int64, to what the server states.
         """
         self._counts[round_ - 1] = stated(self._counts[round_ - 1].copy())
+
+    def valid(self, reports: Any, rule: "ValidityRule") -> Mask:  # noqa: ARG002 - a plain report is valid by its type
+        """Return which reports satisfy a rule, (n,) bool; here all."""
+        return np.ones(len(reports), dtype=np.bool_)
 
     def add_reports(self, round_: int, reports: Any, where: Mask | None) -> None:
         """Add the reports of the masked devices, or of all devices if there is no mask."""
@@ -123,7 +128,8 @@ class Aggregator:
         round_
             From 1; a batch's rounds must be passed in order.
         reports
-            Reports of the mechanism. They are valid encodings by their type; only `accepts` rejects some.
+            Reports of the mechanism, or shares as devices sent them. `rule` can reject shares only: a report is a valid
+            encoding by its type.
         received
             (n,) bool, which of them arrived.
         batch
@@ -131,6 +137,10 @@ class Aggregator:
         """
         if self.accepts is not None:
             accepted = received & self.accepts(reports)
+            self._rejected[round_ - 1] += np.count_nonzero(received & ~accepted)
+            received = accepted
+        elif self.rule is not None:
+            accepted = received & self.sums.valid(reports, self.rule)
             self._rejected[round_ - 1] += np.count_nonzero(received & ~accepted)
             received = accepted
         if not self.paired:
@@ -145,6 +155,10 @@ class Aggregator:
             self._count(earlier, answers, in_all)
             self._unpaired[earlier - 1] += np.count_nonzero(arrived & ~in_all)
         del self._kept[batch]
+
+    def reject(self, round_: int, reports: int) -> None:
+        """Account for reports of a round that servers received and dropped, unread."""
+        self._rejected[round_ - 1] += reports
 
     def receive_group(self, sums: Counts, received: Mask, *, devices: int) -> None:
         """Receive all rounds of devices whose reports arrived in the same rounds.
@@ -215,8 +229,8 @@ class Aggregator:
         servers
             Messages that each server received.
         **others
-            `late` and `lost`, reports that were not received in time at every server that must receive them, and
-            `duplicates`, the number of additional copies, as in `RoundAccount`; by default 0.
+            `late` and `lost`, reports that were not received in time at every server that must receive them; `silent`
+            devices; and `duplicates`, the number of additional copies, as in `RoundAccount`; by default 0.
 
         Raises
         ------
@@ -247,8 +261,11 @@ class Aggregator:
 
     @property
     def asked(self) -> list[int]:
-        """Devices asked, by round."""
-        return [account.asked for account in self.accounts]
+        """Devices asked, by round, as the servers know it: if more reports are counted, as many as these.
+
+        A second answer without a handle looks like the answer of another device.
+        """
+        return [max(account.asked, account.counted) for account in self.accounts]
 
     @property
     def counts(self) -> Counts:
@@ -272,9 +289,14 @@ class Aggregator:
         return self.noise.added_to(estimate, self.mechanism, counted=self.counted, asked=self.asked)
 
     def std_error(self, true_counts: IntArray) -> FloatArray:
-        """Return the theoretical standard error for the (cells + 1,) truth, given how many reports were counted."""
-        received = {"asked": self.asked, "counted": self.counted}
+        """Return the theoretical standard error for the (cells + 1,) truth, given how many reports were counted.
+
+        Where devices were counted twice, the variance grows with the number of their reports; the bias is not included.
+        """
+        most = int(true_counts.sum())
+        received = {name: [min(each, most) for each in getattr(self, name)] for name in ("asked", "counted")}
         error = theoretical_std_error(self.mechanism, true_counts, **received, paired=self.paired)
+        error = error * math.sqrt(max(1.0, self.asked[self.mechanism.truth_round - 1] / max(most, 1)))
         return error if self.noise is None else self.noise.std_error(error, self.mechanism, **received)
 
     def _count(self, round_: int, reports: Any, where: Mask) -> None:

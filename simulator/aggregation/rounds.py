@@ -127,9 +127,11 @@ class RoundAccount:
     asked
         Devices asked.
     answered
-        Reports sent; fewer than asked if devices have left.
+        Reports sent: fewer than asked if devices have left or are silent, more if some sent a second answer.
     counted, late, lost, rejected, unpaired
         Numbers of answered reports by outcome.
+    silent
+        Devices that were asked and chose to send nothing.
     duplicates
         Additional copies of messages that arrived and were not counted.
     bytes_up
@@ -145,6 +147,7 @@ class RoundAccount:
     lost: int = 0
     rejected: int = 0
     unpaired: int = 0
+    silent: int = 0
     duplicates: int = 0
     bytes_up: int = 0
     servers: tuple[ServerAccount, ...] = ()

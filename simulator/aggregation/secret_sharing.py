@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from mechanisms.local import Counts, DistributedLaplace, LocalMechanism, Vectors
 from mechanisms.parameter import ParameterError, check_integer
-from simulator.aggregation.aggregator import Sums
+from simulator.aggregation.aggregator import Sums, ValidityRule
 from simulator.aggregation.transcript import ShareVectors, Sharing
 from simulator.arrays import IntArray, Mask
 
@@ -265,6 +265,25 @@ CHUNK_WORDS = 2**20
 """Words of shares in memory at once: 8 MB."""
 
 
+@dataclass(frozen=True, eq=False)
+class SentShares:
+    """Shares that devices cut and sent themselves.
+
+    Attributes
+    ----------
+    shares
+        (servers, n, *tally_shape) uint64; 0 where a share did not arrive.
+    sharing
+        The sharing that cut them.
+    """
+
+    shares: ShareVectors
+    sharing: Sharing
+
+    def __len__(self) -> int:
+        return len(self.shares[0])
+
+
 class ShareSums(Sums):
     """Sums of shares, one for each server.
 
@@ -318,8 +337,17 @@ class ShareSums(Sums):
         joined = [self._sharing.join(shares[used, row], used + 1) for row, used in enumerate(self._used)]
         return np.stack(joined)
 
+    def valid(self, reports: Any, rule: ValidityRule) -> Mask:
+        """Return which reports' shares join to a vector that satisfies a rule, (n,) bool; reports in batches all do."""
+        if not isinstance(reports, SentShares):
+            return super().valid(reports, rule)
+        return rule.holds(self._sharing.join(reports.shares, np.arange(1, len(reports.shares) + 1)))
+
     def add_reports(self, round_: int, reports: Any, where: Mask | None) -> None:
         """Add the reports of the masked devices, or of all devices if there is no mask."""
+        if isinstance(reports, SentShares):
+            self._add(round_ - 1, reports.shares if where is None else reports.shares[:, where])
+            return
         if not self.exact:
             if where is None or where.any():
                 super().add_reports(round_, reports, where)

@@ -15,6 +15,7 @@ from scenarios.kinds import sections_of
 from scenarios.run_clock import RunClock, find_zone
 from simulator.attacks.games import Attack
 from simulator.experiment.assembly.attacks import build_attacks, check_attacks
+from simulator.experiment.assembly.behaviours import behaviour_warnings
 from simulator.experiment.assembly.campaigns import build_campaigns, unchecked_counts
 from simulator.experiment.assembly.city import build_city, build_counts, build_detectors
 from simulator.experiment.assembly.demand import clock_of_trips
@@ -151,6 +152,7 @@ class RunComponents:
             *warnings_among(self.city.notes),
             *warnings_among(note for campaign in self.campaigns for note in campaign.notes),
             *([one_cell] if self.city.cells.count == 1 and cells_of_traffic(self.city).all() else []),
+            *behaviour_warnings(self.scenario),
             *(warning("weak_release", text, "release") for text in self.scenario.release_warnings()),
             *(
                 warning("mechanism", f"mechanisms.{name}: {text}", f"mechanisms.{name}")

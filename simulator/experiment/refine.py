@@ -15,7 +15,7 @@ from simulator.experiment.tables import HOT_SHARE
 from simulator.files.messages import Note, warning
 from simulator.results.record import MeasuredRefinement, RefinementProperties, RefinementRecord
 from simulator.sensing.campaign import Campaign
-from simulator.sensing.query import Answer, Query
+from simulator.sensing.query import Query, QueryAnswer
 
 
 @dataclass(frozen=True)
@@ -60,14 +60,14 @@ def refine_queries(
 
     A refined answer has no rounds, since no device was asked for it, and its standard error is unknown (NaN).
     """
-    added: dict[int, list[Answer]] = {id(query): [] for query in queries}
+    added: dict[int, list[QueryAnswer]] = {id(query): [] for query in queries}
     records = []
     for refining in refinings:
         mechanisms = {campaign.name: campaign.mechanisms[refining.mechanism] for campaign in campaigns}
         refined = refined_answers(refining, mechanisms, queries)
         for answer in refined:
             std_error = np.full(len(answer.unrefined), np.nan)
-            added[id(answer.query)].append(Answer(refining.name, answer.estimate, std_error, []))
+            added[id(answer.query)].append(QueryAnswer(refining.name, answer.estimate, std_error, []))
         records.append(_describe(refining, refined))
     return [replace(query, answers=[*query.answers, *added[id(query)]]) for query in queries], records
 

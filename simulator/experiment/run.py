@@ -6,7 +6,6 @@ import math
 import pickle
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import nullcontext
-from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -14,12 +13,13 @@ import numpy as np
 import simpy
 
 import scenarios
-from scenarios import Fault, Overrides, Scenario, ScenarioError, kinds
+from scenarios import Overrides, Scenario, ScenarioError, kinds
 from scenarios.run_clock import RunClock
 from simulator.attacks.games import play_attacks
 from simulator.attacks.records import record_campaigns
 from simulator.experiment.assembly.attacks import most_corrupted
-from simulator.experiment.assembly.campaigns import build_channel, build_population, check_behaviour
+from simulator.experiment.assembly.behaviours import build_behaviour, check_behaviour
+from simulator.experiment.assembly.campaigns import build_channel, build_population
 from simulator.experiment.assembly.demand import check_corrupted
 from simulator.experiment.assembly.engine import build_beside, build_engine, build_samplers, traffic_faults
 from simulator.experiment.assembly.own_kinds import check_own_kinds, faults_of_files, faults_of_own_kinds
@@ -35,9 +35,8 @@ from simulator.files.resources import Stopwatch
 from simulator.results.provenance import data_checksums, source_sha256, without_paths
 from simulator.results.run import RunResult
 from simulator.sensing.campaign import CampaignProcess, SensingContext, fleet_order
-from simulator.sensing.messages import Behaviour, MessageSurvey
+from simulator.sensing.device import Behaviour, World
 from simulator.sensing.query import Memories, QueriedPopulation, Query
-from simulator.sensing.survey import Survey
 from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import Engine
 from simulator.traffic.fcd import Sampler
@@ -114,7 +113,7 @@ def run_scenario(
     processes
         Functions that take a `RunHandle` and return a generator: SimPy processes that run beside the campaigns.
     behaviour
-        Devices and parties that do not follow the protocol; they need ``sensing.engine = "messages"``.
+        Devices and parties that do not follow the protocol.
     motion
         Keep where single vehicles are, unless the scenario forbids it; studies, which keep tables only, do not.
     cached
@@ -137,9 +136,6 @@ def run_scenario(
         scenario = scenarios.load(
             scenario, overrides=overrides, seed=seed, allow_plugins=allow_plugins, untrusted=untrusted
         )
-        if behaviour is not None and scenario.sensing.engine != "messages":
-            rule = "must be messages for devices or parties with a behaviour of their own"
-            raise ScenarioError(scenario.name, [Fault("sensing.engine", rule, scenario.sensing.engine)])
     with using_cache() if cached else nullcontext(), faults_of_own_kinds(scenario), recorded_extras() as extras:
         receiver, behaviour = progress or Silent(), behaviour or Behaviour()
         return _run(scenario, stopwatch, receiver, processes, behaviour, motion=motion, extras=extras)
@@ -289,19 +285,28 @@ def _simulate(
             sampler.start(env, stopwatch, phase=phase)
     queries: list[Query] = []
     reporting_outside = population.outside if population.answers == "reports" else 0
+    devices = engine.vehicles + reporting_outside
+    world = World(
+        env,
+        clock,
+        build_behaviour(scenario, behaviour, devices=devices, streams=streams),
+        devices=devices,
+        engine=engine,
+        roads=parts.city.roads if parts.city.has_roads else None,
+        streams=streams,
+        every=scenario.sensing.engine == "messages",
+    )
     context = SensingContext(
         engine=engine,
         clock=clock,
         population=population,
         channel=build_channel(scenario),
-        memories=Memories(devices=engine.vehicles + reporting_outside, streams=streams),
+        memories=Memories(devices=devices, streams=streams),
         streams=streams,
         stopwatch=stopwatch,
         closed=queries.append,
         corrupted=most_corrupted(parts.attacks),
-        survey=partial(MessageSurvey, env=env, clock=clock, behaviour=behaviour)
-        if scenario.sensing.engine == "messages"
-        else Survey,
+        world=world if world.acting.any() else None,
     )
     asking = {campaign.name: CampaignProcess(campaign, context) for campaign in parts.campaigns}
     for campaign in asking.values():

@@ -14,7 +14,7 @@ from simulator.aggregation.rounds import RoundAccount
 from simulator.arrays import FloatArray, IntArray
 from simulator.results.schema import TABLES
 from simulator.results.tables import SCALED
-from simulator.sensing.query import Answer, Occupancy, Query
+from simulator.sensing.query import Occupancy, Query, QueryAnswer
 
 ROUND_KEY = ("campaign", "query", "mechanism", "round")
 
@@ -138,7 +138,7 @@ class AnswerRows(NamedTuple):
     """
 
     query: Query
-    answer: Answer
+    answer: QueryAnswer
     rows: Rows
     scaled: Rows
 
@@ -149,7 +149,7 @@ def rows_of_answers(queries: Sequence[Query], participation: Participation) -> l
     return [_rows_of(query, answer, participation) for query, answer in answers]
 
 
-def _rows_of(query: Query, answer: Answer, participation: Participation) -> AnswerRows:
+def _rows_of(query: Query, answer: QueryAnswer, participation: Participation) -> AnswerRows:
     made = answer.estimate
     if isinstance(made, CellValues):
         rows = Rows(made.cell, made.truth, made.value, made.std_error, made.lower, made.upper, answer.std_error)

@@ -22,7 +22,7 @@ from simulator.results import formatting
 from simulator.results.run import RunResult, opened
 from simulator.results.store import UnfinishedRunError
 
-ROUND_COUNTS = ("asked", "answered", "counted", "late", "lost", "rejected", "unpaired", "duplicates")
+ROUND_COUNTS = ("asked", "answered", "counted", "late", "lost", "rejected", "unpaired", "silent", "duplicates")
 ANSWERED = ("counted", "late", "lost", "rejected", "unpaired")
 """What became of each answer."""
 

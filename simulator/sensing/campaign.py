@@ -18,12 +18,13 @@ from simulator.files.messages import Note, release_parameters
 from simulator.files.resources import Stopwatch
 from simulator.sensing.adaptive_survey import AdaptiveSurvey, BudgetHistory, BudgetSchedule
 from simulator.sensing.channel import Channel, Transmission
+from simulator.sensing.device import Subject, World
 from simulator.sensing.query import (
-    Answer,
     Memories,
     Occupancy,
     QueriedPopulation,
     Query,
+    QueryAnswer,
     Respondents,
     Schedule,
     Targets,
@@ -72,8 +73,8 @@ class SensingContext:
     corrupted
         The number of vehicles of the fleet whose reports are kept in addition to the targets': those that coalitions
         corrupt.
-    survey
-        Makes the survey of one mechanism in one query, with the parameters of `Survey`.
+    world
+        What devices find that act for themselves; None if none does.
     """
 
     engine: Engine
@@ -85,7 +86,7 @@ class SensingContext:
     stopwatch: Stopwatch
     closed: Callable[[Query], None]
     corrupted: int = 0
-    survey: Callable[..., Survey] = Survey
+    world: World | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,7 +244,7 @@ class CampaignProcess:
             context.engine.advance()
             with context.stopwatch.phase("sensing"):
                 places = context.engine.places()
-                of_all = campaign.cells_of(places)
+                of_all = self._locate(places)
                 cells = of_all[vehicles]
                 if moment == TRUTH_MOMENT:
                     truth, truth_s = cells, context.clock.seconds(env.now)
@@ -265,7 +266,7 @@ class CampaignProcess:
             counts[0] += asked.outside
             recorded = {name: survey.recorded(of_vehicles, truth_s) for name, survey in surveys.items()}
             answers = [
-                Answer(
+                QueryAnswer(
                     name,
                     estimate,
                     surveys[name].std_error(counts),
@@ -282,6 +283,13 @@ class CampaignProcess:
             env.process(self._publish_late(env, query))
         else:
             context.closed(query)
+
+    def _locate(self, places: VehicleStates) -> Cells:
+        """Return the cells of all vehicles, which devices that act for themselves see too."""
+        cells = self.campaign.cells_of(places)
+        if self.context.world is not None:
+            self.context.world.see(self.campaign.partition, places, cells)
+        return cells
 
     def _publish_late(self, env: simpy.Environment, query: Query) -> Generator[simpy.Event, None, None]:
         yield after_traffic(env, env.now + self.context.clock.ticks(self.campaign.deployment.delay_s))
@@ -319,7 +327,10 @@ class CampaignProcess:
         counts = np.bincount(cells, minlength=vocabulary.cells + 1).astype(np.int64)
         counts[0] += outside
         occupancy = Occupancy.of(of_all, now=eligible, before=eligible, minlength=len(counts))
-        answers, statistic = [Answer(question.mechanism, values, theory, [account], published=True)], question.statistic
+        answers, statistic = (
+            [QueryAnswer(question.mechanism, values, theory, [account], published=True)],
+            question.statistic,
+        )
         context.closed(Query(campaign.name, number, moment_s, moment_s, counts, occupancy, totals, answers, statistic))
 
     def _participants(self, eligible: Mask) -> IntArray:
@@ -376,10 +387,11 @@ class CampaignProcess:
         fleet = len(context.population.takes_part)
         numbers = np.concatenate([vehicles, np.arange(fleet, fleet + outside)])
         memory = partial(context.memories.of, name, mechanism, partition=campaign.partition)
+        subject = Subject(campaign.name, number, name, campaign.partition, mechanism.cells, campaign.cells_of)
 
         def make(*server: int, deployment: Deployment, devices: IntArray, **given: Any) -> Survey:
             of_query: tuple[str | int, ...] = (name, campaign.name, number, *question, *server)
-            return context.survey(
+            return Survey(
                 mechanism,
                 answers=context.population.answers,
                 channel=context.channel,
@@ -387,6 +399,9 @@ class CampaignProcess:
                 deployment=deployment,
                 draws=Draws(*(context.streams.of(part, *of_query) for part in Draws._fields)),
                 remember=lambda batch: memory(numbers[devices[batch]]),
+                world=context.world,
+                subject=subject,
+                numbers=numbers[devices[devices < len(numbers)]],
                 **given,
             )
 

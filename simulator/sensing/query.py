@@ -134,7 +134,7 @@ class Memories:
         Parameters
         ----------
         name, mechanism
-            A mechanism of the run. Memory that is not `NoMemory` must take an array of indices, `memory[indices]`.
+            A mechanism of the run.
         devices
             (n,) int64 device numbers: the vehicle's own number, or, for an outside device, its own number plus the
             number of vehicles.
@@ -145,8 +145,7 @@ class Memories:
         if key not in self._kept:
             rng = self._streams.of("memory", name, *([] if partition == "cells" else [partition]))
             self._kept[key] = mechanism.enrol(self._devices, rng=rng)
-        kept = self._kept[key]
-        return NoMemory(len(devices)) if isinstance(kept, NoMemory) else kept[devices]
+        return self._kept[key][devices]
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,7 +237,7 @@ class QueryRecord:
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class QueryAnswer:
     """The answer of one mechanism to one query."""
 
     mechanism: str
@@ -337,17 +336,17 @@ class Query:
     truth: IntArray
     occupancy: Occupancy
     totals: Totals
-    answers: list[Answer]
+    answers: list[QueryAnswer]
     statistic: str = "count"
     recorded: Mapping[str, QueryRecord] = field(default_factory=dict)
 
 
-def answers_of_devices(queries: Iterable[Query]) -> dict[tuple[str, str], list[tuple[Query, Answer]]]:
+def answers_of_devices(queries: Iterable[Query]) -> dict[tuple[str, str], list[tuple[Query, QueryAnswer]]]:
     """Return the answers of devices to queries of counts, each with its query, by campaign and mechanism.
 
     Refined estimates are left out: no device was asked for them.
     """
-    answered: dict[tuple[str, str], list[tuple[Query, Answer]]] = {}
+    answered: dict[tuple[str, str], list[tuple[Query, QueryAnswer]]] = {}
     for query in queries:
         for answer in query.answers if query.statistic == "count" else ():
             if answer.rounds:

@@ -7,7 +7,7 @@ Devices simulated by counts are grouped by the rounds in which they were present
 the sums of each group are drawn at once.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -22,6 +22,8 @@ from simulator.aggregation.rounds import RoundAccount, ServerAccounts
 from simulator.aggregation.transcript import NETWORK, RecordedMessages
 from simulator.arrays import Cells, FloatArray, IntArray, Mask
 from simulator.sensing.channel import Channel, Deliveries, DeliveryStatus, Flight, Transmission
+from simulator.sensing.device import Subject, World
+from simulator.sensing.exchange import Exchange, Received
 from simulator.sensing.query import Answers, QueryRecord, Respondents, Targets
 
 
@@ -45,6 +47,10 @@ class AskedRound:
         When the reports of these devices arrived, ascending, seconds; empty if that is not kept.
     late, lost
         The number of reports that were late or lost.
+    silent, again
+        Devices present that sent no report, and reports of devices that had sent another in the round.
+    copies
+        By party: further copies of messages that devices sent again.
     """
 
     transmission: Transmission
@@ -54,6 +60,9 @@ class AskedRound:
     arrivals_s: FloatArray = field(default_factory=lambda: np.empty(0))
     late: int = 0
     lost: int = 0
+    silent: int = 0
+    again: int = 0
+    copies: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +144,15 @@ class Recorder:
         self._places = np.flatnonzero(kept)
 
     def keep(
-        self, batch: int, reports: Any, in_time: Mask, deliveries: Deliveries, devices: slice, *, sent_s: float
+        self,
+        batch: int,
+        reports: Any,
+        in_time: Mask,
+        deliveries: Deliveries,
+        devices: slice,
+        *,
+        sent_s: float,
+        exchanged: Received | None = None,
     ) -> None:
         """Record the target reports of the next round from the reports of a batch.
 
@@ -151,14 +168,24 @@ class Recorder:
             The delivery outcomes of the reports of all devices that answered, and the slice of devices in this batch.
         sent_s
             The time at which the reports were sent, seconds.
+        exchanged
+            The reports of devices that act for themselves: their reports are recorded as they sent them.
         """
         if batch != self._batch:
             return
         places = self._places + devices.start
-        self._reports.append(reports[self._places])
-        self._in_time.append(in_time[self._places])
-        arrived_s = {party: times[places] for party, times in deliveries.arrived_s.items()}
-        arrived_s[NETWORK] = np.where(deliveries.left[places], sent_s, np.inf)
+        told = np.ones(len(places), dtype=np.bool_)
+        recorded = reports[self._places]
+        if exchanged is not None and exchanged.acting[places].any():
+            told = ~exchanged.acting[places] | np.isin(places, list(exchanged.told))
+            own = [place for place, row in enumerate(places.tolist()) if row in exchanged.told]
+            order = np.arange(len(places))
+            order[own] = len(places) + np.arange(len(own))
+            recorded = joined_reports([recorded, *(exchanged.told[row] for row in places[own].tolist())])[order]
+        self._reports.append(recorded)
+        self._in_time.append(in_time[self._places] & told)
+        arrived_s = {party: np.where(told, times[places], np.inf) for party, times in deliveries.arrived_s.items()}
+        arrived_s[NETWORK] = np.where(deliveries.left[places] & told, sent_s, np.inf)
         self._arrived_s.append(arrived_s)
 
     @property
@@ -232,6 +259,12 @@ class Survey:
         The step between the server's counts and publication; by default the mechanism's estimate is published.
     targets
         The vehicles whose reports are recorded for transcripts; by default none.
+    world
+        What devices that act for themselves find around them; by default all answer in batches.
+    subject
+        What the survey asks about, as such devices know it.
+    numbers
+        (devices,) int64: the numbers of the devices that answer one by one; by default their rows.
     """
 
     mechanism: LocalMechanism
@@ -244,9 +277,12 @@ class Survey:
     remember: Callable[[slice], Any]
     publication: Publication | None = None
     targets: Targets | None = None
+    world: World | None = None
+    subject: Subject = field(default_factory=Subject)
+    numbers: IntArray | None = None
 
     def __post_init__(self) -> None:
-        """Toss the coins of a mechanism of several rounds."""
+        """Toss the coins of a mechanism of several rounds, and make the exchange if devices act for themselves."""
         mechanism, asked, answers = self.mechanism, self.asked, self.answers
         self._reporting_vehicles = 0 if answers == "counts" else len(asked.vehicles)
         self._reporting_outside = asked.outside if answers == "reports" else 0
@@ -261,10 +297,37 @@ class Survey:
             self._recorder = Recorder(self.targets, self._batches, rng=self.draws.handles)
         # With one round, the coins of each batch are tossed as it answers, which bounds the memory in use; with more
         # rounds, they must be kept from the first round to the last.
-        self._tossed = [self._toss(batch) for batch in self._batches] if mechanism.rounds > 1 else []
+        self._exchange = self._make_exchange()
+        keep = mechanism.rounds > 1 or self._exchange is not None
+        self._tossed = [self._toss(batch) for batch in self._batches] if keep else []
+        self._sent: list[tuple[int, Cells, Mask, Deliveries]] = []
         self._truth = np.zeros(len(asked.vehicles), dtype=np.int32)
         self._down: Mask | None = None
         self._rounds: list[AskedRound] = []
+
+    def _make_exchange(self) -> Exchange | None:
+        """Return the exchange with the devices that act for themselves, None if none of those asked does."""
+        if self.world is None or not self._reporting:
+            return None
+        numbers = np.arange(self._reporting) if self.numbers is None else self.numbers[: self._reporting]
+        if not self.world.acting[numbers].any():
+            return None
+        return Exchange(
+            self.world,
+            self.subject,
+            self.mechanism,
+            self.channel,
+            self.deployment,
+            numbers=numbers,
+            coins=self._coins_of,
+            memory=lambda row: self.remember(slice(row, row + 1)),
+            rng=self.draws.parties,
+        )
+
+    def _coins_of(self, row: int) -> Any:
+        """Return the coins of one device, as a batch of one."""
+        batch, place = divmod(row, self.mechanism.batch)
+        return self._tossed[batch][place : place + 1]
 
     def _toss(self, batch: slice) -> Any:  # a mechanism's coins are its own
         return self.mechanism.toss(self.remember(batch), rng=self.draws.coins)
@@ -303,7 +366,9 @@ class Survey:
         self._send(round_, cells, answering, flights)
 
     def _send(self, round_: int, cells: Cells, answering: Mask, flights: Sequence[Flight]) -> None:
-        """Let the devices that answer send their reports; here the servers receive them at once.
+        """Let the devices that answer send their reports.
+
+        Where all answer in batches, the servers receive them at once; else when the query is closed.
 
         Parameters
         ----------
@@ -316,8 +381,13 @@ class Survey:
         flights
             For each message of the route, what was drawn about that message of each device.
         """
-        deliveries = self.channel.outcome(flights, self._rounds[round_ - 1].transmission)
-        self._receive(round_, self._answers(round_, cells), answering, deliveries.of(answering))
+        transmission = self._rounds[round_ - 1].transmission
+        deliveries = self.channel.outcome(flights, transmission).of(answering)
+        if self._exchange is None:
+            self._receive(round_, cells, answering, deliveries)
+        else:
+            self._sent.append((round_, cells, answering, deliveries))
+            self._exchange.ask(round_, transmission, answering, flights)
 
     def _answers(self, round_: int, cells: Cells) -> Iterator[Any]:
         """Yield the reports of each batch of devices."""
@@ -325,26 +395,49 @@ class Survey:
             coins = self._tossed[number] if self._tossed else self._toss(batch)
             yield self.mechanism.answer(round_, cells[batch], coins)
 
-    def _receive(self, round_: int, answers: Iterable[Any], answering: Mask, deliveries: Deliveries) -> None:
+    def _receive(self, round_: int, cells: Cells, answering: Mask, deliveries: Deliveries) -> None:
         """Pass the reports that were delivered to the aggregator, and account for all; parameters as of `_send`."""
-        asked = self._rounds[round_ - 1]
-        sent = asked.transmission
+        asked, exchanged = self._rounds[round_ - 1], None
+        sent, present = asked.transmission, int(np.count_nonzero(answering))
+        if self._exchange is not None:
+            exchanged = self._exchange.received(round_, deliveries, answering)
+            deliveries, answering, asked.copies = exchanged.deliveries, exchanged.sent, exchanged.copies
+            asked.silent = present - int(np.count_nonzero(answering[: self._reporting]))
+            asked.again = len(answering) - self._reporting
         if sent.counted != sent.route:
             # A choice by the messages of some devices would count these more often than devices that answer by counts.
-            every = np.count_nonzero(answering) == asked.present.devices
+            every = present == asked.present.devices
             asked.agreed = sent.agreed(deliveries.received(sent.route)) if every else self._likely(sent)
             deliveries = deliveries.counted_by(sent.route, asked.agreed.counted)
         received = answering & (deliveries.status == DeliveryStatus.COUNTED)
         if self.deployment.keeps_arrivals:
             times = np.concatenate(list(deliveries.arrived_s.values()))
             asked.arrivals_s = np.sort(times[np.isfinite(times)])
-        for number, (batch, reports) in enumerate(zip(self._batches, answers, strict=True)):
-            self._server.receive(round_, reports, received[batch], batch=number)
+        in_batches = received if exchanged is None else received[: self._reporting] & ~exchanged.acting
+        for number, (batch, reports) in enumerate(zip(self._batches, self._answers(round_, cells), strict=True)):
+            self._server.receive(round_, reports, in_batches[batch], batch=number)
             if self._recorder is not None:
-                self._recorder.keep(number, reports, received[batch], deliveries, batch, sent_s=sent.sent_s)
+                self._recorder.keep(
+                    number, reports, received[batch], deliveries, batch, sent_s=sent.sent_s, exchanged=exchanged
+                )
+        if exchanged is not None:
+            self._receive_exchanged(round_, exchanged, received)
         asked.servers.add_reports(int(np.count_nonzero(answering)), deliveries.arrived_s, deliveries.in_time)
         asked.late += int(np.count_nonzero(answering & (deliveries.status == DeliveryStatus.LATE)))
         asked.lost += int(np.count_nonzero(answering & (deliveries.status == DeliveryStatus.LOST)))
+
+    def _receive_exchanged(self, round_: int, exchanged: Received, received: Mask) -> None:
+        """Pass the reports of devices that act for themselves to the aggregator, second answers too.
+
+        A server drops a second answer under the handle of the first, and counts it where there are no handles.
+        """
+        readable, rows, batch = received & ~exchanged.unreadable, self._reporting, len(self._batches)
+        self._server.reject(round_, int(np.count_nonzero(received & exchanged.unreadable)))
+        self._server.receive(round_, exchanged.reports, readable[:rows][exchanged.acting], batch=batch)
+        if exchanged.again is not None and self.deployment.handles is None:
+            self._server.receive(round_, exchanged.again, readable[rows:], batch=batch + 1)
+        elif exchanged.again is not None:
+            self._server.reject(round_, int(np.count_nonzero(readable[rows:])))
 
     def close(self) -> tuple[Estimate, list[RoundAccount]]:
         """Add the devices that answer by counts, close every round, and estimate.
@@ -354,16 +447,26 @@ class Survey:
         tuple
             The estimate, and the account of every round's reports.
         """
-        self._tossed = []
+        if self._exchange is not None:
+            self._exchange.close()
+        for waiting in self._sent:
+            self._receive(*waiting)
+        self._sent = []
+        if self._exchange is None:  # a device that still waits will ask for its coins
+            self._tossed = []
         self._answer_by_counts()
         cost = self.deployment.cost(self.mechanism)
         for round_, asked in enumerate(self._rounds, start=1):
             servers, first = asked.servers, [path[0] for path in asked.transmission.route]
-            copies = {party: self.channel.copies(servers.arrived(party), rng=self.draws.channel) for party in first}
+            copies = {
+                party: self.channel.copies(servers.arrived(party), rng=self.draws.channel) + asked.copies.get(party, 0)
+                for party in first
+            }
             self._server.close_round(
                 round_,
                 asked=self.asked.devices,
-                answered=asked.present.devices,
+                answered=asked.present.devices - asked.silent + asked.again,
+                silent=asked.silent,
                 late=asked.late,
                 lost=asked.lost,
                 duplicates=sum(copies.values()),
@@ -375,6 +478,8 @@ class Survey:
 
     def _publish(self) -> Estimate:
         server = self._server
+        if self._exchange is not None:
+            self._exchange.state_sums(server.sums)
         if self.publication is None:
             return server.estimate()
         return self.publication.publish(

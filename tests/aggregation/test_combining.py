@@ -8,7 +8,7 @@ import pytest
 import crowdveil as cv
 from mechanisms.local import Estimate, KRandomizedResponse, NoPrivacy
 from simulator.aggregation.combining import ServerTally, add_estimates, normal_estimate
-from simulator.sensing.messages import Behaviour, Party
+from simulator.sensing.device import Behaviour, Party
 
 
 class AddUp:

@@ -106,17 +106,17 @@ def test_an_error_of_a_process_ends_the_run():
         cv.run("tiny", processes=[fails])
 
 
-def test_behaviour_needs_the_message_level_engine():
+def test_a_server_of_ones_own_needs_devices_that_answer_one_by_one():
     class Deaf(cv.Party):
         """Receives nothing."""
 
-        def receive(self, message):
+        def receive(self, answer):
             pass
 
     behaviour = cv.Behaviour(parties={"server:1": Deaf})
-    with pytest.raises(cv.ScenarioError, match=r'sensing\.engine: must be messages .*; got "batches"'):
-        cv.run("tiny", behaviour=behaviour)
-    result = cv.run("tiny", overrides={"sensing.engine": "messages"}, behaviour=behaviour)
+    with pytest.raises(cv.ScenarioError, match=r'population\.answers: must be auto or reports .*; got "counts"'):
+        cv.run("tiny", overrides={"population.answers": "counts"}, behaviour=behaviour)
+    result = cv.run("tiny", behaviour=behaviour)
     assert (result.rounds["counted"] == 0).all()
     assert (result.rounds["lost"] == result.rounds["answered"]).all()
 

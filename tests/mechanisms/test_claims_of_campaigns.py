@@ -33,7 +33,7 @@ from simulator.aggregation.rounds import RoundAccount
 from simulator.aggregation.servers import Trusted
 from simulator.experiment.whole_run_claims import whole_run_claims
 from simulator.sensing.campaign import Campaign
-from simulator.sensing.query import Answer, Query, Schedule
+from simulator.sensing.query import Query, QueryAnswer, Schedule
 
 ROUNDING = 1e-9
 
@@ -55,7 +55,7 @@ def asked(campaigns, moments, devices=1):
             None,
             None,
             None,
-            [Answer("m", None, None, [RoundAccount(devices, devices, devices)] * one.mechanisms["m"].rounds)],
+            [QueryAnswer("m", None, None, [RoundAccount(devices, devices, devices)] * one.mechanisms["m"].rounds)],
         )
         for one, times in zip(campaigns, moments, strict=True)
         for number, time_s in enumerate(times, start=1)

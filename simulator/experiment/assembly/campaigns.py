@@ -50,7 +50,6 @@ from simulator.experiment.study_area import City
 from simulator.files.messages import Note
 from simulator.sensing.campaign import Campaign, moments_of
 from simulator.sensing.channel import Channel, ConstantDelay, Downtime, ExponentialDelay, Latency, LognormalDelay
-from simulator.sensing.messages import Behaviour
 from simulator.sensing.query import QueriedPopulation, Schedule
 from simulator.streams import Streams
 
@@ -213,18 +212,6 @@ def _servers_of(scenario: Scenario, campaign: CampaignSection) -> tuple[Aggregat
         return campaign.aggregation, f"campaigns.{campaign.name}.aggregation"
     # Speeds are always sent to a trusted server, whatever the deployment of campaigns that count.
     return scenario.aggregation if campaign.statistic == "count" else Aggregation(), "aggregation"
-
-
-def check_behaviour(scenario: Scenario, behaviour: Behaviour, campaigns: Iterable[Campaign]) -> None:
-    """Raise an error for parties with a behaviour of their own that no campaign and mechanism has.
-
-    Raises
-    ------
-    ScenarioError
-        If there are such parties; the message lists those that exist.
-    """
-    if faults := faults_of_parties(dict.fromkeys(behaviour.parties, "behaviour.parties"), campaigns):
-        raise ScenarioError(scenario.name, faults)
 
 
 def faults_of_parties(named: Mapping[str, str], campaigns: Iterable[Campaign]) -> list[Fault]:

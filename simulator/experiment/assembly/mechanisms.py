@@ -15,7 +15,6 @@ from mechanisms.local import (
     Counts,
     Estimate,
     LocalMechanism,
-    NoMemory,
     ParameterError,
     ParameterWarning,
     SamplingPrivacy,
@@ -99,7 +98,7 @@ class PlugIn(_Forwarding):
         self.claim(LinkedReports())
         memory = self._mechanism.enrol(2, rng=np.random.default_rng(0))
         try:
-            _ = memory if isinstance(memory, NoMemory) else memory[np.arange(2)]
+            _ = memory[np.arange(2)]
         except Exception as error:
             rule = "must return NoMemory, or memory that an array of device numbers indexes"
             raise InputError([f"{self.class_name}.enrol {rule}, got {type(memory).__name__}"]) from error

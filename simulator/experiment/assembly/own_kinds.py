@@ -20,6 +20,7 @@ METHODS: Mapping[str, tuple[str, ...]] = {
     "mechanism": MECHANISM_METHODS,
     "deployment": ("combine",),
     "attack": ("guess",),
+    "behaviour": ("answer", "report", "send"),
 }
 """Methods that a user's class or object needs, by role; a class has them before an instance is made."""
 SHARING_METHODS = ("split", "sum", "join")

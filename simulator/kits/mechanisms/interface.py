@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mechanisms.local.mechanism import Estimate, LocalMechanism, NoMemory
+from mechanisms.local.mechanism import Estimate, LocalMechanism
 from simulator.experiment.assembly.own_kinds import MECHANISM_METHODS
 from simulator.kits.findings import Findings, global_random_states
 from simulator.kits.mechanisms.bounds import SAME_LAW_COMPARISONS, pairs_apart, row_keys, same_law
@@ -82,12 +82,15 @@ def check_reports(trial: Harness, findings: Findings) -> None:
                 if some is not None:
                     fault = f"reports[{name}] are not those devices' {where}"
                     findings.expect_equal(mechanism.encode(some), vectors[chosen], fault)
-        memory = mechanism.enrol(devices, rng=rng)
-        if not isinstance(memory, NoMemory):
-            chosen = indexed(memory, np.arange(devices), "memory[device numbers], unless it is NoMemory,", findings)
-            if chosen is not None:
-                fault = f"memory[device numbers] does not toss coins for {devices} devices"
-                findings.expect(len(mechanism.answer(1, truth, mechanism.toss(chosen, rng=rng))) == devices, fault)
+            one = slice(devices // 2, devices // 2 + 1)
+            row = indexed(coins, one, "coins[slice]", findings)
+            if row is not None:
+                own = mechanism.encode(mechanism.answer(number, truth[one], row))
+                findings.expect_equal(own, vectors[one], f"one device's coins answer otherwise than its batch {where}")
+        chosen = indexed(mechanism.enrol(devices, rng=rng), np.arange(devices), "memory[device numbers]", findings)
+        if chosen is not None:
+            fault = f"memory[device numbers] does not toss coins for {devices} devices"
+            findings.expect(len(mechanism.answer(1, truth, mechanism.toss(chosen, rng=rng))) == devices, fault)
 
 
 def indexed(held: Any, chosen: Any, name: str, findings: Findings) -> Any:

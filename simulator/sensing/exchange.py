@@ -1,0 +1,364 @@
+"""Exchange of one survey: the messages of the devices that act for themselves, from sending to what servers received.
+
+Coins, memory, latencies and losses are drawn for all devices at once and dealt by row, so a device that follows the
+protocol sends what it would have sent in a batch, and its messages arrive when they would have arrived.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any, cast
+
+import numpy as np
+import simpy
+
+from mechanisms.local import LocalMechanism
+from simulator.aggregation.aggregator import Sums
+from simulator.aggregation.combining import joined_reports
+from simulator.aggregation.deployment import Deployment
+from simulator.aggregation.secret_sharing import SentShares
+from simulator.arrays import IntArray, Mask
+from simulator.sensing.channel import Channel, Deliveries, DeliveryStatus, Flight, Transmission, status_of
+from simulator.sensing.device import Answer, Device, Party, Process, Question, Subject, World, WrittenVector
+
+
+@dataclass(eq=False)
+class _Sent:
+    """A report that a device sent: its row, the payload of each message, and whether one of them left the device."""
+
+    row: int
+    report: Any
+    payloads: Sequence[Any]
+    left: bool = False
+
+
+@dataclass(eq=False)
+class _Round:
+    """A round that was asked.
+
+    `reports` are the reports sent, by slot: a device's first report has its row's slot, further ones follow the rows.
+    """
+
+    question: Question
+    transmission: Transmission
+    flights: list[tuple[list[float], list[bool]]]
+    reports: dict[int, _Sent] = field(default_factory=dict)
+    again: list[_Sent] = field(default_factory=list)
+
+
+@dataclass(frozen=True, eq=False)
+class Received:
+    """What became of a round's reports of acting devices.
+
+    Attributes
+    ----------
+    acting
+        (rows,) bool: which rows act.
+    deliveries
+        The outcomes of the reports of all rows, followed by second answers; of rows that do not act, as given.
+    sent
+        (rows + second answers,) bool: which reports were sent; of rows that do not act, as given.
+    reports, again
+        The reports of the acting rows, in order, and second answers, as servers hold them; None if there are none.
+    unreadable
+        (rows + second answers,) bool: vectors that servers of plain reports have to reject.
+    told
+        The report that each acting row sent, by row; a row that sent none, or a vector, is missing.
+    copies
+        By party: messages that arrived once more.
+    """
+
+    acting: Mask
+    deliveries: Deliveries
+    sent: Mask
+    reports: Any
+    again: Any
+    unreadable: Mask
+    told: dict[int, Any]
+    copies: Counter[str]
+
+
+class Exchange:
+    """The messages between acting devices and the parties of one survey.
+
+    Parameters
+    ----------
+    world, subject
+        What devices find around them, and what the survey asks about.
+    mechanism, channel, deployment
+        As of the survey.
+    numbers
+        (rows,) int64: the numbers of the devices that answer one by one.
+    coins, memory
+        Functions from a row to the coins, and to the memory, that are dealt to it, as batches of one.
+    rng
+        Generator of shares.
+
+    Attributes
+    ----------
+    acting
+        (rows,) bool: which rows act.
+    about
+        The cells that devices answer about, by number.
+    parties
+        The servers and the mixer, by name.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        subject: Subject,
+        mechanism: LocalMechanism,
+        channel: Channel,
+        deployment: Deployment,
+        *,
+        numbers: IntArray,
+        coins: Callable[[int], Any],
+        memory: Callable[[int], Any],
+        rng: np.random.Generator,
+    ) -> None:
+        self.world, self.subject, self.mechanism = world, subject, mechanism
+        self._channel, self._deployment, self._rng = channel, deployment, rng
+        self._numbers, self._coins, self._memory = numbers.tolist(), coins, memory
+        self._row = {number: row for row, number in enumerate(self._numbers)}
+        self.acting = world.acting[numbers]
+        self.about: dict[int, int] = {}
+        names = dict.fromkeys(
+            name for round_ in range(mechanism.rounds) for path in deployment.route(round_ + 1) for name in path
+        )
+        self.parties = {name: world.behaviour.parties.get(name, Party)(name, self) for name in names}
+        self._rounds: dict[int, _Round] = {}
+        self._under_way: dict[float, list[Answer]] = {}
+        self._is_open = True
+
+    @cached_property
+    def _handles(self) -> list[Any]:
+        """What servers know each row by: its device's number, a pseudonym of this query, or nothing."""
+        if self._deployment.handles == "query":
+            subject = self.subject
+            rng = self.world.streams.of("pseudonyms", subject.campaign, subject.query, subject.mechanism)
+            return list(rng.permutation(len(self._numbers)).tolist())
+        return self._numbers if self._deployment.handles else [None] * len(self._numbers)
+
+    def coins(self, number: int) -> Any:
+        """Return the coins dealt to a device, as a batch of one."""
+        return self._coins(self._row[number])
+
+    def memory(self, number: int) -> Any:
+        """Return what a device keeps from query to query, as a batch of one."""
+        return self._memory(self._row[number])
+
+    def ask(self, round_: int, transmission: Transmission, answering: Mask, flights: Sequence[Flight]) -> None:
+        """Ask a round: let each acting device answer that is present; parameters as of `Survey._send`."""
+        question = Question(
+            self.subject,
+            self.mechanism,
+            round_,
+            transmission.sent_s,
+            transmission.deadline_s,
+            transmission.route,
+            self,
+        )
+        drawn = [(flight.took_s.tolist(), flight.link_down.tolist()) for flight in flights]
+        self._rounds[round_] = _Round(question, transmission, drawn)
+        for row in np.flatnonzero(answering & self.acting).tolist():
+            _start(self.world.env, self.world.device(self._numbers[row]).answer(question))
+
+    def send(self, device: Device, question: Question, report: Any) -> bool:
+        """Send a report, or a copy of one; parameters, returns and errors as of `Device.send`."""
+        if not self._is_open:
+            return False
+        row, asked = self._row[device.number], self._rounds[question.round]
+        waited_s = self.world.time_s - question.asked_s
+        mine = asked.reports.get(row)
+        if mine is None:
+            mine = asked.reports[row] = _Sent(row, report, self._payloads(report, question))
+            slot, flights = row, [(took_s[row], down[row]) for took_s, down in asked.flights]
+        else:
+            again = next((place for place, sent in enumerate(asked.again) if sent.report is report), None)
+            if mine.report is report:
+                slot = row
+            elif again is not None:
+                mine, slot = asked.again[again], len(self._numbers) + again
+            else:
+                mine, slot = _Sent(row, report, self._payloads(report, question)), len(self._numbers) + len(asked.again)
+                asked.again.append(mine)
+            now = replace(asked.transmission, sent_s=self.world.time_s)
+            drawn = self._channel.draw(1, now, rng=device.rng)
+            flights = [(float(flight.took_s[0]), bool(flight.link_down[0])) for flight in drawn]
+        for number, (took_s, down) in enumerate(flights):
+            if not down:
+                mine.left = True
+                answer = Answer(
+                    payload=mine.payloads[number],
+                    handle=self._handles[row],
+                    sent_s=question.asked_s + waited_s,
+                    path=question.route[number],
+                    round=question.round,
+                    arrives_s=question.asked_s + (waited_s + took_s),
+                    in_time=waited_s + took_s <= question.deadline_s,
+                    number=number,
+                    slot=slot,
+                )
+                self._dispatch(answer)
+        return not any(down for _, down in flights)
+
+    def _payloads(self, report: Any, question: Question) -> Sequence[Any]:
+        """Return what each message of a report carries: the report, or one server's share of it."""
+        if isinstance(report, WrittenVector):
+            vectors = np.asarray(report.vector, dtype=np.int64).reshape(1, *self.mechanism.tally_shape)
+        elif len(report) != 1:
+            raise ValueError(f"a device sends one report, a batch of one; it sent {len(report)}")
+        if self._deployment.sharing is None:
+            return (report,) * len(question.route)
+        if not isinstance(report, WrittenVector):
+            vectors = self.mechanism.encode(report)
+        return list(self._deployment.sharing.split(vectors, rng=self._rng)[:, 0])
+
+    def _dispatch(self, answer: Answer) -> None:
+        """Let a message arrive at its time; one event serves all messages that arrive together."""
+        due = self._under_way.setdefault(answer.arrives_s, [])
+        if not due:
+            delay = max(0.0, self.world.clock.ticks(answer.arrives_s) - self.world.env.now)
+            self.world.env.timeout(delay, answer.arrives_s).callbacks.append(self._arrive)
+        due.append(answer)
+
+    def _arrive(self, event: simpy.Event) -> None:
+        for answer in self._under_way.pop(cast("float", event.value), ()):
+            self.parties[answer.path[0]].take(answer)
+
+    def is_down(self, party: str, answer: Answer) -> bool:
+        """Return whether a party is down when a message arrives."""
+        outages = self._channel.outages
+        return bool(outages) and bool(self._channel.is_down(party, np.array([answer.arrives_s]))[0])
+
+    def close(self) -> None:
+        """Record the messages that are still on their way, with the time at which they will arrive, and send no more.
+
+        None of them is in time.
+        """
+        self._is_open = False
+        for answers in self._under_way.values():
+            for answer in answers:
+                self.parties[answer.path[0]].receive(answer)
+        self._under_way = {}
+
+    def state_sums(self, sums: Sums) -> None:
+        """Let each server with a behaviour of its own state the sums of its reports, or shares."""
+        for round_, asked in self._rounds.items():
+            for number, path in enumerate(asked.question.route):
+                party = self.parties[path[-1]]
+                if type(party).tally is not Party.tally:
+                    sums.state(round_, number, partial(party.tally, round_))
+
+    def received(self, round_: int, deliveries: Deliveries, answering: Mask) -> Received:
+        """Return what became of a round's reports, after `close`.
+
+        Parameters
+        ----------
+        round_
+            From 1.
+        deliveries, answering
+            The outcomes of all rows, and which rows answer, (rows,) bool, if all devices follow the protocol.
+        """
+        asked, rows = self._rounds[round_], len(self._numbers)
+        slots = {**asked.reports, **{rows + place: sent for place, sent in enumerate(asked.again)}}
+        more = len(asked.again)
+
+        def column(values: Any, nothing: Any = np.False_) -> Any:
+            """Return a column of all slots in which acting rows are still without an entry."""
+            return np.append(np.where(self.acting, nothing, values), np.full(more, nothing))
+
+        arrived_s = {party: column(times, math.inf) for party, times in deliveries.arrived_s.items()}
+        in_time = tuple(column(within) for within in deliveries.in_time)
+        left, sent, unreadable = column(deliveries.left), column(answering), np.zeros(rows + more, dtype=np.bool_)
+        payloads: dict[tuple[int, int], Any] = {}
+        copies = Counter[str]()
+        for name, party in self.parties.items():
+            for answer in party.kept:
+                if answer.round != round_:
+                    continue
+                slot, number = answer.slot, answer.number
+                copies[name] += math.isfinite(arrived_s[name][slot])
+                arrived_s[name][slot] = min(arrived_s[name][slot], answer.arrives_s)
+                in_time[number][slot] |= answer.in_time
+                if answer.path[-1] == name:
+                    payloads.setdefault((number, slot), answer.payload)
+        for slot, one in slots.items():
+            sent[slot], left[slot] = True, one.left
+            unreadable[slot] = self._deployment.sharing is None and isinstance(one.report, WrittenVector)
+        down = np.append(deliveries.link_down, np.zeros(more, dtype=np.bool_))
+        status = status_of(zip(asked.question.route, in_time, strict=True), arrived_s)
+        made = Deliveries(status, arrived_s, in_time, left, down)
+        order = self._counted_first(asked, made)
+        made = Deliveries(
+            made.status[order],
+            {name: times[order] for name, times in arrived_s.items()},
+            tuple(within[order] for within in in_time),
+            left[order],
+            down[order],
+        )
+
+        def held(chosen: IntArray) -> Any:
+            """Return the reports in some slots as the servers hold them."""
+            if self._deployment.sharing is None:
+                reports = (payloads.get((0, slot), slots[slot].report if slot in slots else None) for slot in chosen)
+                return joined_reports([none if _is_no_report(report) else report for report in reports])
+            empty = np.zeros(self.mechanism.tally_shape, dtype=np.uint64)
+            messages = range(len(asked.question.route))
+            shares = [[payloads.get((number, slot), empty) for slot in chosen] for number in messages]
+            return SentShares(np.array(shares), self._deployment.sharing)
+
+        acting, none = np.flatnonzero(self.acting), None
+        if len(acting):
+            none = self.mechanism.answer(round_, np.zeros(1, dtype=np.int32), self._coins(int(acting[0])))
+        told = {row: slots[slot].report for row, slot in enumerate(order[:rows].tolist()) if slot in slots}
+        return Received(
+            self.acting,
+            made,
+            sent[order],
+            held(order[acting].tolist()) if len(acting) else None,
+            held(order[rows:].tolist()) if more else None,
+            unreadable[order],
+            {row: report for row, report in told.items() if not isinstance(report, WrittenVector)},
+            copies,
+        )
+
+    def _counted_first(self, asked: _Round, deliveries: Deliveries) -> IntArray:
+        """Return an order of the slots in which a device's row has the report under its handle that was counted.
+
+        That is the first report, or else the second answer that was received first.
+        """
+        order = np.arange(len(deliveries.status))
+        if self._deployment.handles is None:
+            return order
+        first = deliveries.arrived_s[asked.question.route[0][0]]
+        for place in sorted(range(len(asked.again)), key=lambda place: first[len(self._numbers) + place]):
+            row, slot = asked.again[place].row, len(self._numbers) + place
+            counted = deliveries.status[[order[row], slot]] == DeliveryStatus.COUNTED
+            if counted[1] and not counted[0]:
+                order[[row, slot]] = slot, order[row]
+        return order
+
+
+def _is_no_report(report: Any) -> bool:
+    """Return whether no report, or a vector, is in the place of a plain report."""
+    return report is None or isinstance(report, WrittenVector)
+
+
+def _start(env: simpy.Environment, process: Process) -> None:
+    """Run a device's answer to its first wait; only an answer that waits becomes a process with events."""
+    event = next(process, None)
+    if event is not None:
+        env.process(_continue(process, event))
+
+
+def _continue(process: Process, event: simpy.Event) -> Process:
+    while True:
+        value = yield event
+        try:
+            event = process.send(value)
+        except StopIteration:
+            return
