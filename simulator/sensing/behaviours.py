@@ -113,5 +113,7 @@ class Twice(Late):
         """Answer, wait, and answer again."""
         yield from Device.answer(self, question)
         yield self.wait(self._wait_s)
-        coins = question.mechanism.toss(self.memory(question), rng=self.rng)
-        self.send(question, self.report(question, coins))
+        asked = question.subject.campaign, question.subject.mechanism
+        if question.round == 1:  # the coins of all rounds of the second answer
+            self.kept[asked] = question.mechanism.toss(self.memory(question), rng=self.rng)
+        self.send(question, self.report(question, self.kept[asked]))
