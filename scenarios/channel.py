@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, ConfigDict, Field
 
 from scenarios.cells import HIGHEST
 from scenarios.errors import RuleViolation
-from scenarios.field_types import SERVER_PATTERN, NotNegative, Positive, Probability, number, without_default
+from scenarios.field_types import SERVER_PATTERN, Count, NotNegative, Positive, Probability, number, without_default
 from scenarios.kinds import is_capable
 from scenarios.rules import GIVEN, LEFT_OUT, among, bounded, must, needs, unlike
 from scenarios.run_clock import Moment
@@ -94,6 +94,19 @@ def _bursts(valid: ValidFields) -> Iterator[RuleViolation]:
             yield valid.violation(name, rule)
 
 
+class QuestionSection(Section):
+    """The way of a round's question to a device. The default is ideal: every device hears it at once."""
+
+    model_config = ConfigDict(json_schema_extra=_or_number)
+
+    loss: Probability = 0.0
+    """Probability that a device does not hear the question of a round; it then sends nothing in that round."""
+    latency_s: Annotated[Latency, BeforeValidator(_as_table)] = ConstantLatency(kind="constant", value_s=0.0)
+    """Time from the question until a device hears it: seconds, or a distribution; it uses up the deadline."""
+    bytes: Count = 16
+    """Size of a question: by default the query's number and its deadline, 8 bytes each."""
+
+
 class ChannelSection(Section):
     """The channel between a device and its aggregator. The default is ideal: no latency and no loss."""
 
@@ -119,6 +132,8 @@ class ChannelSection(Section):
     """Probability that a message that arrives in time arrives a second time."""
     outages: Annotated[tuple[Outage, ...], Field(strict=False)] = ()
     """Servers that are down for a while: ``[{server = "server:2", from_s = 600, to_s = 700}]``."""
+    question: QuestionSection = QuestionSection()
+    """The way of a round's question to a device."""
 
     @property
     def losses(self) -> tuple[float, float]:
@@ -287,6 +302,30 @@ class ThresholdShares(AggregationSection):
         bounded("threshold", "at most", "servers"),
         must("handles", among(None, "query"), _PAIRED_SHARES, paired=GIVEN),
     )
+
+
+class PrivateWriteSection(AggregationSection):
+    """Two servers that hold keys of the one cell that a report names (a distributed point function)."""
+
+    kind: Literal["private_write"]
+    title = "two servers of private writes"
+    capabilities = frozenset({"shares"})
+    needs = ("Cryptodome", "crypto")
+    servers: Literal[2] = 2
+    """Number of servers, one for each of the two keys of a point function."""
+    paired: bool = False
+    """Whether only devices received in every round are counted."""
+    handles: Literal["device", "query"] = Field(default="device", json_schema_extra=without_default)
+    """Identifier under which servers store keys: the device's number, or a one-time pseudonym, new in each query.
+
+    Default: the device's number, and a pseudonym for paired keys."""
+
+    @classmethod
+    def resolve(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Fill in the handles, which depend on pairing."""
+        return ThresholdShares.resolve(given)
+
+    rules = (must("handles", among(None, "query"), _PAIRED_SHARES, paired=GIVEN),)
 
 
 class RoadsideUnitsSection(AggregationSection):

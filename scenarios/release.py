@@ -186,12 +186,16 @@ class ReleaseRules:
 
     def everything_arrives(self) -> bool:
         """Return whether the channel loses no report and every report arrives before the deadline."""
-        if any(self.channel.get(key) for key in ("loss", "loss_one", "loss_two", "churn", "outages")):
+        question = self.channel.section("question")
+        if question.get("loss") or any(
+            self.channel.get(key) for key in ("loss", "loss_one", "loss_two", "churn", "outages")
+        ):
             return False
-        latency = self.channel.get("latency_s")
-        if latency is None:
-            return True
-        return bool(latency.kind == "constant" and latency.value_s <= self.campaign.get("deadline_s", latency.value_s))
+        latencies = [latency for way in (question, self.channel) if (latency := way.get("latency_s")) is not None]
+        if any(latency.kind != "constant" for latency in latencies):
+            return False
+        takes_s = sum(latency.value_s for latency in latencies)
+        return bool(takes_s <= self.campaign.get("deadline_s", takes_s))
 
     def published(self) -> list[ValidFields]:
         """Return the mechanisms whose counts or speeds the release publishes."""

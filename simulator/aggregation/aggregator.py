@@ -229,8 +229,8 @@ class Aggregator:
         servers
             Messages that each server received.
         **others
-            `late` and `lost`, reports that were not received in time at every server that must receive them; `silent`
-            devices; and `duplicates`, the number of additional copies, as in `RoundAccount`; by default 0.
+            `late` and `lost`, reports that were not received in time at every server that must receive them, and
+            `unheard`, `silent`, `duplicates`, `messages_up` and `bytes_down` as in `RoundAccount`; by default 0.
 
         Raises
         ------

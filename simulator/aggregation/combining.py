@@ -206,6 +206,7 @@ class Combining(Deployment):
             handles=self.handles,
             paired=self.paired,
             anonymous=self.anonymous,
+            question_nbytes=self.question_nbytes,
         )
 
     def assign(self, cells: Cells, mechanism: LocalMechanism, *, rng: np.random.Generator) -> IntArray:

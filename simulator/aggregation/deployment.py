@@ -92,6 +92,8 @@ class Deployment(ABC):
         knows which device sent it, unless the report names it (`handles = "device"`).
     noise
         Noise that each server adds to each cell's count before it publishes; by default none.
+    question_nbytes
+        Bytes of a question.
 
     Raises
     ------
@@ -102,8 +104,11 @@ class Deployment(ABC):
     robust: bool = False
     anonymous: bool = False
     noise: IntegerNoise | None = None
+    question_nbytes: int = QUESTION_NBYTES
     sums_reports: ClassVar[bool] = True
     """Whether the sum of all servers' counts is published, from which the mechanism's estimate is computed."""
+    can_pair: ClassVar[bool] = True
+    """Whether its servers can know which devices they received in every round."""
 
     def __post_init__(self) -> None:
         """Check the handles."""
@@ -252,7 +257,7 @@ class Deployment(ABC):
         nbytes = report_nbytes(mechanism)
         return Cost(
             bytes_up=nbytes + self.pseudonym_nbytes,
-            bytes_down=QUESTION_NBYTES,
+            bytes_down=self.question_nbytes,
             stored_bytes=dict.fromkeys(self.servers_of(mechanism), nbytes + self.handle_nbytes),
             notes=(*self.plain_notes, *self.channel_notes),
         )

@@ -127,15 +127,18 @@ class RoundAccount:
     asked
         Devices asked.
     answered
-        Reports sent: fewer than asked if devices have left or are silent, more if some sent a second answer.
+        Reports sent: fewer than asked if devices have left, did not hear the question or are silent, more if some sent
+        a second answer.
     counted, late, lost, rejected, unpaired
         Numbers of answered reports by outcome.
-    silent
-        Devices that were asked and chose to send nothing.
+    unheard, silent
+        Devices that did not hear the question, and devices that heard it and chose to send nothing.
     duplicates
         Additional copies of messages that arrived and were not counted.
-    bytes_up
-        Bytes sent by devices.
+    messages_up
+        Messages sent by devices: one for each report, or one for each share.
+    bytes_up, bytes_down
+        Bytes sent by devices, and bytes of the questions sent to all devices asked.
     servers
         Messages that each server received.
     """
@@ -147,9 +150,12 @@ class RoundAccount:
     lost: int = 0
     rejected: int = 0
     unpaired: int = 0
+    unheard: int = 0
     silent: int = 0
     duplicates: int = 0
+    messages_up: int = 0
     bytes_up: int = 0
+    bytes_down: int = 0
     servers: tuple[ServerAccount, ...] = ()
 
     @classmethod

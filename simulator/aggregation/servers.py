@@ -12,7 +12,7 @@ from mechanisms.local import LocalMechanism
 from mechanisms.parameter import ParameterError, check_integer
 from mechanisms.privacy import LinkedReports, ReleasedCounts, Report, Shares, Shuffled, View
 from simulator.aggregation.aggregator import Aggregator
-from simulator.aggregation.deployment import DEVICE_NBYTES, QUESTION_NBYTES, Cost, Deployment, Handles
+from simulator.aggregation.deployment import DEVICE_NBYTES, Cost, Deployment, Handles
 from simulator.aggregation.rounds import report_nbytes
 from simulator.aggregation.secret_sharing import (
     MOST_SERVERS,
@@ -96,6 +96,7 @@ class PerRound(Deployment):
 
     handles: Handles = "device"
     kind: ClassVar[str] = "per_round"
+    can_pair: ClassVar[bool] = False
 
     def route(self, round_: int) -> tuple[tuple[Party, ...], ...]:
         """Return one message, to the server of the round."""
@@ -131,6 +132,7 @@ class ShuffledReports(Deployment):
     """
 
     kind: ClassVar[str] = "shuffled"
+    can_pair: ClassVar[bool] = False
 
     def route(self, round_: int) -> tuple[tuple[Party, ...], ...]:  # noqa: ARG002 - the same in every round
         """Return one message, to the mixer and from there to the server."""
@@ -164,7 +166,7 @@ class ShuffledReports(Deployment):
         sealed = nbytes + ENVELOPE_NBYTES
         return Cost(
             bytes_up=sealed,
-            bytes_down=QUESTION_NBYTES,
+            bytes_down=self.question_nbytes,
             stored_bytes={"server:1": nbytes, MIXER: sealed + DEVICE_NBYTES},
             between_servers=sealed,
             notes=(
@@ -290,17 +292,20 @@ class SharingServers(Deployment):
             )
 
     def cost(self, mechanism: LocalMechanism) -> Cost:
-        """Return the cost: a device sends each server a vector of 8-byte words."""
-        vector = WORD_NBYTES * math.prod(mechanism.tally_shape)
-        servers = self.servers_of(mechanism)
+        """Return the cost: a device sends each server a share."""
+        share, servers = self.share_nbytes(mechanism), self.servers_of(mechanism)
         return Cost(
-            bytes_up=len(servers) * (vector + self.pseudonym_nbytes),
-            bytes_down=QUESTION_NBYTES,
-            stored_bytes=dict.fromkeys(servers, vector + self.handle_nbytes),
+            bytes_up=len(servers) * (share + self.pseudonym_nbytes),
+            bytes_down=self.question_nbytes,
+            stored_bytes=dict.fromkeys(servers, share + self.handle_nbytes),
             between_servers=len(servers) * (len(servers) - 1) * self.pseudonym_nbytes if self.paired else 0,
             notes=self.channel_notes,
-            bytes_to=dict.fromkeys(servers, vector + self.pseudonym_nbytes),
+            bytes_to=dict.fromkeys(servers, share + self.pseudonym_nbytes),
         )
+
+    def share_nbytes(self, mechanism: LocalMechanism) -> int:
+        """Return the bytes of the share that each server receives: here a vector of 8-byte words."""
+        return WORD_NBYTES * math.prod(mechanism.tally_shape)
 
     def seen_by(self, members: Coalition, mechanism: LocalMechanism, devices: int, crowd: int, queries: int) -> View:  # noqa: ARG002 - the view does not depend on other devices
         """Return the view of the shares of k of m servers: it reveals nothing, or if k suffice, the linked reports."""
@@ -395,7 +400,7 @@ class SecretShared(SharingServers):
         messages[f"server:{self.servers}"] = vector + public
         return Cost(
             bytes_up=vector + seed * others + public + self.pseudonym_nbytes,
-            bytes_down=QUESTION_NBYTES,
+            bytes_down=self.question_nbytes,
             stored_bytes={party: nbytes + self.handle_nbytes for party, nbytes in messages.items()},
             between_servers=self.servers * others * between,
             notes=(note, *self.channel_notes),

@@ -280,12 +280,14 @@ def _weakened_claims(section: Claims, alike: Sequence[Campaign], closed: Sequenc
             where = f"mechanisms.{name}"
             campaign = "" if _only(alike) is None else f"campaigns.{_only(alike)}, "
             weaker = f"so its claims are weaker: {'; '.join(changes.values())}"
-            why = _why_weaker(name, closed, weaker, uncounted=everywhere.uncounted)
+            why = _why_weaker(name, alike, closed, weaker, uncounted=everywhere.uncounted)
             warnings.append(warning("weaker_claims", f"{campaign}{where}: {why}", where))
     return warnings
 
 
-def _why_weaker(mechanism: str, queries: Sequence[Query], weaker: str, *, uncounted: bool) -> str:
+def _why_weaker(
+    mechanism: str, campaigns: Sequence[Campaign], queries: Sequence[Query], weaker: str, *, uncounted: bool
+) -> str:
     """State why claims are weaker, which query counted the fewest reports other than none, and a remedy."""
     answers = answers_of_devices(queries).items()
     answered = [pair for (_, name), pairs in answers if name == mechanism for pair in pairs if any(pair[1].counted)]
@@ -294,7 +296,11 @@ def _why_weaker(mechanism: str, queries: Sequence[Query], weaker: str, *, uncoun
     if not uncounted:
         remedy = "ask when more vehicles are there (start_s), or let more take part (population.participation)"
         return f"too few devices were asked, {weaker}; {fewest}: {remedy}"
-    remedy = "wait longer for reports (deadline_s), lose fewer (channel), or pair the rounds (aggregation.paired)"
+    remedy = "wait longer for reports (deadline_s), lose fewer (channel)"
+    deployment = next(campaign.deployment for campaign in campaigns if campaign.name == query.campaign)
+    if len(answer.counted) > 1:
+        alone = f"; {deployment.kind} servers cannot pair the rounds: none knows which devices answered every round"
+        remedy += ", or pair the rounds (aggregation.paired)" if deployment.can_pair else alone
     return f"not all reports were counted, {weaker}; {fewest} of {max(answer.asked):,}: {remedy}"
 
 

@@ -143,6 +143,7 @@ def describe_loss(channel: ChannelSection, campaigns: Sequence[Campaign], querie
                 mechanism=name,
                 rounds=mechanism.rounds,
                 pairs=any(answer.paired for answer in answers),
+                can_pair=named[campaign].deployment.can_pair,
                 independent=channel.burst_s == 0.0 and not leaves,
                 heard=received,
                 occupancy=occupancy,

@@ -205,12 +205,12 @@ def tabulate_rounds(queries: Sequence[Query]) -> pd.DataFrame:
 
 
 def _rounds(queries: Sequence[Query]) -> Iterator[tuple[dict[str, object], RoundAccount]]:
-    """Yield each round's account, and the columns that identify the round."""
+    """Yield each round's account, the columns that identify the round, and the time until the estimate."""
     for query in queries:
         for answer in query.answers:
             for round_, account in enumerate(answer.rounds, start=1):
                 key = (query.campaign, query.number, answer.mechanism, round_)
-                yield dict(zip(ROUND_KEY, key, strict=True)), account
+                yield {**dict(zip(ROUND_KEY, key, strict=True)), "estimate_s": answer.took_s}, account
 
 
 HOT_SHARE = 0.1

@@ -38,7 +38,7 @@ def record_extra(package: str) -> None:
         names.add(package)
 
 
-def import_extra(module: str, *, needed: str, extra: str) -> Any:
+def import_extra(module: str, *, needed: str, extra: str, package: str = "") -> Any:
     """Import a module that may not be installed.
 
     Parameters
@@ -49,6 +49,8 @@ def import_extra(module: str, *, needed: str, extra: str) -> Any:
         Beginning of the error message: what needs which package, such as "cells of kind h3 need h3".
     extra
         The extra of this project that installs the package.
+    package
+        The package as it is installed, where its name is not that of the module.
 
     Returns
     -------
@@ -64,5 +66,5 @@ def import_extra(module: str, *, needed: str, extra: str) -> Any:
         imported = importlib.import_module(module)
     except ImportError:
         raise InputError([f"{needed}: pip install 'crowdveil[{extra}]'"]) from None
-    record_extra(module.partition(".")[0])
+    record_extra(package or module.partition(".")[0])
     return imported

@@ -235,6 +235,7 @@ def _tables(
         "traffic": {"vehicles": 1},
         **sections,
         "campaigns": [{**template["campaigns"][0], **times}],
+        "aggregation": template["aggregation"],
         "mechanisms": template["mechanisms"],
     }
 

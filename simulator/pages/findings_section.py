@@ -15,7 +15,15 @@ from simulator.results.claims import LINKED, PUBLISHED
 from simulator.results.formatting import inner_case, listed, number, percent
 from simulator.results.names import COUNT
 from simulator.results.run import RunResult
-from simulator.results.statements import Subject, campaign_lines, sentence, short_limit, subject_of, wording_key
+from simulator.results.statements import (
+    Subject,
+    campaign_lines,
+    learns,
+    sentence,
+    short_limit,
+    subject_of,
+    wording_key,
+)
 from simulator.results.tables import guesses, records
 
 _NAMED = 4
@@ -110,12 +118,48 @@ def findings(run: RunResult) -> list[list[Finding]]:
     Returns
     -------
     groups
-        First, if there are several campaigns, what the first mechanism reveals in all of them. Then at most three: the
-        verdict by the size of a coalition, or on lost reports, if the run is about these; the error of the published
-        estimates; what the most revealing observer of a campaign learns.
+        First, where servers receive one round each, what one of them learns and what a server that links all rounds
+        learns; then, if there are several campaigns, what the first mechanism reveals in all of them. Then at most
+        three: the verdict by the size of a coalition, or on lost reports, if the run is about these; the error of the
+        published estimates; what the most revealing observer of a campaign learns.
     """
     others = [_coalitions(run), _lost(run), _errors(run), *_cost(run)]
-    return [*_whole_run(run), *[group for group in others if group][:3]]
+    apart = [[Finding("", "claim", line)] for line in apart_and_linked(run)]
+    return [*apart, *_whole_run(run), *[group for group in others if group][:3]][:4]
+
+
+def apart_and_linked(run: RunResult) -> list[str]:
+    """
+    State what a server that receives one round of a query learns, and what a server that links all rounds learns.
+
+    Parameters
+    ----------
+    run
+        The finished run.
+
+    Returns
+    -------
+    lines
+        One sentence on the first mechanism, of the first campaign with a server for each round; else none.
+    """
+    label = inner_case(run.record.label(str(run.record.first_private)))
+    for campaign in run.record.deployments_by_campaign:
+        if found := _of_one_round(run, campaign, queries=1):
+            alone, linked = found
+            several = len(run.record.deployments_by_campaign) > 1
+            over = f"With {label}, in one query{f' of campaign {campaign}' * several}"
+            end = f"; a linking server, which receives all answers of a device, {learns(linked)}"
+            return [sentence(alone, over=over, end=end)]
+    return []
+
+
+def _of_one_round(run: RunResult, campaign: str, *, queries: int) -> tuple[Claim, Claim] | None:
+    """Return the first mechanism's weakest claim about one round and its linked claim if no server has all rounds."""
+    claims = [one for one in _in_campaign(run, campaign, str(run.record.first_private)) if one.queries == queries]
+    alone = _strongest([claim for claim in claims if claim.family == "report"])
+    linked = next((claim for claim in claims if claim.view == "linked_reports" and claim.rounds > 1), None)
+    known = campaign in run.record.deployments_by_campaign
+    return (alone, linked) if known and alone and linked and not linked.one_server else None
 
 
 def _whole_run(run: RunResult) -> list[list[Finding]]:
@@ -162,7 +206,8 @@ def _lost(run: RunResult) -> list[Finding]:
         ideal, paired = (_at(asked, record.asked, curve) for curve in (record.ideal, record.paired))
         if ideal is None or paired is None:
             continue
-        limit = {"share": 1.0 - min(record.heard), "ideal": ideal, "paired": paired, "pairs": record.pairs}
+        limit = {"share": 1.0 - min(record.heard), "ideal": ideal, "paired": paired}
+        limit |= {"pairs": record.pairs, "can_pair": record.can_pair}
         return [Finding(run.record.label(record.mechanism), "loss", float(rows["rmse"].iloc[0]), limit)]
     return []
 
@@ -320,14 +365,24 @@ def _of_first(run: RunResult, campaigns: Sequence[str]) -> str:
     each = [f"{who} ({_named('campaign', names)})" for who, names in alike.items()]
     listing = f"{', '.join([each[0], *map(inner_case, each[1:-1])])} or {inner_case(each[-1])}"
     several = Subject((listing,), several=[*alike][-1].several) if len(each) > 1 else None
-    text = _over_campaign(run, named, stated[named[0]], several, alone=len(each) > 1 or not others)
+    apart = None if several else _of_one_round(run, named[0], queries=run.record.queries_of(named[0]))
+    beside = f"; answer {apart[0].round} alone: {short_limit(apart[0])}" if apart else None
+    text = _over_campaign(run, named, stated[named[0]], several, alone=len(each) > 1 or not others, beside=beside)
     return f"{text} What observers learn in {_named('campaign', others)} is in the table." if others else text
 
 
 def _over_campaign(
-    run: RunResult, campaigns: Sequence[str], stated: Stated, subject: Subject | None = None, *, alone: bool = True
+    run: RunResult,
+    campaigns: Sequence[str],
+    stated: Stated,
+    subject: Subject | None = None,
+    *,
+    alone: bool = True,
+    beside: str | None = None,
 ) -> str:
-    """State the claim over all queries of campaigns, and beside it that over one; empty if there is none.
+    """State the claim over all queries of campaigns, and beside it the claim over one query, or what is given.
+
+    The text is empty if there is no claim.
 
     Campaigns are not named if `alone`, and all of the run are alike.
     """
@@ -342,7 +397,7 @@ def _over_campaign(
         else f"the {queries:,} queries of {_named('campaign', campaigns)}"
     )
     over = f"Over {whose}, for a device that stays through it" if whole else f"In one of {whose}"
-    end = "" if one is None or one is shown else f"; in one query {short_limit(one)}"
+    end = beside or ("" if one is None or one is shown else f"; in one query {short_limit(one)}")
     return sentence(shown, over=over if queries > 1 else "", subject=subject, end=end)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from simulator.files.errors import UserError
 from simulator.pages.attacks_section import attacks_section
+from simulator.pages.costs_section import costs_section
 from simulator.pages.counts_section import counts_section
 from simulator.pages.document import Document, PageSection, render, write_document
 from simulator.pages.errors_sections import growth_section, loss_section, occupancy_section, scores_section
@@ -22,9 +23,21 @@ from simulator.results import formatting
 from simulator.results.run import RunResult, opened
 from simulator.results.store import UnfinishedRunError
 
-ROUND_COUNTS = ("asked", "answered", "counted", "late", "lost", "rejected", "unpaired", "silent", "duplicates")
+ROUND_COUNTS = (
+    "asked",
+    "unheard",
+    "silent",
+    "answered",
+    "counted",
+    "late",
+    "lost",
+    "rejected",
+    "unpaired",
+    "duplicates",
+)
 ANSWERED = ("counted", "late", "lost", "rejected", "unpaired")
 """What became of each answer."""
+ROUND_COUNTS = ("asked", "unheard", "silent", "answered", *ANSWERED, "duplicates")
 
 
 def rounds_section(run: RunResult) -> PageSection:
@@ -100,6 +113,7 @@ SECTIONS: tuple[Callable[[RunResult], PageSection | None], ...] = (
     claims_section,
     counts_section,
     rounds_section,
+    costs_section,
     traffic_section,
     scenario_section,
 )

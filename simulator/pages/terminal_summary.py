@@ -19,8 +19,9 @@ from rich.text import Text
 
 from scenarios.run_clock import RunClock
 from simulator.pages.attacks_section import attack_lines
+from simulator.pages.costs_section import cost_lines
 from simulator.pages.counts_section import count_lines
-from simulator.pages.findings_section import participation_lines, reveals
+from simulator.pages.findings_section import apart_and_linked, participation_lines, reveals
 from simulator.pages.report import FILE_NAME, page_faults
 from simulator.results.formatting import LEAST_WIDTH, counted, duration, listed, number, percent, whole, wide_console
 from simulator.results.run import RunResult, opened
@@ -62,9 +63,11 @@ def print_run(run: RunResult, console: Console) -> None:
     """Print the summary of a run on a console, without the path of its report."""
     run = run.leading
     console.print(_what_ran(run))
+    for sentence in apart_and_linked(run):
+        console.print(Text(sentence))
     for unit, scores in run.errors_by_unit.items():
         console.print(_scores(run, scores, unit))
-    for sentence in (*participation_lines(run), *count_lines(run)):
+    for sentence in (*participation_lines(run), *count_lines(run), *cost_lines(run)):
         console.print(Text(sentence))
     if run.whole_run:
         rows = [(run.record.label(name), "\n".join(whole_run_lines(claims))) for name, claims in run.whole_run.items()]

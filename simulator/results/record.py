@@ -291,8 +291,8 @@ class LossRecord(Record):
     ----------
     campaign, mechanism, rounds
         Their names, and the mechanism's number of rounds.
-    pairs
-        Whether devices were paired.
+    pairs, can_pair
+        Whether devices were paired, and whether the servers could pair them.
     independent
         Whether a device's losses in different rounds were independent.
     heard
@@ -313,6 +313,7 @@ class LossRecord(Record):
     mechanism: str
     rounds: int
     pairs: bool
+    can_pair: bool = True
     independent: bool
     heard: list[float]
     occupancy: int

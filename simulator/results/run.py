@@ -18,6 +18,7 @@ from scenarios import Scenario
 from scenarios.references import DATA_PREFIX, data_set
 from simulator.files.resources import Stopwatch, peak_memory_nbytes
 from simulator.results.claims import LINKED, claims_in, worth_reading
+from simulator.results.costs import costs_of
 from simulator.results.names import COUNT, Statistic, statistic_of
 from simulator.results.run_record import RunRecord, Settings
 from simulator.results.schema import TABLES
@@ -395,6 +396,11 @@ class RunResult:
     def budgeted(self) -> set[str]:
         """Names of the campaigns with a budget, to which the theory of a mechanism with its whole ε does not apply."""
         return {claim.campaign for claim in self.privacy if claim.view == LINKED and claim.campaign is not None}
+
+    @cached_property
+    def costs(self) -> pd.DataFrame:
+        """What a query costs a device, and the time until its estimate, as `costs_of` returns it."""
+        return costs_of(self.rounds)
 
     @cached_property
     def mean_asked(self) -> dict[tuple[str, str], float]:

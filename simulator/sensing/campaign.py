@@ -234,7 +234,7 @@ class CampaignProcess:
             surveys = {name: self._survey(name, vehicles, asked, number, targets) for name in campaign.mechanisms}
         present = asked
         minlength = max(m.cells for m in campaign.mechanisms.values()) + 1
-        truth = np.zeros(0, dtype=np.int32)
+        truth, began_s = np.zeros(0, dtype=np.int32), dict[str, float]()
         rng = context.streams.of("churn", campaign.name, number)
         for moment in moments:
             if moment > moments.start:
@@ -256,6 +256,7 @@ class CampaignProcess:
                     if 1 <= round_ <= survey.mechanism.rounds:
                         at_s = context.clock.seconds(env.now)
                         there = self._answering(name, present, number, vehicles=vehicles, asked=asked)
+                        began_s.setdefault(name, at_s)
                         survey.ask(round_, moment=moment, at_s=at_s, truth=cells, present=there)
         yield after_traffic(env, env.now + context.clock.ticks(campaign.schedule.deadline_s))
         with context.stopwatch.phase("protocol"):
@@ -274,6 +275,7 @@ class CampaignProcess:
                     name in campaign.publications,
                     surveys[name].paired,
                     campaign.deployment.sums_reports,
+                    context.clock.seconds(env.now) - began_s[name] + campaign.deployment.delay_s,
                 )
                 for name, (estimate, rounds) in closed.items()
             ]
@@ -316,6 +318,7 @@ class CampaignProcess:
                 speeds=speeds,
                 outside=outside,
                 bytes_up=report_nbytes(vocabulary) + SPEED_NBYTES,
+                bytes_down=campaign.deployment.question_nbytes,
                 channel=context.channel,
                 transmission=Transmission(
                     TRUTH_MOMENT, moment_s, campaign.schedule.deadline_s, campaign.deployment.route(1)
@@ -328,7 +331,11 @@ class CampaignProcess:
         counts[0] += outside
         occupancy = Occupancy.of(of_all, now=eligible, before=eligible, minlength=len(counts))
         answers, statistic = (
-            [QueryAnswer(question.mechanism, values, theory, [account], published=True)],
+            [
+                QueryAnswer(
+                    question.mechanism, values, theory, [account], published=True, took_s=campaign.schedule.deadline_s
+                )
+            ],
             question.statistic,
         )
         context.closed(Query(campaign.name, number, moment_s, moment_s, counts, occupancy, totals, answers, statistic))

@@ -86,6 +86,26 @@ class LognormalDelay:
 
 
 @dataclass(frozen=True)
+class QuestionChannel:
+    """The way of a round's question to a device; ideal by default.
+
+    The question names the moment that it asks about, so a device that hears it late answers about its cell at that
+    moment. Its report is sent later, and has less time until the deadline.
+
+    Attributes
+    ----------
+    latency
+        The time from the question until a device hears it, independent of all else. The messages of a report share it.
+    loss
+        Probability that a device does not hear the question of a round, independent of all else. It then sends no
+        message in this round, and may hear the question of another round.
+    """
+
+    latency: Latency = field(default_factory=ConstantDelay)
+    loss: float = 0.0
+
+
+@dataclass(frozen=True)
 class Downtime:
     """A period in which a server receives no messages.
 
@@ -184,7 +204,7 @@ class Flight(NamedTuple):
     Attributes
     ----------
     took_s
-        (n,) float64: the time from sending to arrival, seconds.
+        (n,) float64: the time from the question to arrival, seconds.
     link_down
         (n,) bool: whether the device's link was down when the message was sent, so that it was lost.
     """
@@ -285,6 +305,8 @@ class Channel:
         Probability that a message which arrives in time arrives a second time.
     outages
         Periods in which a server is down and receives nothing.
+    question
+        How the question of a round reaches a device.
     """
 
     latency: Latency = field(default_factory=ConstantDelay)
@@ -294,6 +316,7 @@ class Channel:
     churn: float = 0.0
     duplicates: float = 0.0
     outages: tuple[Downtime, ...] = ()
+    question: QuestionChannel = field(default_factory=QuestionChannel)
 
     def loss(self, moment: int) -> float:
         """Return the loss probability at `moment` 1 (round one), 2 (round two) or later."""
@@ -313,7 +336,16 @@ class Channel:
             the first are conditional on the device's link being up.
         was_down
             Whether the device's link was down at the previous moment, if there was one.
+
+        Notes
+        -----
+        The device has heard the question. The question's latency is included if it is constant. If it is random, the
+        messages of a report are not independent, and it is left out.
         """
+        if isinstance(self.question.latency, ConstantDelay):
+            heard_s = self.question.latency.value_s
+            sent_s, deadline_s = transmission.sent_s + heard_s, transmission.deadline_s - heard_s
+            transmission = replace(transmission, sent_s=sent_s, deadline_s=deadline_s)
         down = 0.0 if message and self.burst_s else self._down(transmission, was_down=was_down)
         path, deadline_s = transmission.route[message], transmission.deadline_s
         stopped_by = [self._arrive_between(path[: number + 1], transmission, deadline_s) for number in range(len(path))]
@@ -333,6 +365,11 @@ class Channel:
     ) -> Deliveries:
         """Draw the outcome of every message of every report; parameters as in `draw`."""
         return self.outcome(self.draw(reports, transmission, was_down=was_down, rng=rng), transmission)
+
+    def hears(self, devices: int, *, rng: np.random.Generator) -> Mask:
+        """Draw which devices hear the question of a round, (devices,) bool; nothing is drawn if all do."""
+        loss = self.question.loss
+        return rng.random(devices) >= loss if loss else np.broadcast_to(np.True_, devices)
 
     def draw(
         self, reports: int, transmission: Transmission, *, was_down: Mask | None = None, rng: np.random.Generator
@@ -359,8 +396,9 @@ class Channel:
             return [Flight(took_s, np.broadcast_to(np.False_, reports))] * len(transmission.route)
         flights: list[Flight] = []
         link_down = np.zeros(reports, dtype=np.bool_)
+        heard_s = self.question.latency.draw(reports, rng=rng)
         for number in range(len(transmission.route)):
-            took_s = self.latency.draw(reports, rng=rng)
+            took_s = heard_s + self.latency.draw(reports, rng=rng)
             if (number == 0 or not self.burst_s) and self.loss(transmission.moment):
                 link_down = self._draw_down(reports, transmission, was_down, rng=rng)
             flights.append(Flight(took_s, link_down))
@@ -394,7 +432,8 @@ class Channel:
         certain = all(
             self.probabilities(transmission, message).in_time == 1.0 for message in range(len(transmission.route))
         )
-        return certain and isinstance(self.latency, ConstantDelay)
+        at_once = self.question.latency == ConstantDelay()
+        return certain and at_once and isinstance(self.latency, ConstantDelay)
 
     def copies(self, in_time: int, *, rng: np.random.Generator) -> int:
         """Draw how many of the messages that arrived in time, counted or not, arrive a second time."""

@@ -158,6 +158,9 @@ class DeviceExchange(Protocol):
     def memory(self, number: int) -> Any:
         """Return what a device keeps from query to query, as a batch of one."""
 
+    def true_cell(self, number: int) -> int:
+        """Return the cell in which a device was at the moment of truth."""
+
     def send(self, device: "Device", question: Question, report: Any) -> bool:
         """Send a report, or a copy of one; as of `Device.send`."""
 
@@ -347,12 +350,14 @@ class Device:
         """Return its report of a round as a batch of one, or a `WrittenVector`.
 
         In the mechanism's truth round it is about the cell of that moment; in later rounds, about the same cell; before
-        it, as if outside every cell.
+        it, as if outside every cell. A device that did not hear the question of the truth round still knows where it
+        was then, as later questions name that moment.
         """
-        mechanism, about = question.mechanism, question.exchange.about
+        mechanism, exchange, cell = question.mechanism, question.exchange, 0
         if question.round == mechanism.truth_round:
-            about[self.number] = self.cell(question.subject)
-        cell = about.get(self.number, 0) if question.round >= mechanism.truth_round else 0
+            cell = exchange.about[self.number] = self.cell(question.subject)
+        elif question.round > mechanism.truth_round:
+            cell = exchange.about.get(self.number, exchange.true_cell(self.number))
         return mechanism.answer(question.round, np.array([cell], dtype=np.int32), coins)
 
     def answer(self, question: Question) -> Process:

@@ -19,7 +19,7 @@ from simulator.aggregation.aggregator import Sums
 from simulator.aggregation.combining import joined_reports
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.secret_sharing import SentShares
-from simulator.arrays import IntArray, Mask
+from simulator.arrays import Cells, IntArray, Mask
 from simulator.sensing.channel import Channel, Deliveries, DeliveryStatus, Flight, Transmission, status_of
 from simulator.sensing.device import Answer, Device, Party, Process, Question, Subject, World, WrittenVector
 
@@ -125,6 +125,7 @@ class Exchange:
         self._row = {number: row for row, number in enumerate(self._numbers)}
         self.acting = world.acting[numbers]
         self.about: dict[int, int] = {}
+        self._cells: Cells = np.zeros(len(numbers), dtype=np.int32)
         names = dict.fromkeys(
             name for round_ in range(mechanism.rounds) for path in deployment.route(round_ + 1) for name in path
         )
@@ -150,8 +151,15 @@ class Exchange:
         """Return what a device keeps from query to query, as a batch of one."""
         return self._memory(self._row[number])
 
-    def ask(self, round_: int, transmission: Transmission, answering: Mask, flights: Sequence[Flight]) -> None:
+    def true_cell(self, number: int) -> int:
+        """Return the cell in which a device was at the moment of truth."""
+        return int(self._cells[self._row[number]])
+
+    def ask(
+        self, round_: int, transmission: Transmission, cells: Cells, answering: Mask, flights: Sequence[Flight]
+    ) -> None:
         """Ask a round: let each acting device answer that is present; parameters as of `Survey._send`."""
+        self._cells = cells
         question = Question(
             self.subject,
             self.mechanism,

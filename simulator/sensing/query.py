@@ -1,5 +1,6 @@
 """Query: who is asked, what devices keep between queries, when they are asked, answers, and records of reports."""
 
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
@@ -252,6 +253,8 @@ class QueryAnswer:
     """Whether only devices whose reports were received in every round were counted."""
     summed: bool = True
     """Whether it was computed from the sum of all servers' counts, as published."""
+    took_s: float = math.nan
+    """Seconds from its first question until its estimate was published."""
 
     @property
     def asked(self) -> tuple[int, ...]:

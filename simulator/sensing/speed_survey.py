@@ -63,6 +63,7 @@ def survey_speeds(
     speeds: FloatArray,
     outside: int,
     bytes_up: int,
+    bytes_down: int,
     channel: Channel,
     transmission: Transmission,
     noise: np.random.Generator,
@@ -80,8 +81,8 @@ def survey_speeds(
         (vehicles,) float64, m/s.
     outside
         The number of further devices asked that are in no cell; their speed enters no statistic.
-    bytes_up
-        Bytes that one device sends.
+    bytes_up, bytes_down
+        Bytes that one device sends and receives.
     channel, transmission
         The channel, and the sending of the reports.
     noise, draws
@@ -95,13 +96,16 @@ def survey_speeds(
         subset; and the account of the round's reports.
     """
     devices = len(cells) + outside
-    deliveries, servers = channel.deliver(devices, transmission, rng=noise), ServerAccounts(transmission.route)
-    servers.add_reports(devices, deliveries.arrived_s, deliveries.in_time)
-    counted, late, lost = np.bincount(deliveries.status, minlength=len(DeliveryStatus)).tolist()
+    heard, servers = channel.hears(devices, rng=noise), ServerAccounts(transmission.route)
+    deliveries, answered = channel.deliver(devices, transmission, rng=noise).of(heard), int(np.count_nonzero(heard))
+    servers.add_reports(answered, deliveries.arrived_s, deliveries.in_time)
+    counted, late, lost = np.bincount(deliveries.status[heard], minlength=len(DeliveryStatus)).tolist()
     copies = channel.copies(counted, rng=noise)
-    messages = {"duplicates": copies, "bytes_up": (devices + copies) * bytes_up}
-    account = RoundAccount(devices, devices, counted, late, lost, **messages, servers=servers.close(counted))
-    received = deliveries.status[: len(cells)] == DeliveryStatus.COUNTED
+    messages = {"duplicates": copies, "messages_up": answered, "bytes_up": (answered + copies) * bytes_up}
+    fates = {"counted": counted, "late": late, "lost": lost, "unheard": devices - answered}
+    down = devices * bytes_down
+    account = RoundAccount(devices, answered, **fates, **messages, bytes_down=down, servers=servers.close(counted))
+    received = (heard & (deliveries.status == DeliveryStatus.COUNTED))[: len(cells)]
     values, theory = _publish(question, cells, speeds, received, draws=draws)
     return values, theory, account
 

@@ -21,7 +21,7 @@ from simulator.aggregation.publication import Publication
 from simulator.aggregation.rounds import RoundAccount, ServerAccounts
 from simulator.aggregation.transcript import NETWORK, RecordedMessages
 from simulator.arrays import Cells, FloatArray, IntArray, Mask
-from simulator.sensing.channel import Channel, Deliveries, DeliveryStatus, Flight, Transmission
+from simulator.sensing.channel import Channel, ConstantDelay, Deliveries, DeliveryStatus, Flight, Transmission
 from simulator.sensing.device import Subject, World
 from simulator.sensing.exchange import Exchange, Received
 from simulator.sensing.query import Answers, QueryRecord, Respondents, Targets
@@ -48,9 +48,11 @@ class AskedRound:
     late, lost
         The number of reports that were late or lost.
     silent, again
-        Devices present that sent no report, and reports of devices that had sent another in the round.
+        Devices that sent no report although they heard the question, and reports of devices that had sent another.
     copies
         By party: further copies of messages that devices sent again.
+    unheard
+        The number of devices present that did not hear the question.
     """
 
     transmission: Transmission
@@ -63,6 +65,7 @@ class AskedRound:
     silent: int = 0
     again: int = 0
     copies: Mapping[str, int] = field(default_factory=dict)
+    unheard: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -361,9 +364,11 @@ class Survey:
         outside = np.arange(self._reporting_outside) < present.outside
         cells = np.concatenate([about[: self._reporting_vehicles], np.zeros(self._reporting_outside, dtype=np.int32)])
         answering = np.concatenate([present.vehicles[: self._reporting_vehicles], outside])
+        heard = self.channel.hears(self._reporting, rng=self.draws.channel)
+        self._rounds[-1].unheard = int(np.count_nonzero(answering & ~heard))
         flights = self.channel.draw(self._reporting, transmission, was_down=self._down, rng=self.draws.channel)
         self._down = flights[-1].link_down
-        self._send(round_, cells, answering, flights)
+        self._send(round_, cells, answering & heard, flights)
 
     def _send(self, round_: int, cells: Cells, answering: Mask, flights: Sequence[Flight]) -> None:
         """Let the devices that answer send their reports.
@@ -387,7 +392,7 @@ class Survey:
             self._receive(round_, cells, answering, deliveries)
         else:
             self._sent.append((round_, cells, answering, deliveries))
-            self._exchange.ask(round_, transmission, answering, flights)
+            self._exchange.ask(round_, transmission, cells, answering, flights)
 
     def _answers(self, round_: int, cells: Cells) -> Iterator[Any]:
         """Yield the reports of each batch of devices."""
@@ -406,7 +411,7 @@ class Survey:
             asked.again = len(answering) - self._reporting
         if sent.counted != sent.route:
             # A choice by the messages of some devices would count these more often than devices that answer by counts.
-            every = present == asked.present.devices
+            every = present + asked.unheard == asked.present.devices
             asked.agreed = sent.agreed(deliveries.received(sent.route)) if every else self._likely(sent)
             deliveries = deliveries.counted_by(sent.route, asked.agreed.counted)
         received = answering & (deliveries.status == DeliveryStatus.COUNTED)
@@ -458,6 +463,7 @@ class Survey:
         cost = self.deployment.cost(self.mechanism)
         for round_, asked in enumerate(self._rounds, start=1):
             servers, first = asked.servers, [path[0] for path in asked.transmission.route]
+            answered = asked.present.devices - asked.unheard - asked.silent + asked.again
             copies = {
                 party: self.channel.copies(servers.arrived(party), rng=self.draws.channel) + asked.copies.get(party, 0)
                 for party in first
@@ -465,10 +471,13 @@ class Survey:
             self._server.close_round(
                 round_,
                 asked=self.asked.devices,
-                answered=asked.present.devices - asked.silent + asked.again,
+                answered=answered,
                 silent=asked.silent,
                 late=asked.late,
                 lost=asked.lost,
+                unheard=asked.unheard,
+                messages_up=answered * len(first),
+                bytes_down=self.asked.devices * cost.bytes_down,
                 duplicates=sum(copies.values()),
                 duplicate_nbytes=sum(n * cost.bytes_to.get(party, cost.bytes_up) for party, n in copies.items()),
                 servers=servers,
@@ -549,11 +558,51 @@ class Survey:
         for last, counts in groups:
             patterns = [DeliveryPattern(counts, np.zeros(len(self._rounds), dtype=bool))]
             for row in range(last):
-                patterns = [part for pattern in patterns for part in self._split(pattern, row)]
+                patterns = [part for pattern in patterns for part in self._hear(pattern, row)]
             for group in patterns:
                 if group.received.any():
                     sums = self.mechanism.sample_counts(group.counts, rng=self.draws.coins)
                     self._server.receive_group(sums, group.received, devices=int(group.counts.sum()))
+
+    def _hear(self, group: DeliveryPattern, row: int) -> Iterator[DeliveryPattern]:
+        """Yield the parts of a group by whether they hear the question of a round, and by their report's delivery."""
+        asked, question, rng = self._rounds[row], self.channel.question, self.draws.channel
+        unheard = rng.binomial(group.counts, question.loss) if question.loss else np.zeros_like(group.counts)
+        if unheard.any():
+            asked.unheard += int(unheard.sum())
+            # Links go down and up whether or not a device sends.
+            chance = self.channel.probabilities(asked.transmission, was_down=group.was_down).link_down
+            down = rng.binomial(unheard, chance) if self.channel.burst_s else np.zeros_like(unheard)
+            for counts, was_down in ((unheard - down, False), (down, True)):
+                if counts.any():
+                    yield DeliveryPattern(counts, group.received, was_down)
+        split = self._split if isinstance(question.latency, ConstantDelay) else self._split_one_by_one
+        yield from split(replace(group, counts=group.counts - unheard), row)
+
+    def _split_one_by_one(self, group: DeliveryPattern, row: int) -> Iterator[DeliveryPattern]:
+        """Yield the parts of a group as `_split` does, with the messages of each device drawn.
+
+        The messages of a report share the latency of its question, so their outcomes are not independent.
+        """
+        asked, width = self._rounds[row], len(group.counts)
+        transmission = asked.agreed or asked.transmission
+        with_it = group.received.copy()
+        with_it[row] = True
+        parts = np.zeros((3, width), dtype=np.int64)
+        ends = np.cumsum(group.counts)
+        for start in range(0, int(ends[-1]), CHUNK):
+            of = np.searchsorted(ends, np.arange(start, min(start + CHUNK, ends[-1])), side="right")
+            was_down = None if group.was_down is None else np.full(len(of), group.was_down)
+            sent = self.channel.deliver(len(of), transmission, was_down=was_down, rng=self.draws.channel)
+            asked.servers.add_reports(len(of), sent.arrived_s, sent.in_time)
+            status = sent.counted_by(transmission.route, transmission.counted).status
+            asked.late += int(np.count_nonzero(status == DeliveryStatus.LATE))
+            asked.lost += int(np.count_nonzero(status == DeliveryStatus.LOST))
+            part = np.where(status == DeliveryStatus.COUNTED, 0, 1 + sent.link_down)
+            parts += np.bincount(width * part + of, minlength=3 * width).reshape(3, width)
+        for counts, received, down in zip(parts, (with_it, *[group.received] * 2), (False, False, True), strict=True):
+            if counts.any():
+                yield DeliveryPattern(counts, received, was_down=down)
 
     def _split(self, group: DeliveryPattern, row: int) -> Iterator[DeliveryPattern]:
         """Yield the parts of a group by the delivery of their report of a round, and account for every message.

@@ -20,6 +20,7 @@ from simulator.pages.charts.styles import styles_of
 from simulator.pages.document import Document, PageGroup, render, write_document
 from simulator.pages.plots.files import FORMATS
 from simulator.pages.plots.looks import COLUMN_IN, paper_style, pyplot
+from simulator.results.costs import ENERGY, costs_of
 from simulator.results.formatting import listed, percent
 from simulator.studies.design import Design
 from simulator.studies.evaluate import base_tables
@@ -28,11 +29,7 @@ from simulator.studies.store import StudyDirectory
 from simulator.studies.summary import HALF, HIGH, LOW, SHOWN, means
 from simulator.studies.tables import TABLES, sections_of, view_table, write_tables
 
-WAKE_J = 12.6
-"""Energy of an LTE modem that wakes up to send a message: 0.26 s of promotion at 1.21 W and 11.6 s of tail at 1.06 W
-(Huang et al., "A close examination of performance and power characteristics of 4G LTE networks", MobiSys 2012)."""
-BYTE_J = 3.5e-6
-"""Energy of each byte sent: 438 mW per Mbit/s (the same)."""
+COSTS = ("campaign", "mechanism", "rounds", "bytes_up", "bytes_down", "joules", "connected_joules")
 LEVEL = "population.participation"
 ALL, BUSIEST = "all cells", "busiest tenth of cells"
 BUSIEST_SHARE = 0.1
@@ -146,8 +143,7 @@ def participation_tables(
         with the ends of its interval, `rmse_over_mean_low` and `…_high`; `theory`, the same of counts of all cells in
         theory; `published`, the share of the cells and queries published at full participation that are published;
         `true`, the mean of the true values, of flows in vehicles · m/s; `n` runs. ``costs``, a row per campaign
-        and mechanism: `rounds`, and `bytes` and `joules` that a vehicle spends in a query; `connected_joules`, without
-        waking up.
+        and mechanism, of `costs_of`.
     """
     counting, *measuring = (campaign.name for campaign in scenario.campaigns)
     scores, estimates, rounds = (directory.read_table(name) for name in ("scores", "estimates", "rounds"))
@@ -190,14 +186,7 @@ def participation_tables(
     found = found.drop(columns=[f"{name}{end}" for name in plain for end in (HALF, LOW, HIGH)], errors="ignore")
     found = found.sort_values("participation", kind="stable", ignore_index=True)
 
-    place = ["campaign", "mechanism"]
-    sent = rounds.groupby([*place, "key", "query"], sort=False).agg({"round": "max", "bytes_up": "sum", "asked": "max"})
-    costs = sent.groupby(place, sort=False).agg({"round": "max", "bytes_up": "sum", "asked": "sum"})
-    costs = costs.set_axis(["rounds", "bytes", "asked"], axis=1)
-    costs["bytes"] /= costs.pop("asked").clip(lower=1)
-    costs["joules"] = WAKE_J * costs["rounds"] + BYTE_J * costs["bytes"]
-    costs["connected_joules"] = BYTE_J * costs["bytes"]
-    return {"participation": found, "costs": costs.reset_index()}
+    return {"participation": found, "costs": costs_of(rounds, ("key", "query"))[[*COSTS]]}
 
 
 def needed_share(levels: Sequence[float], errors: Sequence[float], within: float) -> float | None:
@@ -288,7 +277,7 @@ def write_participation(
     }
     drawn = [PageGroup(group, each) for group, each in charts.items()]
     parts = {"curves": drawn[:2], "groups": drawn[2:], "costs": views["costs"], "tables": views["participation"]}
-    facts = {"points": OF_MEANS, "wake_joules": f"{WAKE_J:g}", "byte_microjoules": f"{BYTE_J * 1e6:g}"}
+    facts = {"points": OF_MEANS, "energy": ENERGY}
     document = Document(
         title=f"{scenario.name} · crowdveil participation",
         kicker="how many vehicles must take part",

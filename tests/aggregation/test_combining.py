@@ -197,9 +197,10 @@ def test_estimates_are_published_late():
             yield run.until(time_s)
             seen[time_s] = len(run.published())
 
-    cv.run(scenario(own(delay_s=600.0), **{"scenario.duration_s": 1200.0}), processes=[watch])
+    result = cv.run(scenario(own(delay_s=600.0), **{"scenario.duration_s": 1200.0}), processes=[watch])
     assert seen[400.0] == 0
     assert seen[1100.0] > 0
+    assert set(result.rounds["estimate_s"]) == {630.0, 660.0}
 
 
 def test_combination_receives_each_servers_arrivals():

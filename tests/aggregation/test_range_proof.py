@@ -18,6 +18,7 @@ from mechanisms.local import (
     SubsetSelection,
 )
 from mechanisms.parameter import ParameterError
+from simulator.aggregation.private_write import PrivateWrite, key_nbytes
 from simulator.aggregation.secret_sharing import EncodingRule, Prio3Histogram
 from simulator.aggregation.servers import PerRound, SecretShared, ShuffledReports, Trusted
 
@@ -90,11 +91,13 @@ VECTORS[:, 0, 0] = 1  # a valid report
 VECTORS[0, 1, 0] = VECTORS[1, 1, 2] = 1  # valid but false: no proof rejects it
 VECTORS[0, 2, 0], VECTORS[1, 2, 3] = 1, 1000  # a thousand vehicles
 VECTORS[:, 3, 1] = -7  # seven vehicles less
+VECTORS[0, 3, 4] = 1  # in two cells
 HEARD = np.array([[True, True, True, True], [True, True, True, False]])
 
 
-def test_forged_vectors_are_counted_without_range_proofs():
-    aggregator, before = forged_query(SecretShared(servers=3), VECTORS, HEARD)
+@pytest.mark.parametrize("deployment", [SecretShared(servers=3), PrivateWrite()], ids=lambda d: d.kind)
+def test_forged_vectors_are_counted_without_range_proofs(deployment):
+    aggregator, before = forged_query(deployment, VECTORS, HEARD)
     np.testing.assert_array_equal(aggregator.counts - before, (VECTORS * HEARD[:, :, np.newaxis]).sum(axis=1))
     assert [account.rejected for account in aggregator.accounts] == [0, 0]
     assert [account.counted for account in aggregator.accounts] == [9, 8]
@@ -150,19 +153,6 @@ def test_robust_report_cost_equals_prio3_sizes():
             Prio3Histogram(4, servers)
 
 
-def private_write(cells):
-    """Bytes of a private write for two servers, and the generator calls of a device and of a server.
-
-    Boyle, Gilboa and Ishai 2016, *Function Secret Sharing: Improvements and Extensions*, fig 1 and sec 3.2: a key is a
-    root's seed of 128 bits, a correction word of a seed and two bits for each level of the tree, and one of 128 bits
-    for the two counters of a leaf. A server expands a key at each node above the leaves.
-    """
-    leaves = -(-cells // 2)
-    levels = (leaves - 1).bit_length()
-    key_bits = 128 + levels * 130 + 128
-    return 2 * -(-key_bits // 8), 2 * levels, sum(-(-leaves // 2**height) for height in range(1, levels + 1))
-
-
 def vector_and_seed(cells):
     return 8 * cells + 16
 
@@ -176,8 +166,7 @@ def test_sizes_in_the_page_on_collusion():
     assert len(rows) == 5
     for cells, *printed in rows:
         checked = SecretShared(robust=True).cost(SamplingPrivacy(cells=cells - 1, sampling=0.4))
-        written = private_write(cells)
-        assert printed == [vector_and_seed(cells), *written, checked.bytes_up, checked.between_servers]
-    shorter = next(cells for cells in range(1, 100) if private_write(cells)[0] < vector_and_seed(cells))
+        assert printed == [vector_and_seed(cells), 2 * key_nbytes(cells), checked.bytes_up, checked.between_servers]
+    shorter = next(cells for cells in range(1, 100) if 2 * key_nbytes(cells) < vector_and_seed(cells))
     assert f"shorter from {shorter} cells on" in page
-    assert f"would take {private_write(4 * 10**9)[0]:,} bytes" in page
+    assert f"would take {2 * key_nbytes(4 * 10**9):,} bytes" in page

@@ -216,24 +216,46 @@ def test_attacks_change_no_estimate(results):
     pd.testing.assert_frame_equal(without.rounds, results["longitudinal"].rounds, check_exact=True)
 
 
+def error_as_theory(result, tests):
+    """The error of Sampling Privacy, which agrees with theory, in one of several tests."""
+    score = result.scores.set_index("mechanism").loc["sampling"]
+    truth = result.estimates.query("mechanism == 'sampling'")["truth"].to_numpy()
+    # The variance of a squared error is about 2σ⁴: σ² is Y(1 − π_s)/π_s and the same for every cell.
+    own = truth * (1.0 - SAMPLING) / SAMPLING
+    each = own + max(float(score["theory_rmse"]) ** 2 - own.mean(), 0.0)
+    spread = np.sqrt(2.0 * (each**2).sum()) / each.sum()
+    assert abs((score["rmse"] / score["theory_rmse"]) ** 2 - 1.0) < stats.norm.isf(LEVEL / tests / 2) * spread * 1.5
+    return float(score["rmse"])
+
+
 def test_lost_reports_increase_the_error_unless_rounds_are_paired():
     """papers.md, item 6, at one loss: unpaired error follows theory, finally √N; paired error is equal at every N."""
     errors = {}
     for outside in (100_000, 1_000_000):
         for paired in ("false", "true"):
             result = run("lossy", overrides=[f"population.outside={outside}", f"aggregation.paired={paired}"])
-            score = result.scores.set_index("mechanism").loc["sampling"]
-            truth = result.estimates.query("mechanism == 'sampling'")["truth"].to_numpy()
-            # The variance of a squared error is about 2σ⁴: σ² is Y(1 − π_s)/π_s and the same for every cell.
-            own = truth * (1.0 - SAMPLING) / SAMPLING
-            each = own + max(float(score["theory_rmse"]) ** 2 - own.mean(), 0.0)
-            spread = np.sqrt(2.0 * (each**2).sum()) / each.sum()
-            assert abs((score["rmse"] / score["theory_rmse"]) ** 2 - 1.0) < stats.norm.isf(LEVEL / 8) * spread * 1.5
-            errors[outside, paired] = float(score["rmse"])
+            errors[outside, paired] = error_as_theory(result, 4)
             assert result.facts["loss"][0]["pairs"] == (paired == "true")
     assert errors[1_000_000, "false"] > 2.5 * errors[100_000, "false"]
     assert errors[1_000_000, "true"] == pytest.approx(errors[100_000, "true"], rel=0.1)
     assert errors[1_000_000, "false"] > 10 * errors[1_000_000, "true"]
+
+
+def test_a_lost_question_is_one_loss_for_all_shares_and_pairing_mends_it():
+    """With three servers 90 % of the reports are counted if one question in ten is lost, and .9³ if one message is."""
+    errors = {}
+    for lost, loss, question, share in (("messages", 0.1, 0.0, 0.9**3), ("questions", 0.0, 0.1, 0.9)):
+        for paired in ("false", "true"):
+            channel = [f"channel.loss={loss}", f"channel.question.loss={question}"]
+            result = run("lossy", overrides=[*channel, "aggregation.servers=3", f"aggregation.paired={paired}"])
+            errors[lost, paired] = error_as_theory(result, 4)
+            rounds = result.rounds.query("mechanism == 'sampling'")[["asked", "answered", "counted", "unheard"]].sum()
+            counted = share**2 if paired == "true" else share
+            assert stats.binomtest(int(rounds["counted"]), int(rounds["asked"]), counted).pvalue > LEVEL
+            assert rounds["asked"] == rounds["answered"] + rounds["unheard"]
+            assert (rounds["unheard"] > 0) == (lost == "questions")
+    assert errors["questions", "false"] < 0.65 * errors["messages", "false"]  # √((1/.9 − 1)/(1/.729 − 1)) = .55
+    assert errors["questions", "false"] > 10 * errors["questions", "true"]
 
 
 def test_loss_is_dependent_if_devices_leave_between_two_truthful_rounds():

@@ -46,6 +46,7 @@ def random_overrides(seed):
         channel |= {"loss": 0.2, "burst_s": float(rng.choice([0.0, 30.0]))}
     else:
         channel |= {"loss_one": 0.1, "loss_two": 0.3}
+    channel["question"] = {"loss": 0.1 * int(rng.integers(2)), "latency_s": LATENCIES[rng.integers(len(LATENCIES))]}
     if rng.random() < 0.5:
         channel["outages"] = [{"server": "server:1", "from_s": 121.0, "to_s": 125.0}]
     return {

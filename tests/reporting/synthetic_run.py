@@ -123,7 +123,8 @@ class SyntheticRun:
             frames.append(
                 part.drop(columns="truth").assign(
                     round=number, asked=asked, answered=asked, counted=asked - late - lost, late=late, lost=lost,
-                    rejected=0, unpaired=0, duplicates=0, bytes_up=12 * asked,
+                    rejected=0, unpaired=0, unheard=0, duplicates=0, messages_up=3 * asked, bytes_up=12 * asked,
+                    bytes_down=17 * asked, estimate_s=61.0,
                 )
             )  # fmt: skip
         return pd.concat(frames, ignore_index=True)

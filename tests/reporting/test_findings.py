@@ -12,6 +12,7 @@ from synthetic_run import SyntheticRun
 import crowdveil as cv
 from simulator.pages.findings_section import first_screen, sentences
 from simulator.pages.report import build_report
+from simulator.pages.terminal_summary import summary_text
 from simulator.results.run import RunResult
 
 PRIOR = 0.1
@@ -180,6 +181,7 @@ def test_the_headline_names_the_servers_that_each_campaign_has(tmp_path):
     mechanisms = [cv.scenarios.load("tiny").tables()["mechanisms"][0]]
     cv.run("tiny", overrides={"campaigns": campaigns, "mechanisms": mechanisms}).save(tmp_path / "run")
     run = RunResult.load(tmp_path / "run")
+    assert sentences(run)[0].startswith("With Sampling Privacy, in one query of campaign a-round-each, a server that")
     said = sentences(run)[-1]
     assert "a server that receives the two answers of a device (campaign alone), two servers that link " in said
     assert "(campaign a-round-each) or both servers that combine their shares (campaign shares) learn the" in said
@@ -195,6 +197,21 @@ def test_the_headline_names_the_servers_that_each_campaign_has(tmp_path):
     assert "both servers that combine their shares learn the device’s exact cell" in sentences(run)[-1]
     assert "All 2 servers" not in build_report(run.directory)
     assert "A server that receives only the second answer of a device (none in this run)" in build_report(run.directory)
+
+
+@pytest.mark.parametrize("kind", ["trusted", "per_round"])
+def test_servers_apart_are_compared_with_a_linking_one_and_cannot_pair(kind):
+    """A lost report is no reason to advise pairing to servers that cannot."""
+    run = cv.run("tiny", overrides={"aggregation.kind": kind, "channel.loss": 0.1})
+    first, said = sentences(run)[0], " ".join([*sentences(run), *run.record.warnings])
+    own = run.claims.query("mechanism == 'sampling' and queries == 1 and view == 'report_round_2' and at_delta_zero")
+    shown = " ".join(summary_text(run).split("Error of a cell")[0].split())
+    apart = kind == "per_round"
+    assert (f"(ε = {own['epsilon'].item():.2f}); a linking server, " in first) == apart
+    assert first.endswith("(δ = 0.45 at every ε).") == shown.endswith(first) == apart
+    assert ("; answer 2 alone: ε ≤ " in sentences(run)[-1]) == apart
+    assert ("or pair the rounds" in said) == (not apart)
+    assert ("these servers cannot know which" in said) == ("per_round servers cannot pair" in said) == apart
 
 
 def test_labels_that_begin_alike_are_not_mixed(tmp_path):

@@ -12,6 +12,7 @@ from synthetic_run import SyntheticRun
 from simulator.pages import map_section
 from simulator.pages.report import build_report, write_report
 from simulator.results.formatting import number
+from simulator.results.run import RunResult
 from simulator.results.store import UnfinishedRunError
 
 Browse = Callable[..., str]
@@ -39,6 +40,10 @@ def test_report_numbers_equal_those_of_the_files(small: Path) -> None:
     rounds = pd.read_parquet(small / "rounds.parquet").groupby(["mechanism", "round"])
     assert (
         set(rounds[["asked", "answered", "counted", "bytes_up"]].sum().to_numpy().ravel().astype(float))
+        <= page.values()
+    )
+    assert (
+        set(RunResult.load(small).costs.drop(columns="connected_joules").iloc[:, 3:].to_numpy().ravel())
         <= page.values()
     )
     assert set(pd.read_parquet(small / "claims.parquet")["delta"]) <= page.values()

@@ -28,6 +28,10 @@ def test_summary_of_a_directory(tmp_path: Path) -> None:
         assert number(row["bias"]) in text
     assert "manhattan, seed 7: 20,000 vehicles, 12 cells, 6 queries" in text
     assert "linked reports: δ = 0.45 at every ε" in text
+    costs = (
+        "Messages of a device in a query: 3 to 6 up (12 to 24 bytes) and 1 to 2 down (17 to 34 bytes); energy 12.6 to"
+    )
+    assert f"{costs} 25.2 J if its LTE modem wakes up to answer." in " ".join(text.split())
     assert "Warning: [bold]one cell[/bold]" in text, "what a user wrote is no markup"
     assert f"Results: {directory}" in text
     assert f"Report: {write_report(directory)}" in printed(directory)

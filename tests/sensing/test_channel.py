@@ -11,6 +11,7 @@ from simulator.sensing.channel import (
     Downtime,
     ExponentialDelay,
     LognormalDelay,
+    QuestionChannel,
     Transmission,
 )
 
@@ -29,6 +30,11 @@ CHANNELS = [
     Channel(ExponentialDelay(12.0), loss_one=0.2, loss_two=0.2, burst_s=45.0),
     Channel(ExponentialDelay(12.0), outages=(Downtime("server:2", 105.0, 112.0), Downtime("server:1", 110.0, 140.0))),
     Channel(LognormalDelay(20.0, 0.8), loss_one=0.1, outages=(Downtime("server:1", 0.0, 110.0),)),
+    Channel(
+        ExponentialDelay(12.0),
+        outages=(Downtime("server:1", 110.0, 114.0),),
+        question=QuestionChannel(ConstantDelay(8.0)),
+    ),
     Channel(ConstantDelay(2.0), outages=(Downtime("server:1", 102.0, 103.0),)),
     Channel(ConstantDelay(2.0), outages=(Downtime("server:1", 101.0, 102.0),)),
     Channel(ConstantDelay(2.0), outages=(Downtime("mixer", 0.0, 1000.0),)),

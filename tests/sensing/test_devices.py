@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 import simpy
-from test_survey import BURSTY, CELLS, LOSSY, TRUTH
+from test_survey import BURSTY, CELLS, LOSSY, TRUTH, UNHEARD
 
 from mechanisms.local import (
     AnonymizedCancelling,
@@ -36,6 +36,7 @@ CHANNELS = {
     "ideal": Channel(),
     "lossy": LOSSY,
     "bursty": BURSTY,
+    "unheard": UNHEARD,
     "outages": Channel(
         LognormalDelay(8.0, 1.0),
         outages=(

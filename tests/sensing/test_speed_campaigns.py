@@ -18,7 +18,7 @@ from simulator.pages.report import write_report
 from simulator.pages.terminal_summary import print_summary
 from simulator.roads import build_grid
 from simulator.sensing.campaign import Campaign
-from simulator.sensing.channel import Channel, Transmission
+from simulator.sensing.channel import Channel, QuestionChannel, Transmission
 from simulator.sensing.query import Schedule
 from simulator.sensing.speed_survey import SpeedQuestion, survey_speeds
 from simulator.traffic.clock import Clock
@@ -296,6 +296,7 @@ def surveyed(asked, cells, speeds, channel, *, noise, draws=None, outside=0):
         speeds=speeds,
         outside=outside,
         bytes_up=5,
+        bytes_down=16,
         channel=channel,
         transmission=Transmission(2, 100.0, 1.0),
         noise=noise,
@@ -309,14 +310,15 @@ def test_lost_vehicle_reports_add_sampling_error(moment, statistic):
         release = LaplaceMean(epsilon=5.0, **BOUNDS)
     else:
         release = ExactStatistic(statistic="median", **BOUNDS)
+    channel = Channel(loss_two=0.5, question=QuestionChannel(loss=0.2))
     noise, chance = np.random.default_rng(23), np.random.default_rng(24)
     squares, theory, held = [], [], []
     for _ in range(DRAWS):
         asked = question(release, statistic=statistic)
-        values, expected, account = surveyed(
-            asked, *moment, Channel(loss_two=0.6), noise=noise, draws=chance, outside=7
-        )
-        assert account.answered == len(moment[0]) + 7 == account.counted + account.lost
+        values, expected, account = surveyed(asked, *moment, channel, noise=noise, draws=chance, outside=7)
+        assert account.answered + account.unheard == account.asked == len(moment[0]) + 7
+        assert account.answered == account.counted + account.lost
+        assert min(account.unheard, account.lost) > 0
         squares.append((values.value - values.truth) ** 2)
         theory.append(expected**2)
         held.append((values.lower <= values.truth) & (values.truth <= values.upper))

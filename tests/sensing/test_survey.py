@@ -17,7 +17,7 @@ from mechanisms.local import (
 )
 from simulator.aggregation.rounds import RoundAccount, report_nbytes
 from simulator.aggregation.servers import SecretShared, ThresholdShared, Trusted
-from simulator.sensing.channel import Channel, Downtime, ExponentialDelay
+from simulator.sensing.channel import Channel, ConstantDelay, Downtime, ExponentialDelay, QuestionChannel
 from simulator.sensing.query import Respondents, Targets
 from simulator.sensing.survey import Draws, Survey
 
@@ -40,6 +40,13 @@ BURSTY = Channel(
     burst_s=40.0,
     duplicates=0.1,
     outages=(Downtime("server:1", 105.0, 108.0),),
+)
+UNHEARD = Channel(
+    ExponentialDelay(6.0),
+    loss_one=0.2,
+    loss_two=0.2,
+    burst_s=40.0,
+    question=QuestionChannel(ExponentialDelay(5.0), loss=0.15),
 )
 TRUSTED, PAIRED, SHARED = Trusted(), Trusted(paired=True), SecretShared(servers=2, paired=True, exact_words=0)
 THRESHOLD = ThresholdShared(servers=3, threshold=2, paired=True, exact_words=0)
@@ -70,7 +77,7 @@ def ask_once(mechanism, *, answers, channel, seed, outside=500, left=0, truth=TR
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: type(m).__name__)
 @pytest.mark.parametrize("answers", ["reports", "counts", "auto"])
-@pytest.mark.parametrize("channel", [LOSSY, BURSTY], ids=["lossy", "bursty"])
+@pytest.mark.parametrize("channel", [LOSSY, BURSTY, UNHEARD], ids=["lossy", "bursty", "unheard"])
 @pytest.mark.parametrize(
     "deployment", [TRUSTED, PAIRED, SHARED, THRESHOLD], ids=["trusted", "paired", "shared", "threshold"]
 )
@@ -83,12 +90,15 @@ def test_every_report_is_accounted_for(mechanism, answers, channel, deployment):
     for round_, account in enumerate(accounts, start=1):
         at_truth = round_ >= mechanism.truth_round
         assert account.asked == len(TRUTH) + 500
-        assert account.answered == account.asked - (2 * left if at_truth else 0)
+        assert account.answered == account.asked - account.unheard - (2 * left if at_truth else 0)
+        assert (account.unheard > 0) == (channel is UNHEARD)
         assert account.answered == account.counted + account.late + account.lost + account.unpaired
         assert min(account.counted, account.late, account.lost) > 0
         assert (account.unpaired > 0) == (deployment.paired and mechanism.rounds > 1)
         assert (account.duplicates > 0) == (channel is BURSTY)
         cost = deployment.cost(mechanism)
+        assert account.messages_up == account.answered * len(deployment.route(round_))
+        assert account.bytes_down == account.asked * cost.bytes_down
         copies = account.bytes_up - account.answered * cost.bytes_up
         each = sorted(cost.bytes_to.values()) or [cost.bytes_up]
         assert account.duplicates * each[0] <= copies <= account.duplicates * each[-1]
@@ -102,8 +112,8 @@ def test_every_report_is_accounted_for(mechanism, answers, channel, deployment):
 @pytest.mark.parametrize("answers", ["reports", "counts", pytest.param("auto", marks=pytest.mark.thorough)])
 @pytest.mark.parametrize(
     ("channel", "deployment"),
-    [(Channel(), TRUSTED), (LOSSY, TRUSTED), (LOSSY, SHARED), (BURSTY, PAIRED), (LOSSY, THRESHOLD)],
-    ids=["ideal", "lossy", "lossy-shared", "bursty-paired", "lossy-threshold"],
+    [(Channel(), TRUSTED), (LOSSY, TRUSTED), (LOSSY, SHARED), (BURSTY, PAIRED), (LOSSY, THRESHOLD), (UNHEARD, SHARED)],
+    ids=["ideal", "lossy", "lossy-shared", "bursty-paired", "lossy-threshold", "unheard-shared"],
 )
 def test_estimates_are_unbiased_with_theoretical_variance(mechanism, answers, channel, deployment):
     runs = 300
@@ -143,6 +153,31 @@ def test_bursts_lose_both_rounds_of_the_same_devices(answers):
     again = 1.0 - 0.2 * (1.0 - np.exp(-30.0 / (40.0 * 0.8)))
     assert stats.binomtest(both, received, again).pvalue > LEVEL
     assert stats.binomtest(both, received, 0.8).pvalue < LEVEL  # independent losses would give that
+
+
+@pytest.mark.parametrize("answers", ["reports", "counts"])
+@pytest.mark.parametrize("heard", [ConstantDelay(6.0), ExponentialDelay(6.0)], ids=["constant", "random"])
+@pytest.mark.parametrize("deployment", [SecretShared(servers=3, paired=True), Trusted()], ids=["shared", "trusted"])
+def test_a_question_is_lost_once_for_all_shares_of_a_report(answers, heard, deployment):
+    """Outcomes follow (1 − q)·E[F(d − H)^m], where H is the latency of the question that all m messages share."""
+    channel = Channel(ExponentialDelay(8.0), question=QuestionChannel(heard, loss=0.1))
+    mechanism = SamplingPrivacy(cells=CELLS, sampling=0.45)
+    _, _, accounts = ask_once(
+        mechanism, answers=answers, channel=channel, seed=4, outside=100_000, deployment=deployment
+    )
+    latency, messages = stats.expon(scale=8.0), len(deployment.route(1))
+    at = (
+        np.array([6.0])
+        if isinstance(heard, ConstantDelay)
+        else stats.expon(scale=6.0).ppf((np.arange(1e5) + 0.5) / 1e5)
+    )
+    in_time = 0.9 * float(np.mean(latency.cdf(20.0 - at) ** messages))
+    for account in accounts:
+        assert stats.binomtest(account.unheard, account.asked, 0.1).pvalue > LEVEL
+        received = account.counted + account.unpaired
+        assert stats.binomtest(received, account.asked, in_time).pvalue > LEVEL
+        if deployment.paired:
+            assert stats.binomtest(account.counted, account.asked, in_time**2).pvalue > LEVEL
 
 
 def test_targets_are_equal_for_all_mechanisms_and_change_no_result():

@@ -7,12 +7,11 @@ import pytest
 
 import crowdveil as cv
 from simulator.files.errors import InputError
+from simulator.results.costs import DOWN_J, UP_J, WAKE_J
 from simulator.studies.participation import (
     ALL,
     BUSIEST,
-    BYTE_J,
     LEVEL,
-    WAKE_J,
     cell_groups,
     needed_sentences,
     needed_share,
@@ -168,8 +167,8 @@ def test_costs_are_bytes_and_wake_ups_of_a_vehicle(found):
     rounds = found[0].read_table("rounds")
     mine = rounds[(rounds["mechanism"] == "sampling") & (rounds["campaign"] == "occupancy")]
     asked = mine[mine["round"] == 1]["asked"].sum()
-    assert sampling["bytes"] == pytest.approx(mine["bytes_up"].sum() / asked)
-    assert sampling["joules"] == pytest.approx(2 * WAKE_J + BYTE_J * sampling["bytes"])
+    assert sampling["bytes_up"] == pytest.approx(mine["bytes_up"].sum() / asked)
+    assert sampling["joules"] == pytest.approx(2 * WAKE_J + UP_J * sampling["bytes_up"] + DOWN_J * 2 * 16)
 
 
 def test_the_participation_needed_is_interpolated_in_logarithms(found):

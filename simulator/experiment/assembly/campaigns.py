@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import singledispatch
+from typing import Any
 
 from mechanisms.local import LocalMechanism, ParameterError
 from mechanisms.privacy.integer_noise import IntegerNoise
@@ -10,6 +11,7 @@ from scenarios.campaigns import CampaignSection
 from scenarios.channel import (
     Aggregation,
     AggregationSection,
+    ChannelSection,
     ConstantLatency,
     ExponentialLatency,
     GaussianNoise,
@@ -25,6 +27,7 @@ from scenarios.kinds import is_capable
 from scenarios.release import ReleaseRules
 from simulator.aggregation.combining import Combining, RoadsideUnits
 from simulator.aggregation.deployment import Deployment
+from simulator.aggregation.private_write import PrivateWrite, check_one_cell
 from simulator.aggregation.secret_sharing import EncodingRule
 from simulator.aggregation.server_noise import NOT_NOISY, weight_of
 from simulator.aggregation.servers import (
@@ -49,7 +52,15 @@ from simulator.experiment.assembly.releases import build_release, place_of
 from simulator.experiment.study_area import City
 from simulator.files.messages import Note
 from simulator.sensing.campaign import Campaign, moments_of
-from simulator.sensing.channel import Channel, ConstantDelay, Downtime, ExponentialDelay, Latency, LognormalDelay
+from simulator.sensing.channel import (
+    Channel,
+    ConstantDelay,
+    Downtime,
+    ExponentialDelay,
+    Latency,
+    LognormalDelay,
+    QuestionChannel,
+)
 from simulator.sensing.query import QueriedPopulation, Schedule
 from simulator.streams import Streams
 
@@ -170,10 +181,15 @@ def build_channel(scenario: Scenario) -> Channel:
     """Build the channel between devices and servers."""
     section = scenario.channel
     loss_one, loss_two = section.losses
-    latency = LATENCIES[type(section.latency_s)](**section.latency_s.model_dump(exclude={"kind"}))
+    question = QuestionChannel(_latency(section.question.latency_s), section.question.loss)
     outages = tuple(Downtime(outage.server, outage.from_s, outage.to_s) for outage in section.outages)
     keys = same_keys(section, "burst_s", "churn", "duplicates")
-    return Channel(latency, loss_one=loss_one, loss_two=loss_two, outages=outages, **keys)
+    latency = _latency(section.latency_s)
+    return Channel(latency, loss_one=loss_one, loss_two=loss_two, outages=outages, question=question, **keys)
+
+
+def _latency(section: LatencySection) -> Latency:
+    return LATENCIES[type(section)](**section.model_dump(exclude={"kind"}))
 
 
 def build_deployment(scenario: Scenario, campaign: CampaignSection, cells: Partition) -> Deployment:
@@ -186,13 +202,13 @@ def build_deployment(scenario: Scenario, campaign: CampaignSection, cells: Parti
     """
     section, at = _servers_of(scenario, campaign)
     with faults_of_files(scenario, at):
-        return _deployment(section, cells, anonymous=scenario.channel.anonymous)
+        return _deployment(section, cells, scenario.channel)
 
 
 def faults_of_servers(
     scenario: Scenario, campaign: CampaignSection, deployment: Deployment, mechanisms: Mapping[str, LocalMechanism]
 ) -> Iterator[Fault]:
-    """Yield a fault if reports are to be checked for which no check is known, or servers cannot add their noise."""
+    """Yield a fault if the servers cannot check or share the reports of a mechanism, or cannot add their noise."""
     section, at = _servers_of(scenario, campaign)
     if deployment.noise is not None:
         for name, mechanism in mechanisms.items():
@@ -203,7 +219,9 @@ def faults_of_servers(
             rule = "cannot be combined with a release, which has noise or a sample of its own"
             yield Fault(f"{at}.noise", rule, release.kind)
     if getattr(section, "robust", False) and is_capable("deployment", section.kind, "shares"):
-        yield from _unchecked(f"{at}.robust", mechanisms)
+        yield from _unfit(f"{at}.robust", mechanisms, EncodingRule.of, value=True)
+    if isinstance(deployment, PrivateWrite):
+        yield from _unfit(f"{at}.kind", mechanisms, check_one_cell, value=deployment.kind)
 
 
 def _servers_of(scenario: Scenario, campaign: CampaignSection) -> tuple[AggregationSection, str]:
@@ -259,28 +277,30 @@ DEPLOYMENTS: Mapping[str, Callable[..., Deployment | RoadsideUnits]] = {
     "per_round": PerRound,
     "shuffled": ShuffledReports,
     "secret_shared": SecretShared,
+    "private_write": PrivateWrite,
     "threshold_shared": ThresholdShared,
     "roadside_units": RoadsideUnits,
 }
 """The servers of each kind, by name since several kinds have one section; parameters are its keys, and others."""
 
 
-def _deployment(section: AggregationSection, cells: Partition, *, anonymous: bool) -> Deployment:
+def _deployment(section: AggregationSection, cells: Partition, channel: ChannelSection) -> Deployment:
     """Build the deployment of a section, from the keys that the kind's constructor takes."""
+    of_channel: dict[str, Any] = {"anonymous": channel.anonymous, "question_nbytes": channel.question.bytes}
     if isinstance(section, OwnAggregation):
         built = build_own_kind("deployment", section.kind, section.model_extra or {}, cells=cells)
     else:
         build = DEPLOYMENTS[section.kind]
         given = getattr(section, "noise", None)
         noise = None if given is None else noise_of(given)
-        available = {**section.model_dump(), "cells": cells, "anonymous": anonymous, "noise": noise}
+        available = {**section.model_dump(), "cells": cells, "noise": noise, **of_channel}
         built = build(**accepted(build, available))
     if isinstance(built, Deployment):
         return built
     if hasattr(built, "combine"):
-        return Combining(own=built, name=section.kind, anonymous=anonymous)
+        return Combining(own=built, name=section.kind, **of_channel)
     chosen = same_keys(built, *(name for name in ("handles", "paired") if hasattr(built, name)))
-    return OwnSharing(own=built, name=section.kind, servers=built.servers, anonymous=anonymous, **chosen)
+    return OwnSharing(own=built, name=section.kind, servers=built.servers, **of_channel, **chosen)
 
 
 @singledispatch
@@ -304,13 +324,15 @@ def _polya_noise(section: PolyaNoise) -> IntegerNoise:
     return IntegerNoise(section.kind, section.scale, section.honest)
 
 
-def _unchecked(at: str, mechanisms: Mapping[str, LocalMechanism]) -> Iterator[Fault]:
-    """Yield a fault for every mechanism for whose reports no range proof is known."""
+def _unfit(
+    at: str, mechanisms: Mapping[str, LocalMechanism], check: Callable[[LocalMechanism], object], *, value: object
+) -> Iterator[Fault]:
+    """Yield a fault of the value of a key for every mechanism for which a check of its reports raises an error."""
     for name, mechanism in mechanisms.items():
         try:
-            EncodingRule.of(mechanism)
+            check(mechanism)
         except ParameterError as error:
-            yield Fault(at, f"{error.rule}; mechanisms.{name} is one", value=True)
+            yield Fault(at, f"{error.rule}; mechanisms.{name} is one", value)
 
 
 def build_population(scenario: Scenario, *, vehicles: int, streams: Streams) -> QueriedPopulation:
