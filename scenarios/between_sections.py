@@ -175,12 +175,27 @@ _TOTAL = must(
     "assumes that every device asked is in some cell, but {population.outside} are in none",
     **{"population.outside": unlike(0)},
 )
+
+
+def _places(scenario: ValidFields) -> Iterator[RuleViolation]:
+    """Yield a fault for errors of positions, and for zones of loss, where they cannot be simulated."""
+    speeds = any(campaign.get("statistic", "count") != "count" for campaign in scenario.sections("campaigns"))
+    population, zones = scenario.section("population"), scenario.section("channel").get("zones")
+    if population.get("position_error_m") and (speeds or scenario.section("traffic").get("engine") == "static"):
+        rule = 'needs campaigns of counts and vehicles with coordinates: must be 0 for speeds and engine = "static"'
+        yield RuleViolation(("population", "position_error_m"), rule, population["position_error_m"])
+    if zones and (speeds or population.get("answers") == "counts"):
+        rule = 'needs campaigns of counts and devices that answer one by one: answers = "counts" has none'
+        yield RuleViolation(("channel", "zones"), rule)
+
+
 BETWEEN_SECTIONS: tuple[BrokenRules, ...] = (
     _steps,
     Each("traffic.departures", (bounded("to_s", "at most", "scenario.duration_s"),)),
     _coordinates,
     _link_intervals,
     Each("campaigns", (_times, _partition)),
+    _places,
     _releases,
     Each("campaigns", (_budget,)),
     Each("refinements", (_TOTAL, _refined)),

@@ -9,6 +9,7 @@ from scenarios.cells import HIGHEST
 from scenarios.errors import RuleViolation
 from scenarios.field_types import SERVER_PATTERN, Count, NotNegative, Positive, Probability, number, without_default
 from scenarios.kinds import is_capable
+from scenarios.local import LossZone
 from scenarios.rules import GIVEN, LEFT_OUT, among, bounded, must, needs, unlike
 from scenarios.run_clock import Moment
 from scenarios.section import ByKind, OwnKind, OwnParameters, Section, ValidFields
@@ -134,6 +135,8 @@ class ChannelSection(Section):
     """Servers that are down for a while: ``[{server = "server:2", from_s = 600, to_s = 700}]``."""
     question: QuestionSection = QuestionSection()
     """The way of a round's question to a device."""
+    zones: Annotated[tuple[LossZone, ...], Field(strict=False)] = ()
+    """Places and times at which more reports are lost."""
 
     @property
     def losses(self) -> tuple[float, float]:

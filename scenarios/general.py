@@ -15,6 +15,7 @@ from scenarios.field_types import (
     Whole,
     WholeNumber,
 )
+from scenarios.local import ParticipationRate
 from scenarios.rules import EachOnce, bounded
 from scenarios.run_clock import Moment, RunClock, TimeZone, written
 from scenarios.section import Section, ValidFields
@@ -67,6 +68,12 @@ class Population(Section):
     assumed_participation: PositiveProbability | None = None
     """Participation by which estimates of counts are divided to estimate all vehicles, asked or not. Without it, the
     true one: an operator who does not know it makes an error that ``scaled_bias`` shows."""
+    rates: Annotated[tuple[ParticipationRate, ...], Field(strict=False)] = ()
+    """Vehicles, places and times that take part less often. A vehicle has one willingness, drawn once: it takes part
+    where `participation` times all rates that apply is above it."""
+    position_error_m: NotNegative = 0.0
+    """Standard deviation of the error of a device's fix, east and north each, metres; the error is normal, and drawn
+    anew for each device and query. Devices answer about the cell that their fix is in."""
     outside: Annotated[WholeNumber, Field(ge=0, le=MOST_OUTSIDE)] = 0
     """Number of devices that are asked too and are in no cell: the papers' No population."""
     answers: Literal["auto", "reports", "counts"] = "auto"

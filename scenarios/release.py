@@ -186,10 +186,11 @@ class ReleaseRules:
 
     def everything_arrives(self) -> bool:
         """Return whether the channel loses no report and every report arrives before the deadline."""
-        question = self.channel.section("question")
-        if question.get("loss") or any(
-            self.channel.get(key) for key in ("loss", "loss_one", "loss_two", "churn", "outages")
-        ):
+        question, loses = (
+            self.channel.section("question"),
+            ("loss", "loss_one", "loss_two", "churn", "outages", "zones"),
+        )
+        if question.get("loss") or any(self.channel.get(key) for key in loses):
             return False
         latencies = [latency for way in (question, self.channel) if (latency := way.get("latency_s")) is not None]
         if any(latency.kind != "constant" for latency in latencies):
@@ -344,6 +345,16 @@ class Simplex(ToTotal):
     """The nearest non-negative counts with the required sum; equal to norm_sub if the total is estimated."""
 
     kind: Literal["simplex"]
+
+
+class InverseProbability(RefinementSection):
+    """Counts divided by the known probability that a vehicle of the cell takes part and that its report arrives.
+
+    The probabilities come from `population.participation` and `population.rates`, and from `[channel]`. They must be
+    known by cell: rates and zones are by time, or by `cells` of the campaign's own partition.
+    """
+
+    kind: Literal["inverse_probability"]
 
 
 Refinement = Annotated[RefinementSection, ByKind("refinement")]

@@ -1,4 +1,4 @@
-"""Refinement of an unbiased estimate, at the price of bias."""
+"""Refinement of an estimate: to possible counts at the price of bias, or for devices that were less likely to count."""
 
 from mechanisms.refinement.projections import (
     Properties,
@@ -12,3 +12,4 @@ from mechanisms.refinement.projections import (
     simplex,
     total_of,
 )
+from mechanisms.refinement.weighting import inverse_probability

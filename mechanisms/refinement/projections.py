@@ -58,6 +58,9 @@ class RefinedEstimate:
         The method of the interval, and the estimate it was made from.
     properties : Properties
         The properties that the refinement guarantees.
+    participation : (cells,) float64, optional
+        The known participation of each cell's devices, by which counts are divided to estimate all of them; by default
+        one for all cells.
 
     Raises
     ------
@@ -71,6 +74,7 @@ class RefinedEstimate:
     upper: NDArray[np.float64]
     interval: str
     properties: Properties
+    participation: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         """Check that the arrays belong together."""

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import geopandas as gpd
@@ -20,6 +21,7 @@ from simulator.experiment.components import RunComponents
 from simulator.experiment.deployment_record import describe_deployments, describe_releases
 from simulator.experiment.error_theory import describe_loss, describe_mechanisms
 from simulator.experiment.refine import refine_queries, refinement_warnings
+from simulator.experiment.selection_bias import bias_warnings, inverse_weights
 from simulator.experiment.tables import (
     rows_of_answers,
     score_answers,
@@ -84,10 +86,14 @@ def collect(
     campaigns, refinements = components.campaigns, components.refinements
     with stopwatch.phase("motion"):
         moved = tabulate_traffic(components, engine, population.takes_part, samplers["motion"])
-    queries, refined = refine_queries(refinements, campaigns, closed)
+    weigh = partial(inverse_weights, components.channel, components.rates, scenario.population.assumed)
+    queries, refined = refine_queries(refinements, campaigns, closed, weigh=weigh)
     polygons = {name: cells.polygons() for name, cells in city.partitions.items()}
     cells_before = components.cells_before
     participation = components.participation
+    expected = [query.occupancy.expected for query in closed if query.occupancy.expected is not None]
+    if scenario.population.rates and expected:
+        participation = participation._replace(actual=float(np.mean([one.taking_part for one in expected])))
     rounds, answers = tabulate_rounds(queries), rows_of_answers(queries, participation)
     scores = score_answers(answers, participation)
     estimates = tabulate_estimates(answers, cells_before)
@@ -107,11 +113,13 @@ def collect(
         *warnings_among(of_traffic),
         *_unasked(scenario, queries),
         *components.warnings(),
+        *bias_warnings(scenario, estimates, queries),
         *refinement_warnings(refinements, queries),
         *attacked.notes,
     ]
     record = RunRecord(
         **_about_the_run(components, engine, extras),
+        participation=participation.actual,
         queries=len(queries),
         device_answers=int(rounds["answered"].sum()),
         traffic=traffic,
@@ -165,7 +173,6 @@ def _about_the_run(components: RunComponents, engine: Engine, extras: Iterable[s
         "files_outside": files_outside(scenario, getattr(engine, "files", ())),
         "plug_ins": {kind: source_sha256(kinds.load(role, kind)) for _, role, kind in scenario.own_kinds()},
         "vehicles": vehicles_of(engine),
-        "participation": components.participation.actual,
         "assumed_participation": components.participation.assumed,
         "called": getattr(scenario.traffic, "called", VEHICLES),
         "link_crossings": engine.totals().link_crossings,

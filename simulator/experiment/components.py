@@ -16,19 +16,23 @@ from scenarios.run_clock import RunClock, find_zone
 from simulator.attacks.games import Attack
 from simulator.experiment.assembly.attacks import build_attacks, check_attacks
 from simulator.experiment.assembly.behaviours import behaviour_warnings
-from simulator.experiment.assembly.campaigns import build_campaigns, unchecked_counts
+from simulator.experiment.assembly.campaigns import build_campaigns, build_channel, unchecked_counts
 from simulator.experiment.assembly.city import build_city, build_counts, build_detectors
 from simulator.experiment.assembly.demand import clock_of_trips
 from simulator.experiment.assembly.mechanisms import build_mechanisms
 from simulator.experiment.assembly.own_kinds import check_own_kinds
+from simulator.experiment.assembly.selection import build_shares
 from simulator.experiment.build_cache import cached_city
 from simulator.experiment.memory_estimate import check_memory
 from simulator.experiment.refine import Refining, plan_refinements
+from simulator.experiment.selection_bias import check_known
 from simulator.experiment.study_area import City, cells_of_traffic
 from simulator.experiment.tables import Participation
 from simulator.files.messages import Note, warning, warnings_among
 from simulator.sensing.campaign import Campaign
+from simulator.sensing.channel import Channel
 from simulator.sensing.query import keeps_randomness
+from simulator.sensing.selection import LocalShare
 from simulator.streams import Streams
 
 _MANY_STEPS = 2_000_000
@@ -77,6 +81,10 @@ class RunComponents:
         The clock of the run.
     detectors, measured
         Places at which passing vehicles are counted, and measured counts (`assembly.city`); None for none.
+    channel
+        The channel between devices and servers.
+    rates
+        The rates of participation by place and time.
     """
 
     scenario: Scenario
@@ -89,6 +97,8 @@ class RunComponents:
     clock: RunClock = field(default_factory=RunClock)
     detectors: pd.DataFrame | None = None
     measured: pd.DataFrame | None = None
+    channel: Channel = field(default_factory=Channel)
+    rates: tuple[LocalShare, ...] = ()
 
     @classmethod
     def build(cls, scenario: Scenario) -> Self:
@@ -106,8 +116,11 @@ class RunComponents:
         every = {name: build_mechanisms(scenario, cells.count) for name, cells in city.partitions.items()}
         mechanisms = next(iter(every.values()))
         check_memory(scenario, city, mechanisms)
-        refinements = plan_refinements(scenario)
+        rates, zones = build_shares(scenario, city)
+        channel = build_channel(scenario, zones)
         campaigns = build_campaigns(scenario, every, city)
+        refinements = plan_refinements(scenario)
+        check_known(scenario, campaigns, zones, rates)
         attacks = build_attacks(scenario)
         check_attacks(scenario, attacks, campaigns)
         detectors, left_out = build_detectors(scenario, city.ground.roads)
@@ -118,7 +131,7 @@ class RunComponents:
             long = f"traffic.step_s: the run takes {steps:,.0f} steps: expect it to take long"
             notes = [*notes, Note("many_steps", long, where="traffic.step_s")]
         parts = (scenario, city, mechanisms, campaigns, refinements, tuple(notes), attacks, clock)
-        return cls(*parts, detectors, measured)
+        return cls(*parts, detectors, measured, channel, rates)
 
     @cached_property
     def streams(self) -> Streams:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from mechanisms.local import Estimate, LocalMechanism
-from mechanisms.refinement import Properties, RefinedEstimate, clip, norm_mul, norm_sub, simplex
+from mechanisms.local import Estimate
+from mechanisms.refinement import Properties, RefinedEstimate, clip, inverse_probability, norm_mul, norm_sub, simplex
 from scenarios import Scenario
 from scenarios.kinds import is_capable
 from simulator.arrays import FloatArray, Mask
@@ -16,6 +16,9 @@ from simulator.files.messages import Note, warning
 from simulator.results.record import MeasuredRefinement, RefinementProperties, RefinementRecord
 from simulator.sensing.campaign import Campaign
 from simulator.sensing.query import Query, QueryAnswer
+
+Weigh = Callable[[Campaign, Query, QueryAnswer], Mapping[str, FloatArray]]
+"""Returns the parameters of `inverse_probability` for an answer."""
 
 
 @dataclass(frozen=True)
@@ -54,17 +57,17 @@ def plan_refinements(scenario: Scenario) -> tuple[Refining, ...]:
 
 
 def refine_queries(
-    refinings: Sequence[Refining], campaigns: Sequence[Campaign], queries: Sequence[Query]
+    refinings: Sequence[Refining], campaigns: Sequence[Campaign], queries: Sequence[Query], *, weigh: Weigh
 ) -> tuple[list[Query], list[RefinementRecord]]:
     """Return the queries with the refined answers added after their own, and the record of each refinement.
 
-    A refined answer has no rounds, since no device was asked for it, and its standard error is unknown (NaN).
+    A refined answer has no rounds, since no device was asked for it, and its standard error is unknown (NaN). `weigh`
+    returns the parameters of `inverse_probability` for an answer.
     """
     added: dict[int, list[QueryAnswer]] = {id(query): [] for query in queries}
     records = []
     for refining in refinings:
-        mechanisms = {campaign.name: campaign.mechanisms[refining.mechanism] for campaign in campaigns}
-        refined = refined_answers(refining, mechanisms, queries)
+        refined = refined_answers(refining, {campaign.name: campaign for campaign in campaigns}, queries, weigh)
         for answer in refined:
             std_error = np.full(len(answer.unrefined), np.nan)
             added[id(answer.query)].append(QueryAnswer(refining.name, answer.estimate, std_error, []))
@@ -82,18 +85,20 @@ class Refined:
 
 
 def refined_answers(
-    refining: Refining, mechanisms: Mapping[str, LocalMechanism], queries: Sequence[Query]
+    refining: Refining, campaigns: Mapping[str, Campaign], queries: Sequence[Query], weigh: Weigh
 ) -> list[Refined]:
     """Return the refined answers to the queries of counts, in their order; speeds are not refined.
 
-    `mechanisms` has the refined mechanism as each campaign asks it, by campaign.
+    `campaigns` are by name; `weigh` as of `refine_queries`.
     """
     refine, made = PROJECTIONS[refining.kind], []
     for query in queries:
         for answer in query.answers if query.statistic == "count" else ():
             if answer.mechanism == refining.mechanism and isinstance(answer.estimate, Estimate):
-                asked = answer.asked[mechanisms[query.campaign].truth_round - 1]
-                estimate = refine(answer.estimate, asked=asked, **refining.parameters)
+                campaign = campaigns[query.campaign]
+                asked = answer.asked[campaign.mechanisms[refining.mechanism].truth_round - 1]
+                weights = weigh(campaign, query, answer) if refine is inverse_probability else {}
+                estimate = refine(answer.estimate, asked=asked, **refining.parameters, **weights)
                 made.append(Refined(query, answer.estimate, estimate))
     return made
 
@@ -109,6 +114,7 @@ PROJECTIONS: Mapping[str, Callable[..., RefinedEstimate]] = {
     "norm_sub": norm_sub,
     "norm_mul": norm_mul,
     "simplex": simplex,
+    "inverse_probability": inverse_probability,
 }
 """The function of each kind of refinement, whose parameters are the keys of the section."""
 MADE = {
@@ -116,6 +122,7 @@ MADE = {
     "norm_sub": "counts below 0 set to 0, then one amount subtracted from all others (or added) until the sum is {sum}",
     "norm_mul": "counts below 0 set to 0, then all others multiplied by one factor so that the sum is {sum}",
     "simplex": "the nearest counts that are not below 0 and whose sum is {sum}",
+    "inverse_probability": "counts divided by the probability that a vehicle of the cell takes part and is counted",
 }
 SUMS = {
     "estimated": "the sum of the unrefined estimates, limited to the possible range",
@@ -126,6 +133,7 @@ BIAS = {
     "norm_sub": "too low on average in busy cells, too high in empty ones",
     "norm_mul": "too low on average in busy cells, by a share of them, too high in empty ones",
     "simplex": "too low on average in busy cells, too high in empty ones",
+    "inverse_probability": "none on average, but from vehicles that move or report another cell",
 }
 
 

@@ -19,7 +19,7 @@ from simulator.attacks.games import play_attacks
 from simulator.attacks.records import record_campaigns
 from simulator.experiment.assembly.attacks import most_corrupted
 from simulator.experiment.assembly.behaviours import build_behaviour, check_behaviour
-from simulator.experiment.assembly.campaigns import build_channel, build_population
+from simulator.experiment.assembly.campaigns import build_population
 from simulator.experiment.assembly.demand import check_corrupted
 from simulator.experiment.assembly.engine import build_beside, build_engine, build_samplers, traffic_faults
 from simulator.experiment.assembly.own_kinds import check_own_kinds, faults_of_files, faults_of_own_kinds
@@ -223,7 +223,7 @@ def _run(
     log = TrafficLog(scenario.traffic.engine, clock=parts.clock)
     try:
         samplers = build_samplers(scenario, city, engine, motion=motion)
-        population = build_population(scenario, vehicles=engine.vehicles, streams=streams)
+        population = build_population(scenario, parts.rates, engine=engine, streams=streams)
         check_corrupted(scenario, vehicles=engine.vehicles)
         queries = _simulate(parts, engine, log, samplers, population, stopwatch, progress, processes, behaviour)
     except InputError as error:
@@ -300,7 +300,7 @@ def _simulate(
         engine=engine,
         clock=clock,
         population=population,
-        channel=build_channel(scenario),
+        channel=parts.channel,
         memories=Memories(devices=devices, streams=streams),
         streams=streams,
         stopwatch=stopwatch,

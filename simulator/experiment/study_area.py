@@ -133,8 +133,20 @@ class City:
             if places.xy is not None:
                 cells[~on_link] = self.cells.cell_of(places.xy[~on_link])
             return cells
+        return self.cells.cell_of(self.located(places))
+
+    def measured_cells(self, places: VehicleStates, *, error_m: float, rng: np.random.Generator) -> Cells:
+        """Return the cell that each vehicle's fix is in, (departed,) int32.
+
+        The fix differs from the place by a normal error with standard deviation `error_m` in each direction.
+        """
+        xy = self.located(places)
+        return self.cells.cell_of(xy + rng.normal(0.0, error_m, xy.shape))
+
+    def located(self, places: VehicleStates) -> FloatArray:
+        """Return the place of each vehicle, (departed, 2) metres; NaN where unknown."""
         # A city of recorded coordinates has no roads.
-        return self.cells.cell_of(places.xy_on(self.roads) if places.xy is None else places.xy)
+        return places.xy_on(self.roads) if places.xy is None else places.xy
 
     @cached_property
     def _cell_of_site(self) -> Cells:

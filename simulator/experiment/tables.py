@@ -49,6 +49,8 @@ class Rows(NamedTuple):
         float64, as estimated or published.
     theory
         float64, the theoretical standard error for the truth.
+    bias
+        float64, the mean error in theory, which is part of `theory`; only of counts scaled to all vehicles.
     """
 
     cell: IntArray
@@ -58,6 +60,7 @@ class Rows(NamedTuple):
     lower: FloatArray
     upper: FloatArray
     theory: FloatArray
+    bias: FloatArray | None = None
 
 
 def scale_to_all(
@@ -65,6 +68,7 @@ def scale_to_all(
     participation: Participation,
     rows: Rows,
     invert: Callable[[float], tuple[FloatArray, FloatArray]] | None = None,
+    by_cell: FloatArray | None = None,
 ) -> Rows:
     """Estimate all vehicles in each cell from an estimate x of those asked.
 
@@ -85,14 +89,16 @@ def scale_to_all(
     Parameters
     ----------
     occupancy
-        All vehicles, asked or not.
+        All vehicles, asked or not; if it has `expected`, this takes the place of p in `theory`.
     participation
         p and q.
     rows
         x of every cell with its standard error, its 95 % interval, and its root mean square error in theory, for the
         devices asked.
     invert
-        `Estimate.invert_sampled` of x, if its distribution is known.
+        `Estimate.invert_sampled` of x, if its distribution is known; none where `by_cell` is given.
+    by_cell
+        (cells,) float64: the participation q of each cell, in place of one for all.
 
     Returns
     -------
@@ -101,16 +107,17 @@ def scale_to_all(
         truth. NaN where an input is NaN. `theory` knows p, every vehicle and who came and left: a wrong q, or many that
         came and none that left, appear in it as bias.
     """
-    p, q = participation
+    p, assumed = participation
+    q = assumed if by_cell is None else by_cell
     present, eligible = (counts[1:].astype(np.float64) for counts in (occupancy.vehicles, occupancy.eligible))
     x = rows.estimate / q
     total = max(1, int(occupancy.vehicles.sum()))
     turnover = (occupancy.came + occupancy.left) / total
     each = (1.0 - q) / q + turnover
-    if invert is None or q == 1.0:
+    if invert is None or assumed == 1.0:
         lower, upper, apart = rows.lower / q, rows.upper / q, each
     else:
-        lower, upper = invert(q)
+        lower, upper = invert(assumed)
         apart = turnover
     # With more, the interval would have no upper end; at one half it is fifty times the estimate.
     net = min(0.5, abs(occupancy.came - occupancy.left) / total)
@@ -119,7 +126,10 @@ def scale_to_all(
     def reach(end: FloatArray) -> FloatArray:
         return np.sqrt(np.maximum(0.0, middle**2 - lead * (x**2 - (x - end) ** 2)))
 
-    bias = eligible * p / q - present
+    mean, spread = eligible * p, eligible * p * (1.0 - p)
+    if occupancy.expected is not None:
+        mean, spread = occupancy.expected.every[1:], occupancy.expected.variance[1:]
+    bias = mean / q - present
     return Rows(
         rows.cell,
         occupancy.vehicles[1:],
@@ -127,7 +137,8 @@ def scale_to_all(
         np.sqrt((rows.std_error / q) ** 2 + each * np.maximum(0.0, x) + (net * x) ** 2),
         (middle - reach(lower)) / lead,
         (middle + reach(upper)) / lead,
-        np.sqrt((rows.theory**2 + eligible * p * (1.0 - p)) / q**2 + bias**2),
+        np.sqrt((rows.theory**2 + spread) / q**2 + bias**2),
+        np.where(np.isnan(rows.theory), math.nan, bias),  # a refined estimate has another
     )
 
 
@@ -154,11 +165,15 @@ def _rows_of(query: Query, answer: QueryAnswer, participation: Participation) ->
     if isinstance(made, CellValues):
         rows = Rows(made.cell, made.truth, made.value, made.std_error, made.lower, made.upper, answer.std_error)
         unknown = np.full(len(made), math.nan)
-        return AnswerRows(query, answer, rows, Rows(made.cell, query.occupancy.vehicles[made.cell], *[unknown] * 5))
+        return AnswerRows(query, answer, rows, Rows(made.cell, query.occupancy.vehicles[made.cell], *[unknown] * 6))
     cells = np.arange(1, len(made) + 1)
     rows = Rows(cells, query.truth[1:], made.count, made.std_error, made.lower, made.upper, answer.std_error)
     invert = getattr(made, "invert_sampled", None)  # a refined estimate has none
-    return AnswerRows(query, answer, rows, scale_to_all(query.occupancy, participation, rows, invert))
+    by_cell = getattr(made, "participation", None)
+    scaled = scale_to_all(query.occupancy, participation, rows, invert, by_cell)
+    if (expected := query.occupancy.expected) is not None:
+        rows = rows._replace(theory=np.hypot(answer.std_error, expected.asked[1:] - query.truth[1:]))
+    return AnswerRows(query, answer, rows, scaled)
 
 
 def tabulate_estimates(answers: Sequence[AnswerRows], cells_before: Mapping[str, int]) -> pd.DataFrame:
@@ -174,6 +189,8 @@ def tabulate_estimates(answers: Sequence[AnswerRows], cells_before: Mapping[str,
         return pd.Series(values, dtype=dtype).repeat(cells).reset_index(drop=True)
 
     before = np.repeat([cells_before[answer.query.campaign] for answer in answers], cells)
+    selects = any(answer.query.occupancy.expected is not None for answer in answers)
+    bias = {"expected_bias": np.concatenate([row.bias for row in scaled])} if selects else {}
     return pd.DataFrame(
         {
             "campaign": each([answer.query.campaign for answer in answers], "str"),
@@ -186,6 +203,7 @@ def tabulate_estimates(answers: Sequence[AnswerRows], cells_before: Mapping[str,
             },
             "vehicles": np.concatenate([row.truth for row in scaled]),
             **{f"scaled_{column}": np.concatenate([getattr(row, column) for row in scaled]) for column in SCALED},
+            **bias,
         }
     )
 

@@ -42,7 +42,9 @@ def occupancy_section(run: RunResult) -> PageSection | None:
     about = "Each point is one cell in one query. The grey band is where theory puts 95 % of the points (±1.96 σ"
     about += f" with {listed(sorted(asked))} devices asked)." if asked else ")."
     about += " Suppressed or merged counts have no band." if run.record.releases else ""
-    about += " Refined estimates are biased, and have no band." if run.record.refined else ""
+    about += (
+        " Refined estimates are biased, and have no band." if any(one.biased for one in run.record.refinements) else ""
+    )
     return PageSection(
         "occupancy",
         "Error by occupancy",

@@ -335,6 +335,12 @@ class RoadNetwork:
         return {data[attribute]: data["link"] for *_, data in edges if attribute in data}
 
     @cached_property
+    def classes(self) -> list[str | None]:
+        """The class of each link, None where its source states none."""
+        of_link = {data["link"]: data.get("class") for *_, data in self.graph.edges(data=True)}
+        return [of_link[link] for link in range(len(self.links))]
+
+    @cached_property
     def total_length_m(self) -> float:
         """Total length of all links in metres, each direction counted."""
         return float(self.links.length_m.sum())

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Self, cast
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from mechanisms.local import (
     estimate_dissimilarity,
 )
 from simulator.aggregation.rounds import RoundAccount
-from simulator.arrays import Cells, FloatArray, IntArray
+from simulator.arrays import FloatArray, IntArray
 from simulator.sensing.query import Respondents
 from simulator.sensing.survey import DividedSurvey, Survey
 
@@ -144,7 +144,7 @@ class AdaptiveSurvey:
         """Give the query the next number."""
         self.history.queries += 1
         self._number = self.history.queries
-        self._truth = np.zeros(0, dtype=np.int32)
+        self._seen: dict[str, Any] = {}
         self._dissimilarity: Survey | DividedSurvey | None = None
         self._publication: Survey | DividedSurvey | None = None
         self._accounts = [NOT_ASKED, NOT_ASKED]
@@ -155,20 +155,21 @@ class AdaptiveSurvey:
         """The division of the budget, which states the rounds."""
         return cast("AdaptiveBudget", self.history.budget)
 
-    def ask(self, round_: int, *, moment: int, at_s: float, truth: Cells, present: Respondents) -> None:
+    def ask(self, round_: int, *, moment: int, at_s: float, present: Respondents, **seen: Any) -> None:
         """Ask the question of a round, unless it is not needed; parameters as of `Survey.ask`."""
         budget, units = self.mechanism, self.history.units
         if round_ == 1:
-            self._truth = truth
+            self._seen = {name: values for name, values in seen.items() if name != "blocked"}
             if self.history.release is not None and units.available(self._number):
                 self._dissimilarity = self._make(1, "dissimilarity")
                 there = self._answering(present, budget.groups(self._number))
-                self._dissimilarity.ask(1, moment=moment, at_s=at_s, truth=truth, present=there)
+                self._dissimilarity.ask(1, moment=moment, at_s=at_s, present=there, **seen)
         elif self._needs_estimate():
             taken = units.take(self._number)
             self._publication = self._make(len(taken), "publication")
             there = self._answering(present, budget.groups(self._number, taken))
-            self._publication.ask(1, moment=moment, at_s=at_s, truth=self._truth, present=there)
+            # About the cells of the moment of truth, from where devices are now.
+            self._publication.ask(1, moment=moment, at_s=at_s, present=there, **{**seen, **self._seen})
 
     def _make(self, units: int, question: str) -> Survey | DividedSurvey:
         return self.make(cast("LocalMechanism", self.mechanism.mechanism(units)), question)

@@ -1,6 +1,6 @@
 """Campaign: what is asked, which devices are asked and when, as one value, and the SimPy process that asks it."""
 
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import simpy
 
-from mechanisms.local import AdaptiveBudget, LocalMechanism, UniformPopulation
+from mechanisms.local import AdaptiveBudget, Estimate, LocalMechanism, UniformPopulation
 from simulator.aggregation.combining import Combining
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.publication import Publication
-from simulator.aggregation.rounds import report_nbytes
-from simulator.arrays import Cells, IntArray, Mask
+from simulator.aggregation.rounds import RoundAccount, report_nbytes
+from simulator.arrays import Cells, IntArray
 from simulator.files.messages import Note, release_parameters
 from simulator.files.resources import Stopwatch
 from simulator.sensing.adaptive_survey import AdaptiveSurvey, BudgetHistory, BudgetSchedule
@@ -29,12 +29,14 @@ from simulator.sensing.query import (
     Schedule,
     Targets,
 )
+from simulator.sensing.selection import QuerySelection
 from simulator.sensing.speed_survey import SPEED_NBYTES, SpeedQuestion, survey_speeds
 from simulator.sensing.survey import DividedSurvey, Draws, Survey
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import Engine, VehicleStates
 
+AnySurvey = Survey | DividedSurvey | AdaptiveSurvey
 TRUTH_MOMENT = 2
 """The moment whose occupancy is estimated, the moment of truth: round two."""
 
@@ -43,6 +45,14 @@ def moments_of(mechanisms: Iterable[LocalMechanism | BudgetSchedule]) -> range:
     """Return the moments at which a query asks, one round gap apart: 1, 2, and any others that a mechanism needs."""
     asked = [1, TRUTH_MOMENT, *(TRUTH_MOMENT + round_ - m.truth_round for m in mechanisms for round_ in (1, m.rounds))]
     return range(min(asked), max(asked) + 1)
+
+
+def _asked_at(moment: int, surveys: Mapping[str, AnySurvey]) -> Iterator[tuple[str, AnySurvey, int]]:
+    """Yield the surveys that have a round at a moment, with the round."""
+    for name, survey in surveys.items():
+        round_ = moment - TRUTH_MOMENT + survey.mechanism.truth_round
+        if 1 <= round_ <= survey.mechanism.rounds:
+            yield name, survey, round_
 
 
 def fleet_order(streams: Streams, vehicles: int) -> IntArray:
@@ -124,6 +134,8 @@ class Campaign:
         When the campaign asks.
     cells_of
         Maps vehicle states to the cells that it asks about, (departed,) int32.
+    measured_cells
+        Maps vehicle states to the cells of fixes with errors, (departed,) int32; None if fixes have no errors.
     mechanisms
         By name, with the parameters with which they are asked; all answer the same queries about the same traffic, each
         with its own coins. Campaigns that ask the same mechanisms hold the same mapping.
@@ -159,6 +171,7 @@ class Campaign:
     partition: str = "cells"
     targets: int = 0
     notes: tuple[Note, ...] = ()
+    measured_cells: Callable[..., Cells] | None = None
 
     @property
     def statistic(self) -> str:
@@ -225,14 +238,12 @@ class CampaignProcess:
         yield after_traffic(env, context.clock.ticks(start_s))
         context.engine.advance()
         with context.stopwatch.phase("sensing"):
-            totals = context.engine.totals()
-            eligible = context.engine.places().within(context.population.answering)
-            vehicles = self._participants(eligible)
-            asked = Respondents.everyone(len(vehicles), context.population.outside)
+            totals, selection = context.engine.totals(), self._select(number, start_s)
+            vehicles = selection.vehicles
+            present = asked = Respondents.everyone(len(vehicles), context.population.outside)
         with context.stopwatch.phase("protocol"):
             targets = self._select_targets(vehicles, number)
             surveys = {name: self._survey(name, vehicles, asked, number, targets) for name in campaign.mechanisms}
-        present = asked
         minlength = max(m.cells for m in campaign.mechanisms.values()) + 1
         truth, began_s = np.zeros(0, dtype=np.int32), dict[str, float]()
         rng = context.streams.of("churn", campaign.name, number)
@@ -244,54 +255,64 @@ class CampaignProcess:
             context.engine.advance()
             with context.stopwatch.phase("sensing"):
                 places = context.engine.places()
-                of_all = self._locate(places)
-                cells = of_all[vehicles]
+                of_all, at_s = campaign.cells_of(places), context.clock.seconds(env.now)
+                fixed = selection.measured(places, of_all) if moment == TRUTH_MOMENT else of_all
+                seen: dict[str, Any] = {"truth": of_all[vehicles], "blocked": selection.blocked(places, at_s)}
+                if context.world is not None:
+                    context.world.see(campaign.partition, places, fixed)
                 if moment == TRUTH_MOMENT:
-                    truth, truth_s = cells, context.clock.seconds(env.now)
-                    now = places.within(context.population.answering)
-                    occupancy = Occupancy.of(of_all, now=now, before=eligible, minlength=minlength)
+                    truth, truth_s = of_all[vehicles], at_s
+                    now, before = places.within(context.population.answering), selection.eligible
+                    seen["measured"] = fixed[vehicles]
+                    likely = selection.expected(places, of_all, fixed, at_s=at_s, minlength=minlength)
+                    occupancy = Occupancy.of(of_all, now=now, before=before, minlength=minlength, expected=likely)
             with context.stopwatch.phase("protocol"):
-                for name, survey in surveys.items():
-                    round_ = moment - TRUTH_MOMENT + survey.mechanism.truth_round
-                    if 1 <= round_ <= survey.mechanism.rounds:
-                        at_s = context.clock.seconds(env.now)
-                        there = self._answering(name, present, number, vehicles=vehicles, asked=asked)
-                        began_s.setdefault(name, at_s)
-                        survey.ask(round_, moment=moment, at_s=at_s, truth=cells, present=there)
+                for name, survey, round_ in _asked_at(moment, surveys):
+                    there = self._answering(name, present, number, vehicles=vehicles, asked=asked)
+                    survey.ask(round_, moment=moment, at_s=at_s, present=there, **seen)
+                    began_s.setdefault(name, at_s)
         yield after_traffic(env, env.now + context.clock.ticks(campaign.schedule.deadline_s))
         with context.stopwatch.phase("protocol"):
             closed = {name: survey.close() for name, survey in surveys.items()}
         with context.stopwatch.phase("scoring"):
             of_vehicles = np.bincount(truth, minlength=minlength).astype(np.int64)
-            counts = of_vehicles.copy()
-            counts[0] += asked.outside
-            recorded = {name: survey.recorded(of_vehicles, truth_s) for name, survey in surveys.items()}
+            counts = of_vehicles + asked.outside * (np.arange(minlength) == 0)
+            records = ((name, survey.recorded(of_vehicles, truth_s)) for name, survey in surveys.items())
+            kept = {name: record for name, record in records if record is not None}
+            expected = counts if likely is None else likely.asked_counts
             answers = [
-                QueryAnswer(
-                    name,
-                    estimate,
-                    surveys[name].std_error(counts),
-                    rounds,
-                    name in campaign.publications,
-                    surveys[name].paired,
-                    campaign.deployment.sums_reports,
-                    context.clock.seconds(env.now) - began_s[name] + campaign.deployment.delay_s,
+                self._answer(
+                    name, survey, closed[name], expected, took_s=context.clock.seconds(env.now) - began_s[name]
                 )
-                for name, (estimate, rounds) in closed.items()
+                for name, survey in surveys.items()
             ]
-            kept = {name: record for name, record in recorded.items() if record is not None}
             query = Query(campaign.name, number, start_s, truth_s, counts, occupancy, totals, answers, recorded=kept)
         if campaign.deployment.delay_s:
             env.process(self._publish_late(env, query))
         else:
             context.closed(query)
 
-    def _locate(self, places: VehicleStates) -> Cells:
-        """Return the cells of all vehicles, which devices that act for themselves see too."""
-        cells = self.campaign.cells_of(places)
-        if self.context.world is not None:
-            self.context.world.see(self.campaign.partition, places, cells)
-        return cells
+    def _answer(
+        self,
+        name: str,
+        survey: AnySurvey,
+        closed: tuple[Estimate, list[RoundAccount]],
+        expected: IntArray,
+        *,
+        took_s: float,
+    ) -> QueryAnswer:
+        """Return the answer of a mechanism from its closed survey, and the counts that it is expected to estimate."""
+        campaign, (estimate, rounds) = self.campaign, closed
+        return QueryAnswer(
+            name,
+            estimate,
+            survey.std_error(expected),
+            rounds,
+            name in campaign.publications,
+            survey.paired,
+            campaign.deployment.sums_reports,
+            took_s + campaign.deployment.delay_s,
+        )
 
     def _publish_late(self, env: simpy.Environment, query: Query) -> Generator[simpy.Event, None, None]:
         yield after_traffic(env, env.now + self.context.clock.ticks(self.campaign.deployment.delay_s))
@@ -308,7 +329,7 @@ class CampaignProcess:
         with context.stopwatch.phase("sensing"):
             totals, places, outside = context.engine.totals(), context.engine.places(), context.population.outside
             eligible, of_all = places.within(context.population.answering), campaign.cells_of(places)
-            vehicles = self._participants(eligible)
+            vehicles = context.population.participants(eligible, context.population.chances(places, asked_s))
             cells, speeds = of_all[vehicles], context.engine.speeds()[vehicles]
         vocabulary, moment_s = campaign.mechanisms[question.mechanism], context.clock.seconds(env.now)
         with context.stopwatch.phase("protocol"):
@@ -340,13 +361,24 @@ class CampaignProcess:
         )
         context.closed(Query(campaign.name, number, moment_s, moment_s, counts, occupancy, totals, answers, statistic))
 
-    def _participants(self, eligible: Mask) -> IntArray:
-        """Return the vehicles that are asked: those eligible that take part."""
-        return np.flatnonzero(self.context.population.takes_part[: len(eligible)] & eligible)
+    def _select(self, number: int, start_s: float) -> QuerySelection:
+        context, campaign, places = self.context, self.campaign, self.context.engine.places()
+        population, zones, fixes = context.population, context.channel.zones, campaign.measured_cells
+        eligible, chances = places.within(population.answering), population.chances(places, start_s)
+        return QuerySelection(
+            eligible,
+            chances,
+            population.participants(eligible, chances),
+            population.outside,
+            zones,
+            fixes,
+            bool(zones) or fixes is not None or population.willingness is not None,
+            *(context.streams.of(name, campaign.name, number) for name in ("zones", "position")),
+        )
 
     def _survey(
         self, name: str, vehicles: IntArray, asked: Respondents, number: int, targets: Targets | None
-    ) -> Survey | DividedSurvey | AdaptiveSurvey:
+    ) -> AnySurvey:
         campaign, streams = self.campaign, self.context.streams
         if not isinstance(campaign.asked[name], AdaptiveBudget):
             return self._ask_mechanism(campaign.mechanisms[name], name, vehicles, asked, number, targets=targets)
@@ -394,7 +426,9 @@ class CampaignProcess:
         fleet = len(context.population.takes_part)
         numbers = np.concatenate([vehicles, np.arange(fleet, fleet + outside)])
         memory = partial(context.memories.of, name, mechanism, partition=campaign.partition)
-        subject = Subject(campaign.name, number, name, campaign.partition, mechanism.cells, campaign.cells_of)
+        subject = Subject(
+            campaign.name, number, name, campaign.partition, mechanism.cells, campaign.cells_of, campaign.measured_cells
+        )
 
         def make(*server: int, deployment: Deployment, devices: IntArray, **given: Any) -> Survey:
             of_query: tuple[str | int, ...] = (name, campaign.name, number, *question, *server)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from scipy.special import ndtr
 
 from simulator.arrays import FloatArray, Mask
+from simulator.sensing.selection import LocalShare
 
 Route: TypeAlias = tuple[tuple[str, ...], ...]
 """The messages of one report: for each, the parties that it passes, in order. A report that is split into shares is
@@ -307,6 +308,8 @@ class Channel:
         Periods in which a server is down and receives nothing.
     question
         How the question of a round reaches a device.
+    zones
+        The probability that all messages which a device sends at a moment leave, where it is then; other losses add.
     """
 
     latency: Latency = field(default_factory=ConstantDelay)
@@ -317,6 +320,7 @@ class Channel:
     duplicates: float = 0.0
     outages: tuple[Downtime, ...] = ()
     question: QuestionChannel = field(default_factory=QuestionChannel)
+    zones: tuple[LocalShare, ...] = ()
 
     def loss(self, moment: int) -> float:
         """Return the loss probability at `moment` 1 (round one), 2 (round two) or later."""
@@ -407,7 +411,7 @@ class Channel:
     def outcome(self, flights: Sequence[Flight], transmission: Transmission) -> Deliveries:
         """Return the outcomes of reports, given what was drawn for each message of their route."""
         reports, link_down = len(flights[0].took_s), flights[-1].link_down
-        if self._is_certain(transmission):
+        if self._is_certain(transmission) and not link_down.any():
             yes = np.broadcast_to(np.True_, reports)
             at_s = np.broadcast_to(transmission.sent_s + flights[0].took_s[:1], reports)
             all_at_s = {party: at_s for path in transmission.route for party in path}

@@ -63,6 +63,8 @@ class Subject:
         The name of the campaign, the number of the query from 1, and the name of the mechanism.
     partition, cells, cells_of
         The partition that is asked about, its number of cells, and the function from vehicles' places to its cells.
+    measured_cells
+        The function from vehicles' places to the cells of their fixes; None if fixes have no errors.
     """
 
     campaign: str = ""
@@ -71,6 +73,7 @@ class Subject:
     partition: str = "cells"
     cells: int = 0
     cells_of: Callable[[VehicleStates], Cells] = _in_no_cell
+    measured_cells: Callable[..., Cells] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,7 +261,12 @@ class World:
         if engine is None:
             return 0
         at, cells = self._cells[subject.partition]
-        return int(cells[number] if at == self.env.now else subject.cells_of(engine.place_of(np.array([number])))[0])
+        if at == self.env.now:
+            return int(cells[number])
+        there = engine.place_of(np.array([number]))
+        if subject.measured_cells is None:
+            return int(subject.cells_of(there)[0])
+        return int(subject.measured_cells(there, rng=self.device(number).rng)[0])
 
     def home(self, number: int) -> Fix | None:
         """Return where a vehicle's first trip begins; None where that is not known."""

@@ -13,8 +13,9 @@ from simulator.aggregation.publication import CellValues
 from simulator.aggregation.rounds import RoundAccount
 from simulator.aggregation.transcript import RecordedMessages
 from simulator.arrays import Cells, FloatArray, IntArray, Mask
+from simulator.sensing.selection import ExpectedCounts, LocalShare, share_of
 from simulator.streams import Streams
-from simulator.traffic.engine import State, Totals
+from simulator.traffic.engine import State, Totals, VehicleStates
 
 Answers = Literal["auto", "reports", "counts"]
 """How answers are simulated: "reports", every device one by one; "counts", all through `sample_counts`; "auto",
@@ -54,19 +55,41 @@ class QueriedPopulation:
     Attributes
     ----------
     takes_part
-        (vehicles,) bool, drawn once for each vehicle.
+        (vehicles,) bool, drawn once for each vehicle; where there are `shares`, whether it takes part outside their
+        places and times.
     outside
         The number of devices asked that are in no cell.
     answering
         The states in which vehicles are asked.
     answers
         Whether devices are simulated one by one or by counts.
+    participation
+        The probability with which a vehicle takes part: one for all, or (vehicles,) float64.
+    willingness
+        (vehicles,) float64, drawn once for each vehicle from 0 to 1: it takes part where its probability to do so is
+        above this. So a vehicle that takes part where few do takes part everywhere. None where all have one
+        probability.
+    shares
+        By which the probability is multiplied where a vehicle is at the start of a query.
     """
 
     takes_part: Mask
     outside: int = 0
     answering: Collection[State] = (State.ON_ROAD,)
     answers: Answers = "auto"
+    participation: float | FloatArray = 1.0
+    willingness: FloatArray | None = None
+    shares: tuple[LocalShare, ...] = ()
+
+    def chances(self, places: VehicleStates, at_s: float) -> FloatArray:
+        """Return the probability that each vehicle takes part in a query that starts at `at_s`, (departed,) float64."""
+        alone = np.broadcast_to(self.participation, self.takes_part.shape)[: len(places)]
+        return alone * share_of(self.shares, places, at_s)
+
+    def participants(self, eligible: Mask, chances: FloatArray) -> IntArray:
+        """Return the vehicles that are asked: those eligible that take part."""
+        n, drawn = len(eligible), self.willingness
+        return np.flatnonzero(eligible & (self.takes_part[:n] if drawn is None else drawn[:n] < chances))
 
 
 @dataclass(frozen=True)
@@ -282,21 +305,26 @@ class Occupancy:
         moment of truth. They differ from `vehicles` by those that came or left since.
     stayed
         The number of vehicles in both.
+    expected
+        What is estimated on average, if not every vehicle is equally likely to be counted where it is; else None.
     """
 
     vehicles: IntArray
     eligible: IntArray
     stayed: int
+    expected: ExpectedCounts | None = None
 
     @classmethod
-    def of(cls, cells: Cells, *, now: Mask, before: Mask, minlength: int) -> Self:
+    def of(
+        cls, cells: Cells, *, now: Mask, before: Mask, minlength: int, expected: ExpectedCounts | None = None
+    ) -> Self:
         """Count vehicles from their cells, (n,), and from who is there now, (n,), and was at the start, (m ≤ n,)."""
         then = np.append(before, np.zeros(len(now) - len(before), dtype=bool))
 
         def count(who: Mask) -> IntArray:
             return np.bincount(cells[who], minlength=minlength).astype(np.int64)
 
-        return cls(count(now), count(then), int(np.count_nonzero(now & then)))
+        return cls(count(now), count(then), int(np.count_nonzero(now & then)), expected)
 
     @property
     def came(self) -> int:

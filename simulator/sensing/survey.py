@@ -304,7 +304,7 @@ class Survey:
         keep = mechanism.rounds > 1 or self._exchange is not None
         self._tossed = [self._toss(batch) for batch in self._batches] if keep else []
         self._sent: list[tuple[int, Cells, Mask, Deliveries]] = []
-        self._truth = np.zeros(len(asked.vehicles), dtype=np.int32)
+        self._truth = self._measured = np.zeros(len(asked.vehicles), dtype=np.int32)
         self._down: Mask | None = None
         self._rounds: list[AskedRound] = []
 
@@ -335,7 +335,17 @@ class Survey:
     def _toss(self, batch: slice) -> Any:  # a mechanism's coins are its own
         return self.mechanism.toss(self.remember(batch), rng=self.draws.coins)
 
-    def ask(self, round_: int, *, moment: int, at_s: float, truth: Cells, present: Respondents) -> None:
+    def ask(
+        self,
+        round_: int,
+        *,
+        moment: int,
+        at_s: float,
+        truth: Cells,
+        present: Respondents,
+        measured: Cells | None = None,
+        blocked: Mask | None = None,
+    ) -> None:
         """Ask a round.
 
         Parameters
@@ -351,10 +361,16 @@ class Survey:
             cell they were in at that round; before it, they answer as if in cell 0.
         present
             The devices that answer.
+        measured
+            (vehicles,) int32: the cells in which vehicles believe they are, which they answer about; by default
+            `truth`.
+        blocked
+            (vehicles,) bool: the vehicles whose messages are lost where they are, in addition to other losses; by
+            default none. It has no effect on devices that answer by counts.
         """
         if round_ == self.mechanism.truth_round:
-            self._truth = truth
-        about = self._truth if round_ >= self.mechanism.truth_round else np.zeros_like(truth)
+            self._truth, self._measured = truth, truth if measured is None else measured
+        about = self._measured if round_ >= self.mechanism.truth_round else np.zeros_like(truth)
         since_s = at_s - self._rounds[-1].transmission.sent_s if self._rounds else 0.0
         route, needed = self.deployment.route(round_), self.deployment.needed
         transmission = Transmission(moment, at_s, self.deadline_s, route, since_s, needed)
@@ -368,6 +384,10 @@ class Survey:
         self._rounds[-1].unheard = int(np.count_nonzero(answering & ~heard))
         flights = self.channel.draw(self._reporting, transmission, was_down=self._down, rng=self.draws.channel)
         self._down = flights[-1].link_down
+        if blocked is not None:
+            stopped = np.zeros(self._reporting, dtype=np.bool_)
+            stopped[: self._reporting_vehicles] = blocked
+            flights = [flight._replace(link_down=flight.link_down | stopped) for flight in flights]
         self._send(round_, cells, answering & heard, flights)
 
     def _send(self, round_: int, cells: Cells, answering: Mask, flights: Sequence[Flight]) -> None:
@@ -550,7 +570,7 @@ class Survey:
             asked.servers.use(asked.agreed.counted)
             self._server.sums.use(round_, [asked.transmission.route.index(path) for path in asked.agreed.counted])
         groups = count_by_rounds_present(
-            self._truth if self.answers == "counts" else None,
+            self._measured if self.answers == "counts" else None,
             [asked.present for asked in self._rounds],
             outside=self.answers != "reports",
             cells=self.mechanism.cells,
@@ -698,9 +718,9 @@ class DividedSurvey:
         self._vehicles: list[IntArray] = []
         self._outside = np.zeros(0, dtype=np.int64)
         self._present_outside = asked.outside
-        self._truth = np.zeros(len(asked.vehicles), dtype=np.int32)
+        self._measured = np.zeros(len(asked.vehicles), dtype=np.int32)
         if not deployment.locates:
-            self._divide(self._truth)
+            self._divide(self._measured)
 
     def _divide(self, cells: Cells) -> None:
         assign = partial(self.deployment.assign, mechanism=self.mechanism, rng=self._rng)
@@ -736,16 +756,17 @@ class DividedSurvey:
             return None
         return Targets(whole.query, whole.vehicles[vehicles], rank, most, whole.corrupted_from)
 
-    def ask(self, round_: int, *, moment: int, at_s: float, truth: Cells, present: Respondents) -> None:
-        """Ask a round; parameters as of `Survey.ask`."""
+    def ask(self, round_: int, *, moment: int, at_s: float, present: Respondents, **seen: Any) -> None:
+        """Ask a round; parameters as of `Survey.ask`, `seen` those with a value for each vehicle."""
         if not self._surveys:
-            self._divide(truth)
+            self._divide(seen["truth"])
         if round_ == self.mechanism.truth_round:
-            self._truth = truth
+            self._measured = seen.get("measured", seen["truth"])
         outside = self._remaining(present.outside)
         for survey, vehicles, crowd in zip(self._surveys, self._vehicles, outside.tolist(), strict=True):
             here = Respondents(present.vehicles[vehicles], crowd)
-            survey.ask(round_, moment=moment, at_s=at_s, truth=truth[vehicles], present=here)
+            own: dict[str, Any] = {name: None if values is None else values[vehicles] for name, values in seen.items()}
+            survey.ask(round_, moment=moment, at_s=at_s, present=here, **own)
 
     def _remaining(self, outside: int) -> IntArray:
         """Return how many of the devices outside every cell are still present, by server."""
@@ -778,7 +799,7 @@ class DividedSurvey:
         """Return the theoretical standard error that the aggregator states, (cells,); NaN if it states none."""
         errors = []
         for vehicles, survey in zip(self._vehicles, self._surveys, strict=True):
-            truth = np.bincount(self._truth[vehicles], minlength=len(true_counts))
+            truth = np.bincount(self._measured[vehicles], minlength=len(true_counts))
             truth[0] += survey.asked.outside
             errors.append(survey.std_error(truth))
         return self.deployment.stated_error(np.stack(errors), self.mechanism)

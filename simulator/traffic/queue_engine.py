@@ -17,7 +17,7 @@ from simulator.traffic.physics import NEVER, ONE_TICK
 from simulator.traffic.places import LanePlaces, Trajectories
 from simulator.traffic.reactive import ReactiveRouting
 from simulator.traffic.routes import RouteBook, Routes
-from simulator.traffic.trips import Trips
+from simulator.traffic.trips import Trips, VehicleClasses
 
 LANE_WIDTH_M = 3.2
 ARRIVED_AT = -1
@@ -57,12 +57,16 @@ class QueueEngine(ABC):
         (trips,) int32: when each trip departs; later than planned where its vehicle arrives too late for it.
     record_entries
         The entries of every n-th trip are kept; 0 if none are.
+    classes
+        The classes of the vehicles; None if their demand states none.
 
     Raises
     ------
     ValueError
         If trips and routes differ in length, a route cannot be driven, or `record_entries` is no power of 2.
     """
+
+    classes: VehicleClasses | None = None
 
     def __init__(
         self,

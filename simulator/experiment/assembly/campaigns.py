@@ -1,7 +1,7 @@
 """Builds campaigns, each one value with its servers and schedule, and what all share: channel and population."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import singledispatch
+from functools import partial, singledispatch
 from typing import Any
 
 from mechanisms.local import LocalMechanism, ParameterError
@@ -49,6 +49,7 @@ from simulator.experiment.assembly.own_kinds import (
     same_keys,
 )
 from simulator.experiment.assembly.releases import build_release, place_of
+from simulator.experiment.assembly.selection import rates_of_classes
 from simulator.experiment.study_area import City
 from simulator.files.messages import Note
 from simulator.sensing.campaign import Campaign, moments_of
@@ -62,7 +63,9 @@ from simulator.sensing.channel import (
     QuestionChannel,
 )
 from simulator.sensing.query import QueriedPopulation, Schedule
+from simulator.sensing.selection import LocalShare
 from simulator.streams import Streams
+from simulator.traffic.engine import Engine
 
 
 def build_campaigns(
@@ -127,7 +130,7 @@ def _campaign(
     ScenarioError
         If its budget or its servers cannot be built.
     """
-    city, budget = whole.divided(section.cells), None
+    city, budget, error_m = whole.divided(section.cells), None, scenario.population.position_error_m
     (partition,) = city.partitions
     mechanisms = mechanisms_of[partition]
     if section.budget is not None:
@@ -143,6 +146,7 @@ def _campaign(
         budget=budget,
         partition=partition,
         targets=max((attack.targets for attack in attacks), default=0),
+        measured_cells=partial(city.measured_cells, error_m=error_m) if error_m else None,
     )
 
 
@@ -177,15 +181,16 @@ LATENCIES: Mapping[type[LatencySection], Callable[..., Latency]] = {
 """The distribution of each kind of latency, whose parameters are the keys of the section."""
 
 
-def build_channel(scenario: Scenario) -> Channel:
-    """Build the channel between devices and servers."""
+def build_channel(scenario: Scenario, zones: tuple[LocalShare, ...]) -> Channel:
+    """Build the channel between devices and servers, which loses more reports in zones."""
     section = scenario.channel
     loss_one, loss_two = section.losses
     question = QuestionChannel(_latency(section.question.latency_s), section.question.loss)
     outages = tuple(Downtime(outage.server, outage.from_s, outage.to_s) for outage in section.outages)
     keys = same_keys(section, "burst_s", "churn", "duplicates")
     latency = _latency(section.latency_s)
-    return Channel(latency, loss_one=loss_one, loss_two=loss_two, outages=outages, question=question, **keys)
+    keys |= {"outages": outages, "zones": zones, "question": question}
+    return Channel(latency, loss_one=loss_one, loss_two=loss_two, **keys)
 
 
 def _latency(section: LatencySection) -> Latency:
@@ -335,12 +340,21 @@ def _unfit(
             yield Fault(at, f"{error.rule}; mechanisms.{name} is one", value)
 
 
-def build_population(scenario: Scenario, *, vehicles: int, streams: Streams) -> QueriedPopulation:
-    """Build the population; whether each of `vehicles` takes part is drawn once."""
+def build_population(
+    scenario: Scenario, rates: tuple[LocalShare, ...], *, engine: Engine, streams: Streams
+) -> QueriedPopulation:
+    """Build the population; whether each vehicle takes part is drawn once. `rates` are by place and time."""
     section = scenario.population
-    takes_part = streams.of("participation").random(vehicles) < section.participation
+    drawn, chance = streams.of("participation").random(engine.vehicles), rates_of_classes(scenario, engine)
     answering = answering_states(scenario.traffic)
-    return QueriedPopulation(takes_part, answering=answering, **same_keys(section, "outside", "answers"))
+    return QueriedPopulation(
+        drawn < chance,
+        answering=answering,
+        participation=chance,
+        willingness=drawn if section.rates else None,
+        shares=rates,
+        **same_keys(section, "outside", "answers"),
+    )
 
 
 def build_schedule(campaign: CampaignSection) -> Schedule:

@@ -194,7 +194,7 @@ def roads_cells(section: RoadCells, ground: Ground) -> tuple[RoadSegments, list[
         road = pairs_of(links.from_node, links.to_node, geometries)
     wanted = np.ones(len(links), dtype=bool)
     if section.classes is not None:
-        wanted = of_classes([data.get("class") for _, _, data in edges], section.classes)
+        wanted = of_classes(roads.classes, section.classes)
     chosen = np.unique(road[wanted])
     notes = []
     if section.top is not None and section.top < len(chosen):

@@ -144,8 +144,7 @@ def _read(read: Callable[..., Any], section: Any, roads: RoadNetwork | None, *cl
         raise InputError(['needs links, and roads.source is "none"'])
     allowed = np.ones(len(roads.links), dtype=np.bool_)
     if section.classes is not None:
-        classes = {data["link"]: data.get("class") for *_, data in roads.graph.edges(data=True)}
-        allowed = of_classes([classes[link] for link in range(len(classes))], section.classes)
+        allowed = of_classes(roads.classes, section.classes)
     if section.file is None:
         row = section.model_dump(include={"name", *DetectorColumns.model_fields}, exclude_none=True)
         table = Table.from_frame(pd.DataFrame([row]), title=f"detectors.{section.name}")

@@ -149,6 +149,7 @@ def build_simulated(
         notes=planned.notes,
         record_entries=(1 if scenario.logs_links else logged_every(routes)) if motion else 0,
     )
+    engine.classes = planned.classes
     if isinstance(engine, Fleet):
         with stopwatch.phase("compile"):
             engine.compile()
