@@ -19,7 +19,7 @@ from simulator.arrays import Cells, FloatArray, IntArray, Mask
 from simulator.roads.network import RoadNetwork
 from simulator.sensing.channel import Route
 from simulator.streams import Streams
-from simulator.traffic.clock import Clock
+from simulator.traffic.clock import LAST, Clock, PriorityEvent
 from simulator.traffic.engine import Engine, State, VehicleStates
 
 Process: TypeAlias = Generator[simpy.Event, Any, None]
@@ -375,8 +375,11 @@ class Device:
         yield from ()
 
     def wait(self, seconds: float) -> simpy.Event:
-        """Return an event after this number of seconds; `answer` yields it to wait."""
-        return self.env.timeout(self.world.clock.ticks(seconds))
+        """Return an event after this number of seconds; `answer` yields it to wait.
+
+        It happens after the vehicles have moved in that tick, and before a query closes.
+        """
+        return PriorityEvent(self.env).schedule(delay=self.world.clock.ticks(seconds), priority=LAST - 1)
 
     def send(self, question: Question, report: Any) -> bool:
         """Send a report now, and return whether all of its messages left the device.

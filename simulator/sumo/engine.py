@@ -208,24 +208,19 @@ class Sumo:
 
     def place_of(self, numbers: IntArray) -> VehicleStates:
         """Return the places of some departed vehicles; SUMO is asked once a tick, for all vehicles."""
-        self._check_departed(numbers)
+        self.advance()
+        check_departed(numbers, self.scheduled)
         return self.places().of(numbers)
 
     def origin_of(self, numbers: IntArray) -> VehicleStates:
         """Return the beginnings of the first edges of some departed vehicles; see `Engine.origin_of`."""
-        self._check_departed(numbers)
         link, ends = self._edges.places(self._registry.rows["first_edge"][numbers])
         waiting = np.full(len(numbers), State.WAITING, dtype=np.uint8)
         return VehicleStates(waiting, link, np.zeros(len(numbers)), self._in_city(ends[:, :2]))
 
     def class_of(self, numbers: IntArray) -> list[str]:
         """Return SUMO's ``vClass`` of some departed vehicles."""
-        self._check_departed(numbers)
         return [self._registry.classes[number] for number in numbers]
-
-    def _check_departed(self, numbers: IntArray) -> None:
-        self.advance()
-        check_departed(numbers, self.scheduled)
 
     def _look(self) -> tuple[VehicleStates, FloatArray]:
         """Return places and speeds, which SUMO is asked for once a tick."""

@@ -225,17 +225,15 @@ class Engine(Protocol):
         """
 
     def origin_of(self, numbers: IntArray) -> VehicleStates:
-        """Return where the first trips of some departed vehicles began, or their recordings.
+        """Return where the first trips, or the recordings, of some departed vehicles begin; `numbers` are (n,) int64.
 
-        Link and coordinates are unknown, -1 and NaN, where SUMO drives a vehicle between zones that it has not
-        inserted. Parameters and errors are those of `place_of`.
+        Link and coordinates are unknown, -1 and NaN, of a vehicle between zones that SUMO has not inserted yet.
         """
 
     def class_of(self, numbers: IntArray) -> list[str]:
-        """Return the classes of some departed vehicles, in the words of SUMO's ``vClass``; "" where unknown.
+        """Return the classes of some departed vehicles, (n,) int64, in the words of SUMO's ``vClass``; "" if unknown.
 
-        They are known in SUMO, and where the own engines drive vehicles from SUMO's files. Parameters and errors are
-        those of `place_of`.
+        They are known in SUMO, and where the own engines drive vehicles from SUMO's files.
         """
 
     def speeds(self) -> FloatArray:

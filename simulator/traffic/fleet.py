@@ -29,6 +29,7 @@ class Fleet(QueueEngine):
         self._movements = physics.movements.copy()
         self._exits = np.full(int(physics.lanes["storage"].sum(dtype=np.int64)), LONG_AGO, dtype=np.int32)
         self._vehicles = np.zeros(vehicles, dtype=kernel.VEHICLE)
+        self._driving = (self._lanes, self._vehicles, self._exits, physics.spacing, physics.pace, physics.length_m)
         self._cursor = np.zeros(vehicles, dtype=np.int32)
         self._ring, self._origins = kernel.empty_calendar(len(self._lanes), len(physics))
         self._counts = np.zeros(1, dtype=kernel.COUNTS)
@@ -170,11 +171,6 @@ class Fleet(QueueEngine):
         found.state[begins & (found.lane < 0)] = State.WAITING
         found.fraction[found.state == State.WAITING] = 0.0
         return found
-
-    @property
-    def _driving(self) -> places.Driving:
-        physics = self._physics
-        return self._lanes, self._vehicles, self._exits, physics.spacing, physics.pace, physics.length_m
 
     def totals(self) -> Totals:
         """Return the number of trips in each state, and the counters so far."""

@@ -206,13 +206,27 @@ class QueueEngine(ABC):
     def _survey_vehicles(self) -> LanePlaces:
         """Return the state and place of every departed vehicle: of the trip that it began last."""
         found = self._survey()
-        if self.trips.vehicle is None:
+        if self._first_trips is None:
             return found
-        begun = self.begun()
-        vehicle = self.trips.vehicle[begun]
-        last = np.zeros(vehicle.max(initial=-1) + 1, dtype=np.int64)
-        last[vehicle] = begun  # which ascend: the last one of each vehicle stays
+        last = self._last_trips(np.arange(self._departed))
         return LanePlaces._make(column[last] for column in found)
+
+    @property
+    def _departed(self) -> int:
+        """Number of vehicles that have departed."""
+        planned = self._planned_so_far
+        return planned if self._first_trips is None else int(np.searchsorted(self._first_trips, planned))
+
+    def _last_trips(self, vehicles: IntArray) -> IntArray:
+        """Return the trip that each of some departed vehicles began last."""
+        trips = vehicles if self._first_trips is None else self._first_trips[vehicles]
+        while len(self._following):
+            onto = self._following[trips]
+            goes_on = (onto >= 0) & (onto < self._planned_so_far) & ~self._held_back[onto]
+            if not goes_on.any():
+                break
+            trips = np.where(goes_on, onto, trips)
+        return trips
 
     def places(self) -> VehicleStates:
         """Return the place of every departed vehicle at `env.now`; call `advance` first."""
@@ -221,31 +235,18 @@ class QueueEngine(ABC):
     def place_of(self, numbers: IntArray) -> VehicleStates:
         """Return the places of some departed vehicles at `env.now`; see `Engine.place_of`."""
         self.advance()
-        trips = self._first_trips_of(numbers)
-        while len(self._following):  # to the trip that each began last
-            onto = self._following[trips]
-            goes_on = (onto >= 0) & (onto < self._planned_so_far) & ~self._held_back[onto]
-            if not goes_on.any():
-                break
-            trips = np.where(goes_on, onto, trips)
-        return self._states(self._locate(trips))
+        check_departed(numbers, self._departed)
+        return self._states(self._locate(self._last_trips(numbers)))
 
     def origin_of(self, numbers: IntArray) -> VehicleStates:
-        """Return the beginnings of the first links of some departed vehicles; see `Engine.origin_of`."""
-        nothing, waiting = np.zeros(len(numbers)), np.full(len(numbers), State.WAITING, dtype=np.uint8)
-        return VehicleStates(waiting, self.first_links(self._first_trips_of(numbers)), nothing, offset_m=nothing)
+        """Return the beginnings of the first links of some vehicles; see `Engine.origin_of`."""
+        link = self.first_links(numbers if self._first_trips is None else self._first_trips[numbers])
+        return VehicleStates(np.full(len(link), State.WAITING, dtype=np.uint8), link, np.zeros(len(link)))
 
     def class_of(self, numbers: IntArray) -> list[str]:
-        """Return the classes of some departed vehicles; see `Engine.class_of`."""
-        trips, classes = self._first_trips_of(numbers), self._physics.classes
-        return [""] * len(trips) if classes is None else [classes.names[one] for one in classes.of[trips]]
-
-    def _first_trips_of(self, numbers: IntArray) -> IntArray:
-        if self._first_trips is None:
-            check_departed(numbers, self._planned_so_far)
-            return numbers
-        check_departed(numbers, int(np.searchsorted(self._first_trips, self._planned_so_far)))
-        return self._first_trips[numbers]
+        """Return the classes of some vehicles; see `Engine.class_of`."""
+        classes = self._physics.classes  # only of vehicles with one trip
+        return [""] * len(numbers) if classes is None else [classes.names[one] for one in classes.of[numbers]]
 
     def _states(self, found: LanePlaces) -> VehicleStates:
         lane = found.lane - self._physics.links["first_lane"][found.link]

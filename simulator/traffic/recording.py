@@ -270,24 +270,19 @@ class Replay:
 
     def place_of(self, numbers: IntArray) -> VehicleStates:
         """Return the places of some vehicles observed so far; see `Engine.place_of`."""
-        at, last = self._waypoints_of(numbers)
-        return self._places(numbers, at, *self._move(at, last, self._clock.seconds(self._env.now)))
+        now_s = self._clock.seconds(self._env.now)
+        check_departed(numbers, self._departed_at(now_s))
+        at = self._cursor[numbers]
+        return self._places(numbers, at, *self._move(at, self.tracks.first[numbers + 1] - 1, now_s))
 
     def origin_of(self, numbers: IntArray) -> VehicleStates:
-        """Return the places of the first fixes of some vehicles observed so far; see `Engine.origin_of`."""
-        self._waypoints_of(numbers)
+        """Return the places of the first fixes of some vehicles; see `Engine.origin_of`."""
         on_road = np.full(len(numbers), State.ON_ROAD, dtype=np.uint8)
         return self._places(numbers, self.tracks.first[numbers], on_road, np.zeros(len(numbers)))
 
     def class_of(self, numbers: IntArray) -> list[str]:
-        """Return "" for each of some vehicles observed so far: recordings do not state classes."""
-        self._waypoints_of(numbers)
+        """Return "" for each of some vehicles: recordings do not state classes."""
         return [""] * len(numbers)
-
-    def _waypoints_of(self, numbers: IntArray) -> tuple[IntArray, IntArray]:
-        """Return a waypoint that each of some vehicles has passed, and its last one."""
-        check_departed(numbers, self._departed_at(self._clock.seconds(self._env.now)))
-        return self._cursor[numbers], self.tracks.first[numbers + 1] - 1
 
     def _places(self, numbers: IntArray, at: IntArray, state: StateArray, share: FloatArray) -> VehicleStates:
         tracks = self.tracks

@@ -1,4 +1,4 @@
-"""The examples of docs/python.md, docs/figures.md and docs/events.md run as written, in order."""
+"""The examples of docs/python.md, docs/figures.md, docs/events.md and docs/model.md run as written, in order."""
 
 import re
 import shlex
@@ -63,3 +63,18 @@ def test_examples_of_events_run(tmp_path, monkeypatch, capsys):
     counted = {name: int(number) for name, number in accounts.items()}
     assert set(counted) == {"protocol", "retrying", "duty cycle", "slow", "dropping"}
     assert counted["retrying"] > counted["protocol"] > max(counted[name] for name in ("duty cycle", "slow", "dropping"))
+
+
+def test_examples_of_the_model_run_and_count_what_its_table_states(capsys):
+    assert run_examples("model.md") == 5
+    printed = capsys.readouterr().out
+    text = (DOCS / "model.md").read_text(encoding="utf-8")
+    stated = re.findall(r"\| `(\w+)` \| `(\w+)` \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|\n", text)
+    assert [" ".join(row) for row in stated] == printed.splitlines()[:4]
+    processes = int(stated[0][2])
+    assert f"with a process of one's own: {processes + 1} " in printed
+    answers = int(stated[1][5])
+    assert f"Each of its {answers} answers is a process while it waits, so there are {processes + answers} " in text
+    assert f"with answers that wait: {processes + answers} " in printed
+    assert re.search(r"2 +80 +52 +28\n", printed)
+    assert re.search(r"cell\n1    2.0\n2    0.0\n", printed)

@@ -150,3 +150,23 @@ def test_devices_can_be_named_and_have_a_class_of_ones_own(tmp_path, monkeypatch
 def test_faults(changes, message):
     with pytest.raises(cv.ScenarioError, match=message):
         cv.run(TOWN.with_(changes))
+
+
+def fixes_after_a_wait(engine):
+    """Return where each device is 7 s after each question, in whole ticks, in which vehicles move too."""
+    found = {}
+
+    class Waiting(cv.Device):
+        def answer(self, question):
+            yield self.wait(7.0)
+            found[question.subject.query, question.round, self.number] = self.position()
+
+    crowded = {"traffic.engine": engine, "traffic.vehicles": 400, "roads.speed_mps": 7.3}
+    cv.run("tiny", overrides=crowded, behaviour=cv.Behaviour(device=Waiting))
+    return found
+
+
+def test_a_device_that_waits_acts_after_the_vehicles_of_the_tick_have_moved_in_both_engines():
+    fleet = fixes_after_a_wait("fleet")
+    assert len(fleet) > 300
+    assert fixes_after_a_wait("agents") == fleet
