@@ -199,7 +199,7 @@ CLASS = {"rate": 0.5, "vehicle_class": "bus"}
         ({"population.position_error_m": 5, **SPEEDS}, "population.position_error_m: needs campaigns of counts and"),
         ({"channel.zones": [{"loss": 0.5}], **SPEEDS}, "channel.zones: needs campaigns of counts and devices that"),
         ({"channel.zones": [{"loss": 0.5}], "population.answers": "counts"}, "channel.zones: needs campaigns of"),
-        ({"population.rates": [{**CLASS, "to_s": 9}]}, "to_s: must be left out where vehicle_class is given"),
+        ({"population.rates": [{**CLASS, "from_s": 0}]}, "from_s: must be left out where vehicle_class is given"),
         ({"population.rates": [CLASS]}, "population.rates: there are no vehicles of class 'bus'; classes: none"),
         ({"population.rates": [{"rate": 0.5, "cells": ["r1c9"]}]}, "there is no cell 'r1c9' in cells"),
         (
