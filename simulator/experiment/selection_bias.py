@@ -21,8 +21,8 @@ def bias_warnings(scenario: Scenario, estimates: pd.DataFrame, queries: Sequence
         return
     for campaign, bias in estimates.dropna(subset="expected_bias").groupby("campaign", sort=False)["expected_bias"]:
         text = (
-            f"campaigns.{campaign}: rates, zones of loss or wrong positions give estimates of all vehicles a bias that no "
-            f"interval covers: {math.sqrt((bias**2).mean()):.3g} vehicles a cell (root mean square), between "
+            f"campaigns.{campaign}: rates, zones of loss or wrong positions give estimates of all vehicles a bias that "
+            f"no interval covers: {math.sqrt((bias**2).mean()):.3g} vehicles a cell (root mean square), between "
             f"{bias.min():+.3g} and {bias.max():+.3g}; it is expected_bias in estimates.parquet"
         )
         if scenario.population.position_error_m:
