@@ -19,8 +19,8 @@ class Local(Section):
     """Partition that has these cells. Default: the first of `[[cells]]`."""
     road_class: Annotated[str, Field(min_length=1)] | None = None
     """On roads of this class: vehicles must be on links, and the source of the roads must state classes."""
-    from_s: Moment = 0.0
-    """From this moment."""
+    from_s: Moment | None = None
+    """From this moment. Default: the start of the run."""
     to_s: Moment | None = None
     """Until just before this moment. Default: the end of the run."""
 
@@ -42,7 +42,7 @@ class ParticipationRate(Local):
 
     rules = (
         must(
-            ("cells", "road_class", "to_s"),
+            ("cells", "road_class", "from_s", "to_s"),
             LEFT_OUT,
             "must be left out where vehicle_class is given",
             vehicle_class=GIVEN,

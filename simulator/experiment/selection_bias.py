@@ -19,18 +19,13 @@ def bias_warnings(scenario: Scenario, estimates: pd.DataFrame, queries: Sequence
     """Yield a warning for each campaign whose estimates are biased, with the bias and the share of wrong positions."""
     if "expected_bias" not in estimates:
         return
-    population, zones = scenario.population, scenario.channel.zones
-    error_m = population.position_error_m
-    given: dict[str, object] = {"population.rates": population.rates, "channel.zones": zones}
-    given["population.position_error_m"] = error_m
-    because = " and ".join(key for key, value in given.items() if value)
     for campaign, bias in estimates.dropna(subset="expected_bias").groupby("campaign", sort=False)["expected_bias"]:
         text = (
-            f"campaigns.{campaign}: by {because}, estimates of all vehicles have a bias that no interval covers: "
-            f"{math.sqrt((bias**2).mean()):.3g} vehicles a cell (root mean square), between {bias.min():+.3g} and "
-            f"{bias.max():+.3g}; it is expected_bias in estimates.parquet"
+            f"campaigns.{campaign}: rates, zones of loss or wrong positions give estimates of all vehicles a bias that "
+            f"no interval covers: {math.sqrt((bias**2).mean()):.3g} vehicles a cell (root mean square), between "
+            f"{bias.min():+.3g} and {bias.max():+.3g}; it is expected_bias in estimates.parquet"
         )
-        if error_m:
+        if scenario.population.position_error_m:
             own = [query for query in queries if query.campaign == campaign]
             misplaced = sum(query.occupancy.expected.misplaced for query in own if query.occupancy.expected)
             share = misplaced / max(1, sum(int(query.truth.sum()) for query in own))

@@ -39,6 +39,8 @@ class Column(NamedTuple):
         Its values, if it has only these.
     rarely_null
         Whether runs of some kinds have no value, which the meaning states.
+    optional
+        Whether only runs of some kinds have the column, which the meaning states; it is then `later` too.
     """
 
     name: str
@@ -49,6 +51,7 @@ class Column(NamedTuple):
     later: bool = False
     choices: Sequence[str] = ()
     rarely_null: bool = False
+    optional: bool = False
 
     @property
     def is_number(self) -> bool:

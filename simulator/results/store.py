@@ -409,7 +409,8 @@ def _in_current_form(name: str, table: Any, record: RunRecord) -> Any:
         table = _claims(table)
     if "time_s" in table and "time" not in table:
         table = with_times(table, record.clock)
-    missing = [column for column in schema.TABLES[name].columns if column.name not in table]
+    known = (column for column in schema.TABLES[name].columns if not column.optional)
+    missing = [column for column in known if column.name not in table]
     types = {column.name: "Int64" if column.type == "int64" else column.type for column in missing}
     made = {name: pd.Series(_OF_EARLIER.get(name), index=table.index, dtype=of) for name, of in types.items()}
     return table.assign(**made)

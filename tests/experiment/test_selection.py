@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 import scenarios
 from scenarios import ScenarioError
-from simulator import run
+from simulator import RunResult, run
 from simulator.experiment.assembly.campaigns import build_population
 from simulator.experiment.components import RunComponents
 from simulator.streams import Streams
@@ -117,7 +117,7 @@ def test_share_of_misplaced_devices_and_its_direction_are_normal_probabilities()
 
 
 @pytest.mark.parametrize("answers", ["reports", "counts"])
-def test_devices_report_the_cell_of_their_fix_and_the_run_says_the_bias(answers):
+def test_devices_report_the_cell_of_their_fix_and_the_run_says_the_bias(answers, tmp_path):
     changes = {"traffic.vehicles": 600, "population.answers": answers}
     exact, made = run("tiny", overrides=changes), run("tiny", overrides={**changes, "population.position_error_m": 60})
     same = ["truth", "vehicles"]
@@ -132,6 +132,9 @@ def test_devices_report_the_cell_of_their_fix_and_the_run_says_the_bias(answers)
     assert f"{np.sqrt((error**2).mean()):.3g} vehicles a cell" in text
     assert f"between {error.min():+.3g} and {error.max():+.3g}" in text
     assert 50 < float(re.search(r"([\d.]+) % of the devices asked", text)[1]) < 75  # every street is between two cells
+    for result in (made, exact):
+        again = RunResult.load(result.save(tmp_path / result.record.scenario_sha256))
+        pd.testing.assert_frame_equal(again.estimates, result.estimates)
     assert "expected_bias" not in exact.estimates
     assert not any("expected_bias" in warning for warning in exact.record.warnings)
 
@@ -196,7 +199,7 @@ CLASS = {"rate": 0.5, "vehicle_class": "bus"}
         ({"population.position_error_m": 5, **SPEEDS}, "population.position_error_m: needs campaigns of counts and"),
         ({"channel.zones": [{"loss": 0.5}], **SPEEDS}, "channel.zones: needs campaigns of counts and devices that"),
         ({"channel.zones": [{"loss": 0.5}], "population.answers": "counts"}, "channel.zones: needs campaigns of"),
-        ({"population.rates": [{**CLASS, "to_s": 9}]}, "to_s: must be left out where vehicle_class is given"),
+        ({"population.rates": [{**CLASS, "from_s": 0}]}, "from_s: must be left out where vehicle_class is given"),
         ({"population.rates": [CLASS]}, "population.rates: there are no vehicles of class 'bus'; classes: none"),
         ({"population.rates": [{"rate": 0.5, "cells": ["r1c9"]}]}, "there is no cell 'r1c9' in cells"),
         (

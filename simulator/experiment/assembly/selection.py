@@ -54,7 +54,7 @@ def _local_share(city: City, section: Local, share: float) -> LocalShare:
         def place(at: VehicleStates) -> Mask:
             return (at.link >= 0) & on[at.link]
 
-    return LocalShare(share, place, section.from_s, to_s, cells, name)
+    return LocalShare(share, place, section.from_s or 0.0, to_s, cells, name)
 
 
 def rates_of_classes(scenario: Scenario, engine: Engine) -> float | FloatArray:
