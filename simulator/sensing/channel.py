@@ -132,9 +132,9 @@ class Transmission:
     moment
         Which of the query's moments: 1 (round one), 2 (round two) or later.
     sent_s
-        When the reports are sent, seconds.
+        When the question is asked, and the reports are sent if it is heard at once, seconds.
     deadline_s
-        Seconds that a message may take.
+        Seconds from then on in which a message must arrive.
     route
         The messages of a report and the parties that each must reach.
     since_s

@@ -195,8 +195,9 @@ def test_mechanisms_whose_counts_are_published(load):
     assert names(first) == ["sampling", "baseline"]
     assert names(second) == ["baseline"]
     assert names(mean) == names(median) == ["baseline"]
-    lossy = load(RACE, overrides=["release={kind='laplace', epsilon=1}", "channel.loss=0.1"])
-    assert names(lossy.released()[0]) == ["baseline"]
+    for channel in ("{loss=0.1}", "{question={loss=0.1}}", "{question={latency_s=16}, latency_s=15}"):  # of 30 seconds
+        lossy = load(RACE, overrides=["release={kind='laplace', epsilon=1}", f"channel={channel}"])
+        assert names(lossy.released()[0]) == ["baseline"]
     assert scenario.warnings() == []
     recoded = load(RACE, overrides=["release={kind='recode', k=5}"])
     assert names(recoded.released()[0]) == ["baseline"]
