@@ -21,6 +21,8 @@ from simulator.sensing.survey import DividedSurvey, Survey
 
 BudgetSchedule = AdaptiveBudget | UniformPopulation
 NOT_ASKED = RoundAccount(asked=0, answered=0, counted=0)
+PUBLICATION = "publication"
+"""Name of the publication question, which is asked when the moment that it is about has passed."""
 MakeSurvey = Callable[[LocalMechanism, str], Survey | DividedSurvey]
 
 
@@ -166,7 +168,7 @@ class AdaptiveSurvey:
                 self._dissimilarity.ask(1, moment=moment, at_s=at_s, present=there, **seen)
         elif self._needs_estimate():
             taken = units.take(self._number)
-            self._publication = self._make(len(taken), "publication")
+            self._publication = self._make(len(taken), PUBLICATION)
             there = self._answering(present, budget.groups(self._number, taken))
             # About the cells of the moment of truth, from where devices are now.
             self._publication.ask(1, moment=moment, at_s=at_s, present=there, **{**seen, **self._seen})

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from simulator.sensing.device import Device, Process, Question, Subject, World, WrittenVector
+from simulator.sensing.device import Device, Process, QuerySubject, Question, World, WrittenVector
 
 
 class FixedCell(Device):
@@ -22,7 +22,7 @@ class FixedCell(Device):
         super().__init__(number, world)
         self._cell = cell
 
-    def cell(self, subject: Subject) -> int:  # noqa: ARG002 - the same cell whatever is asked
+    def cell(self, subject: QuerySubject) -> int:  # noqa: ARG002 - the same cell whatever is asked
         """Return the stated cell."""
         return self._cell
 
@@ -30,7 +30,7 @@ class FixedCell(Device):
 class HiddenCell(FixedCell):
     """Says that it is outside every cell while it is in the cell; parameters as of `FixedCell`."""
 
-    def cell(self, subject: Subject) -> int:
+    def cell(self, subject: QuerySubject) -> int:
         """Return its own cell, or 0 in the hidden one."""
         own = Device.cell(self, subject)
         return 0 if own == self._cell else own
@@ -39,7 +39,7 @@ class HiddenCell(FixedCell):
 class RandomCell(Device):
     """Says that it is in a cell drawn at random for each query."""
 
-    def cell(self, subject: Subject) -> int:
+    def cell(self, subject: QuerySubject) -> int:
         """Return a cell, each equally likely."""
         return int(self.rng.integers(1, subject.cells + 1))
 

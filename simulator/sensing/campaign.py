@@ -16,9 +16,9 @@ from simulator.aggregation.rounds import RoundAccount, report_nbytes
 from simulator.arrays import Cells, IntArray
 from simulator.files.messages import Note, release_parameters
 from simulator.files.resources import Stopwatch
-from simulator.sensing.adaptive_survey import AdaptiveSurvey, BudgetHistory, BudgetSchedule
+from simulator.sensing.adaptive_survey import PUBLICATION, AdaptiveSurvey, BudgetHistory, BudgetSchedule
 from simulator.sensing.channel import Channel, Transmission
-from simulator.sensing.device import Subject, World
+from simulator.sensing.device import QuerySubject, World
 from simulator.sensing.query import (
     Memories,
     Occupancy,
@@ -258,8 +258,8 @@ class CampaignProcess:
                 of_all, at_s = campaign.cells_of(places), context.clock.seconds(env.now)
                 fixed = selection.measured(places, of_all) if moment == TRUTH_MOMENT else of_all
                 seen: dict[str, Any] = {"truth": of_all[vehicles], "blocked": selection.blocked(places, at_s)}
-                if context.world is not None:
-                    context.world.see(campaign.partition, places, fixed)
+                if context.world is not None and moment <= TRUTH_MOMENT:
+                    context.world.see(campaign.name, places, fixed)
                 if moment == TRUTH_MOMENT:
                     truth, truth_s = of_all[vehicles], at_s
                     now, before = places.within(context.population.answering), selection.eligible
@@ -426,9 +426,8 @@ class CampaignProcess:
         fleet = len(context.population.takes_part)
         numbers = np.concatenate([vehicles, np.arange(fleet, fleet + outside)])
         memory = partial(context.memories.of, name, mechanism, partition=campaign.partition)
-        subject = Subject(
-            campaign.name, number, name, campaign.partition, mechanism.cells, campaign.cells_of, campaign.measured_cells
-        )
+        cells = mechanism.cells, campaign.cells_of, campaign.measured_cells
+        subject = QuerySubject(campaign.name, number, name, *cells, past=PUBLICATION in question)
 
         def make(*server: int, deployment: Deployment, devices: IntArray, **given: Any) -> Survey:
             of_query: tuple[str | int, ...] = (name, campaign.name, number, *question, *server)

@@ -54,26 +54,28 @@ def _in_no_cell(places: VehicleStates) -> Cells:
 
 
 @dataclass(frozen=True, eq=False)
-class Subject:
+class QuerySubject:
     """What the rounds of one mechanism in one query ask about.
 
     Attributes
     ----------
     campaign, query, mechanism
         The name of the campaign, the number of the query from 1, and the name of the mechanism.
-    partition, cells, cells_of
-        The partition that is asked about, its number of cells, and the function from vehicles' places to its cells.
+    cells, cells_of
+        The number of cells of the partition that is asked about, and the function from vehicles' places to its cells.
     measured_cells
         The function from vehicles' places to the cells of their fixes; None if fixes have no errors.
+    past
+        Whether it asks about a moment that has passed: devices answer about the cell in which they were then.
     """
 
     campaign: str = ""
     query: int = 1
     mechanism: str = ""
-    partition: str = "cells"
     cells: int = 0
     cells_of: Callable[[VehicleStates], Cells] = _in_no_cell
     measured_cells: Callable[..., Cells] | None = None
+    past: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +98,7 @@ class Question:
         Deals coins and takes reports; the methods of `Device` call it.
     """
 
-    subject: Subject
+    subject: QuerySubject
     mechanism: LocalMechanism
     round: int
     asked_s: float
@@ -231,9 +233,9 @@ class World:
             self._devices[number] = self.behaviour.class_of(number)(number, self)
         return self._devices[number]
 
-    def see(self, partition: str, places: VehicleStates, cells: Cells) -> None:
-        """Keep the places of all vehicles now, and their cells, which a campaign has computed at once."""
-        self._places, self._cells[partition] = (self.env.now, places), (self.env.now, cells)
+    def see(self, campaign: str, places: VehicleStates, cells: Cells) -> None:
+        """Keep the places of all vehicles now, and the cells of their fixes, which a campaign has computed at once."""
+        self._places, self._cells[campaign] = (self.env.now, places), (self.env.now, cells)
 
     def fix(self, number: int) -> Fix:
         """Return where a vehicle is now; NaN for a device without a vehicle, or where places have no coordinates."""
@@ -248,8 +250,8 @@ class World:
         x, y = self._xy[1][number].tolist()
         return Fix(x, y, number)
 
-    def cell(self, fix: Fix, subject: Subject) -> int:
-        """Return the cell of a fix now, 0 outside every cell: exactly, for a vehicle's own fix, else by coordinates."""
+    def cell(self, fix: Fix, subject: QuerySubject) -> int:
+        """Return the cell of a fix, 0 outside every cell: of a vehicle's own fix where it is, else by coordinates."""
         number = fix.vehicle
         if number is None:
             if math.isnan(fix.x):
@@ -260,8 +262,8 @@ class World:
         engine = self._engine_of(number)
         if engine is None:
             return 0
-        at, cells = self._cells[subject.partition]
-        if at == self.env.now:
+        at, cells = self._cells[subject.campaign]
+        if at == self.env.now or subject.past:
             return int(cells[number])
         there = engine.place_of(np.array([number]))
         if subject.measured_cells is None:
@@ -338,7 +340,7 @@ class Device:
         """Return what its receiver measures now."""
         return self.world.fix(self.number)
 
-    def cell(self, subject: Subject) -> int:
+    def cell(self, subject: QuerySubject) -> int:
         """Return the cell of that position in the partition asked about, from 1; 0 outside every cell."""
         return self.world.cell(self.position(), subject)
 

@@ -21,7 +21,7 @@ from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.secret_sharing import SentShares
 from simulator.arrays import Cells, IntArray, Mask
 from simulator.sensing.channel import Channel, Deliveries, DeliveryStatus, Flight, Transmission, status_of
-from simulator.sensing.device import Answer, Device, Party, Process, Question, Subject, World, WrittenVector
+from simulator.sensing.device import Answer, Device, Party, Process, QuerySubject, Question, World, WrittenVector
 
 
 @dataclass(eq=False)
@@ -109,7 +109,7 @@ class Exchange:
     def __init__(
         self,
         world: World,
-        subject: Subject,
+        subject: QuerySubject,
         mechanism: LocalMechanism,
         channel: Channel,
         deployment: Deployment,

@@ -22,7 +22,7 @@ from simulator.aggregation.rounds import RoundAccount, ServerAccounts
 from simulator.aggregation.transcript import NETWORK, RecordedMessages
 from simulator.arrays import Cells, FloatArray, IntArray, Mask
 from simulator.sensing.channel import Channel, ConstantDelay, Deliveries, DeliveryStatus, Flight, Transmission
-from simulator.sensing.device import Subject, World
+from simulator.sensing.device import QuerySubject, World
 from simulator.sensing.exchange import Exchange, Received
 from simulator.sensing.query import Answers, QueryRecord, Respondents, Targets
 
@@ -281,7 +281,7 @@ class Survey:
     publication: Publication | None = None
     targets: Targets | None = None
     world: World | None = None
-    subject: Subject = field(default_factory=Subject)
+    subject: QuerySubject = field(default_factory=QuerySubject)
     numbers: IntArray | None = None
 
     def __post_init__(self) -> None:

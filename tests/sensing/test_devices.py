@@ -18,7 +18,7 @@ from mechanisms.local import (
 )
 from simulator.aggregation.servers import PerRound, SecretShared, ShuffledReports, ThresholdShared, Trusted
 from simulator.sensing.channel import Channel, Downtime, LognormalDelay
-from simulator.sensing.device import Behaviour, Device, Party, Subject, World, WrittenVector
+from simulator.sensing.device import Behaviour, Device, Party, QuerySubject, World, WrittenVector
 from simulator.sensing.query import Respondents, Targets
 from simulator.sensing.survey import Draws, Survey
 from simulator.traffic.clock import Clock, after_traffic
@@ -82,7 +82,7 @@ def cells_of(places):
     return np.where(cells <= CELLS, cells, np.int32(0))
 
 
-SUBJECT = Subject("c", 1, "m", "cells", CELLS, cells_of)
+SUBJECT = QuerySubject("c", 1, "m", CELLS, cells_of)
 
 
 def ask(mechanism, deployment, channel, *, seed=1, step_s=1.0, answers="auto", left=12, every=False, **behaviour):
@@ -112,7 +112,7 @@ def ask(mechanism, deployment, channel, *, seed=1, step_s=1.0, answers="auto", l
             yield after_traffic(env, clock.ticks(70.0 + 30.0 * moment))
             stayed = np.arange(len(TRUTH)) >= (0 if moment < 2 else left)
             present = Respondents(stayed, outside - (0 if moment < 2 else left))
-            world.see("cells", world.engine.place_of(np.arange(len(TRUTH))), TRUTH)
+            world.see("c", world.engine.place_of(np.arange(len(TRUTH))), TRUTH)
             survey.ask(round_, moment=moment, at_s=clock.seconds(env.now), truth=TRUTH, present=present)
         yield after_traffic(env, env.now + clock.ticks(20.0))
         results.append(survey.close())
