@@ -165,7 +165,8 @@ def _source(target: Any) -> str | None:
 def source_sha256(target: Any) -> str | None:
     """Return the sha256 of the file of the module that defines a class or an object's class; None without a file."""
     file = _source(target)
-    return None if file is None else hashlib.sha256(Path(file).read_bytes()).hexdigest()
+    is_read = file is not None and Path(file).is_file()  # a script from standard input has no file
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest() if is_read else None
 
 
 def same_keys(section: Any, *names: str) -> dict[str, Any]:
