@@ -112,9 +112,10 @@ def estimate(
     # Only vehicles on the road are asked: in a peak about twice as many as on average.
     driving = 1.0 if traffic.parked == "answer" else min(1.0, 2 * _driving(city, scenario.scenario.duration_s))
     asked = outside + (reporting - outside) * driving
-    if scenario.sensing.engine == "messages":
-        processes = asked * len(mechanisms)
-        yield Part(field, f"processes of {processes:,.0f} devices and their messages", processes * _PROCESS)
+    share = sum(section.share or 0.0 for section in scenario.behaviours)
+    acting = asked * len(mechanisms) * (1.0 if scenario.sensing.engine == "messages" else share)
+    if acting:
+        yield Part(field, f"{acting:,.0f} reports of devices that act for themselves", acting * _PROCESS)
     rng, passing = np.random.default_rng(0), []
     for name, mechanism in mechanisms.items():
         kept, tossed = (_nbytes_per_device(mechanism, coins=coins, rng=rng) for coins in (False, True))

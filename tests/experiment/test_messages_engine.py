@@ -70,3 +70,17 @@ def test_tables_equal_those_of_batches(seed):
     for table in TABLES:
         pd.testing.assert_frame_equal(getattr(of_messages, table), getattr(of_batches, table), check_exact=True)
     assert not of_batches.rounds["answered"].eq(of_batches.rounds["counted"]).all()
+
+
+LIARS = [{"kind": "fixed_cell", "share": 0.2, "cell": 2}, {"kind": "late", "share": 0.11, "wait_s": 3.0}]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["collusion", "lossy", "on-device", "parked-cars", "refined", "releases", "rivals"])
+@pytest.mark.parametrize("behaviours", [[], LIARS], ids=["honest", "liars"])
+def test_shipped_scenarios_are_equal_whether_all_devices_act_or_only_those_that_misbehave(name, behaviours):
+    """With an engine of each kind: `on-device` is driven by agents."""
+    scenario = scenarios.load(name).with_({"behaviours": behaviours})
+    some, every = (run(scenario.with_({"sensing.engine": engine})) for engine in ("batches", "messages"))
+    for table in TABLES:
+        pd.testing.assert_frame_equal(getattr(every, table), getattr(some, table), check_exact=True)
