@@ -17,7 +17,7 @@ from simulator.streams import Streams
 from simulator.traffic.engine import VehicleStates
 from simulator.traffic.trips import VehicleClasses
 
-OWNERS = {"a": 4000, "b": 3000, "c": 2000, "d": 5000}
+OWNERS = {"a": 10_000, "b": 7500, "c": 5000, "d": 12_500}
 PLACES = """
 [scenario]
 name = "places"
@@ -54,10 +54,10 @@ participation = 0.8
 outside = 500
 [channel]
 loss = 0.1
-churn = 0.05
+churn = 0.1
 """
-RATES = [{"rate": 0.4, "cells": ["a", "b"]}, {"rate": 0.5, "from_s": 40}]
-ZONES = [{"loss": 0.6, "cells": ["b", "c"], "to_s": 45}, {"loss": 0.2, "cells": ["d"]}]
+RATES = [{"rate": 0.4, "cells": ["a", "b"]}, {"rate": 0.5, "to_s": 15}]  # queries begin at 10 and 50 s
+ZONES = [{"loss": 0.6, "cells": ["b", "c"], "from_s": 15, "to_s": 55}, {"loss": 0.2, "cells": ["d"]}]  # 20 and 60 s
 
 
 @pytest.fixture
@@ -77,13 +77,13 @@ def test_known_probabilities_correct_the_bias_that_theory_states(places):
     made = run(places, overrides={"population.rates": RATES, "channel.zones": ZONES})
     n = np.array([*OWNERS.values()], dtype=float)
     assert made.cells["name"].tolist() == [*OWNERS]
-    taking = 0.8 * np.array([[0.4, 0.4, 1.0, 1.0], [0.2, 0.2, 0.5, 0.5]])
+    taking = 0.8 * np.array([[0.2, 0.2, 0.5, 0.5], [0.4, 0.4, 1.0, 1.0]])
     arriving = np.array([[1.0, 0.4, 0.4, 0.8], [1.0, 1.0, 1.0, 0.8]])
     for query, (p, d) in enumerate(zip(taking, arriving, strict=True), start=1):
         ratio = (n @ p + 500) / (n @ (p * d) + 500)
         bias = n * p * d * ratio / 0.8 - n
         np.testing.assert_allclose(_column(made, "baseline", query, "expected_bias"), bias)
-        counted = p * d * 0.9 * 0.95  # that a vehicle takes part and its report is counted
+        counted = p * d * 0.9 * 0.9  # that a vehicle takes part and its report is counted
         for mechanism in ("baseline", "k-ary", "sampling"):
             error = _column(made, mechanism, query, "scaled_estimate") - n
             refined = _column(made, f"{mechanism}+inverse_probability", query, "scaled_estimate") - n
@@ -93,6 +93,8 @@ def test_known_probabilities_correct_the_bias_that_theory_states(places):
             unrefined = spread * p * d * ratio / 0.8
             assert (np.abs(error - bias) < 3.0 * unrefined).all()
             assert np.count_nonzero(np.abs(bias) > 6.0 * unrefined) >= 2
+        stated = _column(made, "baseline+inverse_probability", query, "scaled_std_error")
+        np.testing.assert_allclose(stated[0], np.sqrt(n * (1.0 - counted) / counted)[0], rtol=0.1)
     scores = made.scores.set_index("mechanism")
     assert scores["participation"].unique() == pytest.approx([(taking @ n).mean() / n.sum()])
     assert scores.loc["baseline", "scaled_rmse"] == pytest.approx(
@@ -116,9 +118,24 @@ def test_share_of_misplaced_devices_and_its_direction_are_normal_probabilities()
         assert abs(np.count_nonzero(found) - chance.sum()) < 3.0 * np.sqrt((chance * (1.0 - chance)).sum())
 
 
-@pytest.mark.parametrize("answers", ["reports", "counts"])
-def test_devices_report_the_cell_of_their_fix_and_the_run_says_the_bias(answers, tmp_path):
-    changes = {"traffic.vehicles": 600, "population.answers": answers}
+def test_a_rate_for_everybody_is_a_participation():
+    rate = {"population.rates": [{"rate": 0.5}], "population.participation": 0.8}
+    made = run("tiny", overrides={**rate, "population.assumed_participation": 0.4, "traffic.vehicles": 300})
+    plain = run("tiny", overrides={"population.participation": 0.4, "traffic.vehicles": 300})
+    pd.testing.assert_frame_equal(made.estimates.drop(columns="expected_bias"), plain.estimates)
+    pd.testing.assert_frame_equal(made.scores, plain.scores)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"population.answers": "reports"},
+        {"population.answers": "counts"},
+        {"aggregation.kind": "roadside_units"},
+    ],
+)
+def test_devices_report_the_cell_of_their_fix_and_the_run_says_the_bias(changes, tmp_path):
+    changes = {"traffic.vehicles": 600, **changes}
     exact, made = run("tiny", overrides=changes), run("tiny", overrides={**changes, "population.position_error_m": 60})
     same = ["truth", "vehicles"]
     pd.testing.assert_frame_equal(made.estimates[same], exact.estimates[same])
@@ -126,8 +143,11 @@ def test_devices_report_the_cell_of_their_fix_and_the_run_says_the_bias(answers,
     error = rows["scaled_estimate"] - rows["vehicles"]
     np.testing.assert_allclose(rows["expected_bias"], error, atol=1e-9)
     assert error.abs().max() > 3
-    score = made.scores.set_index("mechanism").loc["baseline"]
-    assert score["theory_rmse"] == pytest.approx(score["rmse"])
+    scores = made.scores.set_index("mechanism")
+    assert scores.loc["baseline", "theory_rmse"] == pytest.approx(scores.loc["baseline", "rmse"])
+    variance = rows["estimate"] * 0.55 / 0.45  # of Sampling Privacy, from what devices report
+    square = variance + (rows["estimate"] - rows["truth"]) ** 2
+    assert scores.loc["sampling", "theory_rmse"] == pytest.approx(np.sqrt(square.mean()))
     (text,) = [warning for warning in made.record.warnings if "expected_bias" in warning]
     assert f"{np.sqrt((error**2).mean()):.3g} vehicles a cell" in text
     assert f"between {error.min():+.3g} and {error.max():+.3g}" in text
