@@ -132,7 +132,8 @@ def describe_loss(channel: ChannelSection, campaigns: Sequence[Campaign], querie
         if not 0.0 < min(received) < 1.0:
             continue
         occupancy = max(1, round(float(np.mean([query.truth[1:].mean() for query, _ in answered]))))
-        truths = [_truth(mechanism, occupancy, asked) for asked in LOSS_POPULATIONS]
+        populations = [devices for devices in LOSS_POPULATIONS if devices >= occupancy]
+        truths = [_truth(mechanism, occupancy, devices) for devices in populations]
         both = math.prod(received)
         paired = [paired_std_error(mechanism, truth, paired=max(1, round(both * truth.sum()))) for truth in truths]
         # A device that leaves misses two rounds if two are asked after the moment that fixes the devices of a query.
@@ -147,7 +148,7 @@ def describe_loss(channel: ChannelSection, campaigns: Sequence[Campaign], querie
                 independent=channel.burst_s == 0.0 and not leaves,
                 heard=received,
                 occupancy=occupancy,
-                asked=list(LOSS_POPULATIONS),
+                asked=populations,
                 ideal=[_first(mechanism.std_error(truth)) for truth in truths],
                 unpaired=[_first(_unpaired(mechanism, truth, received)) for truth in truths],
                 paired=[_first(errors) for errors in paired] if mechanism.rounds > 1 else None,
