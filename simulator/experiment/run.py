@@ -18,7 +18,7 @@ from scenarios.run_clock import RunClock
 from simulator.attacks.games import play_attacks
 from simulator.attacks.records import record_campaigns
 from simulator.experiment.assembly.attacks import most_corrupted
-from simulator.experiment.assembly.behaviours import build_behaviour, check_behaviour
+from simulator.experiment.assembly.behaviours import build_behaviour, check_behaviour, own_classes_warning
 from simulator.experiment.assembly.campaigns import build_population
 from simulator.experiment.assembly.demand import check_corrupted
 from simulator.experiment.assembly.engine import build_beside, build_engine, build_samplers, traffic_faults
@@ -232,6 +232,7 @@ def _run(
         engine.close()
     noticed = [note.at("traffic") for note in log.notes([*parts.notes, *engine.notes()])]
     traffic = log.record(noticed)
+    noticed += own_classes_warning(behaviour)
     if beside is not None:
         progress.phase(f"the same vehicles by {beside.name}")
         with stopwatch.phase("beside"):

@@ -189,8 +189,12 @@ def _named(noun: str, names: Sequence[str]) -> str:
 
 
 def _lost(run: RunResult) -> list[Finding]:
-    """Return what lost reports did to the error of the first mechanism of several rounds."""
-    for record in run.record.loss:
+    """Return what lost reports did to the error of the first mechanism of several rounds.
+
+    Where devices do not follow the protocol, the error is not an error of lost reports.
+    """
+    misled = any(note.code == "behaviour" for note in run.record.noticed)
+    for record in () if misled else run.record.loss:
         asked = run.mean_asked.get((record.campaign, record.mechanism), 0.0)
         rows = run.scores[(run.scores["campaign"] == record.campaign) & (run.scores["mechanism"] == record.mechanism)]
         if record.rounds < 2 or record.mechanism not in run.record.private or not asked or record.ideal is None:

@@ -6,6 +6,7 @@ from scipy.special import ndtri
 
 import crowdveil as cv
 import scenarios
+from simulator.pages.findings_section import findings
 
 SHARE = 0.2
 TOWN = scenarios.load("on-device").with_(
@@ -170,3 +171,16 @@ def test_a_device_that_waits_acts_after_the_vehicles_of_the_tick_have_moved_in_b
     fleet = fixes_after_a_wait("fleet")
     assert len(fleet) > 300
     assert fixes_after_a_wait("agents") == fleet
+
+
+def test_a_run_of_devices_that_misbehave_says_so_first_and_blames_no_lost_reports():
+    lossy = TOWN.with_({"channel.loss": 0.1})
+    liars = lossy.with_({"behaviours": [{"kind": "fixed_cell", "share": SHARE, "cell": 3}]})
+    own = cv.Behaviour(device=type("Own", (cv.Device,), {}), parties={"server:1": cv.Party})
+    measures = []
+    for run in (cv.run(lossy), cv.run(liars), cv.run(lossy, behaviour=own)):
+        measures.append({finding.measure for group in findings(run) for finding in group})
+    assert ["loss" in found for found in measures] == [True, False, False]
+    words = "devices, server:1: of a class of your own; claims are for devices and servers that follow the protocol"
+    assert words in run.record.warnings
+    assert words in run.summary()

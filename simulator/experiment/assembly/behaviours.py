@@ -122,6 +122,13 @@ def _without_rows(scenario: Scenario, campaigns: Iterable[Campaign]) -> Iterator
             yield Fault(f"mechanisms.{name}.kind", rule, given[name].kind)
 
 
+def own_classes_warning(given: Behaviour) -> list[Note]:
+    """Return the warning that devices or parties are of classes given in Python, if any are."""
+    own = [*(["devices"] if given.device is not Device else []), *given.parties]
+    text = f"{', '.join(own)}: of a class of your own; claims are for devices and servers that follow the protocol"
+    return [warning("behaviour", text, "behaviour")] if own else []
+
+
 def behaviour_warnings(scenario: Scenario) -> Iterator[Note]:
     """Yield a warning for each section: which devices do not follow the protocol, and what they do."""
     for section in scenario.behaviours:
