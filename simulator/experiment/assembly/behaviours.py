@@ -131,11 +131,13 @@ def own_classes_warning(given: Behaviour) -> list[Note]:
 
 def behaviour_warnings(scenario: Scenario) -> Iterator[Note]:
     """Yield a warning for each section: which devices do not follow the protocol, and what they do."""
+    as_counts = scenario.population.drawn_as_counts
+    crowd = f"; {as_counts}, whose answers are drawn as counts, follow it" if as_counts else ""
     for section in scenario.behaviours:
-        who = f"{100 * (section.share or 0):g} % of devices"
+        who = f"{100 * (section.share or 0):g} % of {'vehicles' if as_counts else 'devices'}"
         if section.devices is not None:
             who = counted(len(section.devices), "device")
         does = title("behaviour", section.kind, f"behave as {section.kind}")
         keys = ", ".join(f"{key} = {value}" for key, value in parameters_of(section).items())
-        text = f"{who} do not follow the protocol: they {does}{keys and f' ({keys})'}; claims are for all others"
+        text = f"{who} do not follow the protocol: they {does}{keys and f' ({keys})'}; claims are for all others{crowd}"
         yield warning("behaviour", f"behaviours.{section.name}: {text}", f"behaviours.{section.name}")
