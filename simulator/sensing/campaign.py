@@ -19,6 +19,7 @@ from simulator.files.resources import Stopwatch
 from simulator.sensing.adaptive_survey import PUBLICATION, AdaptiveSurvey, BudgetHistory, BudgetSchedule
 from simulator.sensing.channel import Channel, Transmission
 from simulator.sensing.device import QuerySubject, World
+from simulator.sensing.divided_survey import DividedSurvey
 from simulator.sensing.query import (
     Memories,
     Occupancy,
@@ -31,7 +32,7 @@ from simulator.sensing.query import (
 )
 from simulator.sensing.selection import QuerySelection
 from simulator.sensing.speed_survey import SPEED_NBYTES, SpeedQuestion, survey_speeds
-from simulator.sensing.survey import DividedSurvey, Draws, Survey
+from simulator.sensing.survey import Draws, Survey
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import Engine, VehicleStates
