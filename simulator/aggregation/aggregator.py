@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -60,14 +61,15 @@ class Sums:
         """Add the sum of the reports of one or more devices, (*tally_shape) int64."""
         self._counts[round_ - 1] += counts
 
-    def add_vectors(self, round_: int, vectors: Vectors) -> None:
-        """Add vectors as devices sent them, (n, *tally_shape) int64; here raise ParameterError.
+    def shares_of(self, vectors: Vectors) -> Any:
+        """Return vectors that devices chose freely, (n, *tally_shape) int64, as they send them; here raise an error.
 
-        A plain report is an outcome of the mechanism, never an arbitrary vector.
+        Raises
+        ------
+        ParameterError
+            If servers read plain reports: such a report is an outcome of the mechanism, never an arbitrary vector.
         """
-        raise ParameterError(
-            "vectors", f"cannot be written in round {round_}: servers read plain reports", len(vectors)
-        )
+        raise ParameterError("vectors", "cannot be written: servers read plain reports", len(vectors))
 
 
 class ValidityRule(Protocol):
@@ -80,10 +82,9 @@ class ValidityRule(Protocol):
 class Aggregator:
     """Aggregator of one query: it receives reports by round, counts them or records why not, and estimates occupancy.
 
-    Reports are passed to it in one of three forms: as the reports of a batch of devices (`receive`), as the sum of the
-    reports of devices received in the same rounds (`receive_group`), or as vectors that devices chose freely
-    (`receive_vectors`). A report is received if it arrived at every server that must receive it; servers that hold
-    shares agree on the set of devices.
+    Reports are passed to it in one of two forms: as the reports of a batch of devices, or their shares (`receive`), or
+    as the sum of the reports of devices received in the same rounds (`receive_group`). A report is received if it
+    arrived at every server that must receive it; servers that hold shares agree on the set of devices.
 
     Parameters
     ----------
@@ -135,13 +136,10 @@ class Aggregator:
         batch
             Number of the batch: the same for the same devices in every round.
         """
-        if self.accepts is not None:
-            accepted = received & self.accepts(reports)
-            self._rejected[round_ - 1] += np.count_nonzero(received & ~accepted)
-            received = accepted
-        elif self.rule is not None:
-            accepted = received & self.sums.valid(reports, self.rule)
-            self._rejected[round_ - 1] += np.count_nonzero(received & ~accepted)
+        accepts = self.accepts if self.rule is None else partial(self.sums.valid, rule=self.rule)
+        if accepts is not None:
+            accepted = received & accepts(reports)
+            self.reject(round_, np.count_nonzero(received & ~accepted))
             received = accepted
         if not self.paired:
             self._count(round_, reports, received)
@@ -179,32 +177,6 @@ class Aggregator:
             into[row] += devices
             if into is self._counted:
                 self.sums.add_counts(row + 1, sums[row])
-
-    def receive_vectors(self, vectors: Vectors, received: Mask) -> None:
-        """Receive all rounds of devices that chose the vectors they sent.
-
-        Parameters
-        ----------
-        vectors
-            (rounds, n, *tally_shape) int64, valid encodings or not.
-        received
-            (rounds, n) bool, which of them arrived.
-
-        Raises
-        ------
-        ParameterError
-            If servers read plain reports, which cannot be arbitrary vectors.
-        """
-        # A server that finds a report invalid informs the others, and none of them counts that device.
-        valid = received
-        if self.rule is not None:
-            valid = received & np.stack([self.rule.holds(written) for written in vectors])
-        counted = np.broadcast_to(valid.all(axis=0), valid.shape) if self.paired else valid
-        for row, where in enumerate(counted):
-            self.sums.add_vectors(row + 1, vectors[row][where])
-        self._counted += counted.sum(axis=1)
-        self._rejected += (received & ~valid).sum(axis=1)
-        self._unpaired += (valid & ~counted).sum(axis=1)
 
     def close_round(
         self,

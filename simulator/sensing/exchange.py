@@ -317,7 +317,7 @@ class Exchange:
             empty = np.zeros(self.mechanism.tally_shape, dtype=np.uint64)
             messages = range(len(asked.question.route))
             shares = [[payloads.get((number, slot), empty) for slot in chosen] for number in messages]
-            return SentShares(np.array(shares), self._deployment.sharing)
+            return SentShares(np.array(shares))
 
         acting, none = np.flatnonzero(self.acting), None
         if len(acting):
