@@ -163,9 +163,6 @@ class DeviceExchange(Protocol):
     def memory(self, number: int) -> Any:
         """Return what a device keeps from query to query, as a batch of one."""
 
-    def true_cell(self, number: int) -> int:
-        """Return the cell in which a device was at the moment of truth."""
-
     def send(self, device: "Device", question: Question, report: Any) -> bool:
         """Send a report, or a copy of one; as of `Device.send`."""
 
@@ -363,11 +360,10 @@ class Device:
         it, as if outside every cell. A device that did not hear the question of the truth round still knows where it
         was then, as later questions name that moment.
         """
-        mechanism, exchange, cell = question.mechanism, question.exchange, 0
+        mechanism, about = question.mechanism, question.exchange.about
         if question.round == mechanism.truth_round:
-            cell = exchange.about[self.number] = self.cell(question.subject)
-        elif question.round > mechanism.truth_round:
-            cell = exchange.about.get(self.number, exchange.true_cell(self.number))
+            about[self.number] = self.cell(question.subject)
+        cell = about[self.number] if question.round >= mechanism.truth_round else 0
         return mechanism.answer(question.round, np.array([cell], dtype=np.int32), coins)
 
     def answer(self, question: Question) -> Process:

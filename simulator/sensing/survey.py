@@ -127,6 +127,13 @@ class Recorder:
         The slices of the devices that answer together, vehicles first.
     rng
         Draws pseudonyms and connections.
+
+    Attributes
+    ----------
+    batch
+        The slice of devices whose reports are recorded.
+    places
+        (n,) int64: indices of the recorded vehicles among those asked, ascending.
     """
 
     def __init__(self, targets: Targets, batches: Sequence[slice], *, rng: np.random.Generator) -> None:
@@ -135,66 +142,47 @@ class Recorder:
         self._in_time: list[Mask] = []
         self._arrived_s: list[dict[str, FloatArray]] = []
         first = int(np.argmin(targets.rank))
-        self._batch = next(number for number, batch in enumerate(batches) if batch.start <= first < batch.stop)
-        self._start: int = batches[self._batch].start
-        rank = targets.rank[batches[self._batch]]
+        self.batch = next(batch for batch in batches if batch.start <= first < batch.stop)
+        rank = targets.rank[self.batch]
         kept = rank >= targets.corrupted_from
         kept[np.argsort(rank)[: targets.most]] = True
-        self._places = np.flatnonzero(kept)
+        self.places: IntArray = self.batch.start + np.flatnonzero(kept)
 
     def keep(
-        self,
-        batch: int,
-        reports: Any,
-        in_time: Mask,
-        deliveries: Deliveries,
-        devices: slice,
-        *,
-        sent_s: float,
-        exchanged: Received | None = None,
+        self, reports: Any, received: Mask, deliveries: Deliveries, exchanged: Received | None, *, sent_s: float
     ) -> None:
-        """Record the target reports of the next round from the reports of a batch.
+        """Record the target reports of the next round from the reports of the batch.
 
         Parameters
         ----------
-        batch
-            The number of the batch.
         reports
             (batch,) reports.
-        in_time
-            (batch,) bool: answered, and received in time by every server that must receive it.
-        deliveries, devices
-            The delivery outcomes of the reports of all devices that answered, and the slice of devices in this batch.
+        received
+            (devices,) bool: answered, and received in time by every server that must receive it.
+        deliveries
+            The delivery outcomes of the reports of all devices that answered.
+        exchanged
+            The reports of devices that act for themselves, which are recorded as they sent them; None if none does.
         sent_s
             The time at which the reports were sent, seconds.
-        exchanged
-            The reports of devices that act for themselves: their reports are recorded as they sent them.
         """
-        if batch != self._batch:
-            return
-        places = self._places + devices.start
-        told = np.ones(len(places), dtype=np.bool_)
-        recorded = reports[self._places]
-        if exchanged is not None and exchanged.acting[places].any():
-            told = ~exchanged.acting[places] | np.isin(places, list(exchanged.told))
-            own = [place for place, row in enumerate(places.tolist()) if row in exchanged.told]
-            order = np.arange(len(places))
-            order[own] = len(places) + np.arange(len(own))
-            recorded = joined_reports([recorded, *(exchanged.told[row] for row in places[own].tolist())])[order]
+        places, told = self.places, np.ones(len(self.places), dtype=np.bool_)
+        recorded = reports[places - self.batch.start]
+        if exchanged is not None:
+            own = [row for row in places.tolist() if row in exchanged.told]
+            replaced, order = np.isin(places, own), np.arange(len(places))
+            order[replaced] = len(places) + np.arange(len(own))
+            recorded = joined_reports([recorded, *(exchanged.told[row] for row in own)])[order]
+            told = ~exchanged.acting[places] | replaced
         self._reports.append(recorded)
-        self._in_time.append(in_time[self._places] & told)
+        self._in_time.append(received[places] & told)
         arrived_s = {party: np.where(told, times[places], np.inf) for party, times in deliveries.arrived_s.items()}
         arrived_s[NETWORK] = np.where(deliveries.left[places] & told, sent_s, np.inf)
         self._arrived_s.append(arrived_s)
 
-    @property
-    def places(self) -> IntArray:
-        """(n,) int64: indices of the recorded vehicles among those asked, ascending."""
-        return self._start + self._places
-
     def recorded(self) -> RecordedMessages:
         """Return the messages sent and which arrived, after every round was asked."""
-        never = np.full(len(self._places), np.inf)
+        never = np.full(len(self.places), np.inf)
         parties = dict.fromkeys(party for arrived_s in self._arrived_s for party in arrived_s)
         return RecordedMessages.draw(
             self._targets.query,
@@ -437,28 +425,15 @@ class Survey:
         in_batches = received if exchanged is None else received[: self._reporting] & ~exchanged.acting
         for number, (batch, reports) in enumerate(zip(self._batches, self._answers(round_, cells), strict=True)):
             self._server.receive(round_, reports, in_batches[batch], batch=number)
-            if self._recorder is not None:
-                self._recorder.keep(
-                    number, reports, received[batch], deliveries, batch, sent_s=sent.sent_s, exchanged=exchanged
-                )
+            if self._recorder is not None and self._recorder.batch == batch:
+                self._recorder.keep(reports, received, deliveries, exchanged, sent_s=sent.sent_s)
         if exchanged is not None:
-            self._receive_exchanged(round_, exchanged, received)
+            self._server.reject(round_, np.count_nonzero(received & exchanged.refused))
+            own = (received & ~exchanged.refused)[exchanged.own]
+            self._server.receive(round_, exchanged.reports, own, batch=len(self._batches))
         asked.servers.add_reports(int(np.count_nonzero(answering)), deliveries.arrived_s, deliveries.in_time)
         asked.late += int(np.count_nonzero(answering & (deliveries.status == DeliveryStatus.LATE)))
         asked.lost += int(np.count_nonzero(answering & (deliveries.status == DeliveryStatus.LOST)))
-
-    def _receive_exchanged(self, round_: int, exchanged: Received, received: Mask) -> None:
-        """Pass the reports of devices that act for themselves to the aggregator, second answers too.
-
-        A server drops a second answer under the handle of the first, and counts it where there are no handles.
-        """
-        readable, rows, batch = received & ~exchanged.unreadable, self._reporting, len(self._batches)
-        self._server.reject(round_, int(np.count_nonzero(received & exchanged.unreadable)))
-        self._server.receive(round_, exchanged.reports, readable[:rows][exchanged.acting], batch=batch)
-        if exchanged.again is not None and self.deployment.handles is None:
-            self._server.receive(round_, exchanged.again, readable[rows:], batch=batch + 1)
-        elif exchanged.again is not None:
-            self._server.reject(round_, int(np.count_nonzero(readable[rows:])))
 
     def close(self) -> tuple[Estimate, list[RoundAccount]]:
         """Add the devices that answer by counts, close every round, and estimate.
