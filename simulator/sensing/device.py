@@ -236,16 +236,14 @@ class World:
 
     def fix(self, number: int) -> Fix:
         """Return where a vehicle is now; NaN for a device without a vehicle, or where places have no coordinates."""
-        engine, now = self._engine_of(number), self.env.now
+        engine, now = self.engine_of(number), self.env.now
         if engine is None:
             return Fix(math.nan, math.nan, number)
         if self._places is None or self._places[0] != now:
-            x, y = self._located(engine.place_of(np.array([number])))[0].tolist()
-            return Fix(x, y, number)
+            return Fix(*self.located(engine.place_of(np.array([number])))[0].tolist(), number)
         if self._xy is None or self._xy[0] != now:  # many devices act at the moment of a question
-            self._xy = now, self._located(self._places[1])
-        x, y = self._xy[1][number].tolist()
-        return Fix(x, y, number)
+            self._xy = now, self.located(self._places[1])
+        return Fix(*self._xy[1][number].tolist(), number)
 
     def cell(self, fix: Fix, subject: QuerySubject) -> int:
         """Return the cell of a fix, 0 outside every cell: of a vehicle's own fix where it is, else by coordinates."""
@@ -256,7 +254,7 @@ class World:
             on_road, no_link = np.full(1, State.ON_ROAD, dtype=np.uint8), np.full(1, -1, dtype=np.int32)
             there = VehicleStates(on_road, no_link, np.full(1, math.nan), np.array([[fix.x, fix.y]]))
             return int(subject.cells_of(there)[0])
-        engine = self._engine_of(number)
+        engine = self.engine_of(number)
         if engine is None:
             return 0
         at, cells = self._cells[subject.campaign]
@@ -267,24 +265,12 @@ class World:
             return int(subject.cells_of(there)[0])
         return int(subject.measured_cells(there, rng=self.device(number).rng)[0])
 
-    def home(self, number: int) -> Fix | None:
-        """Return where a vehicle's first trip begins; None where that is not known."""
-        engine = self._engine_of(number)
-        if engine is None:
-            return None
-        x, y = self._located(engine.origin_of(np.array([number])))[0].tolist()
-        return None if math.isnan(x) else Fix(x, y)
-
-    def vehicle_class(self, number: int) -> str:
-        """Return the class of a vehicle; empty where vehicles have none."""
-        engine = self._engine_of(number)
-        return "" if engine is None else engine.class_of(np.array([number]))[0]
-
-    def _engine_of(self, number: int) -> Engine | None:
+    def engine_of(self, number: int) -> Engine | None:
         """Return the engine that moves a device's vehicle; None for a device without a vehicle."""
         return None if self.engine is None or number >= self.engine.vehicles else self.engine
 
-    def _located(self, places: VehicleStates) -> FloatArray:
+    def located(self, places: VehicleStates) -> FloatArray:
+        """Return the coordinates of places, (places, 2); NaN where they have none."""
         if places.xy is None and self.roads is None:
             return np.full((len(places), 2), math.nan)
         return places.xy if self.roads is None else places.xy_on(self.roads)  # type: ignore[return-value]  # known here
@@ -326,12 +312,17 @@ class Device:
     @cached_property
     def home(self) -> Fix | None:
         """Where its vehicle's first trip begins; None where that is not known."""
-        return self.world.home(self.number)
+        engine = self.world.engine_of(self.number)
+        if engine is None:
+            return None
+        x, y = self.world.located(engine.origin_of(np.array([self.number])))[0].tolist()
+        return None if math.isnan(x) else Fix(x, y)
 
     @cached_property
     def vehicle_class(self) -> str:
         """The class of its vehicle; empty where vehicles have none."""
-        return self.world.vehicle_class(self.number)
+        engine = self.world.engine_of(self.number)
+        return "" if engine is None else engine.class_of(np.array([self.number]))[0]
 
     def position(self) -> Fix:
         """Return what its receiver measures now."""

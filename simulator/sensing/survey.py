@@ -4,7 +4,8 @@ Devices simulated by counts are grouped by the rounds in which they were present
 the sums of each group are drawn at once.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -41,14 +42,13 @@ class AskedRound:
         closed.
     arrivals_s
         When the reports of these devices arrived, ascending, seconds; empty if that is not kept.
-    late, lost
-        The number of reports that were late or lost.
-    silent, again
-        Devices that sent no report although they heard the question, and reports of devices that had sent another.
+    outcomes
+        How many reports were "late" or "lost"; and how many devices present were "unheard", as the question did not
+        reach them, or "silent" although it did.
+    again
+        The number of reports of devices that had sent another.
     copies
         By party: further copies of messages that devices sent again.
-    unheard
-        The number of devices present that did not hear the question.
     """
 
     transmission: Transmission
@@ -56,12 +56,15 @@ class AskedRound:
     servers: ServerAccounts
     agreed: Transmission | None = None
     arrivals_s: FloatArray = field(default_factory=lambda: np.empty(0))
-    late: int = 0
-    lost: int = 0
-    silent: int = 0
+    outcomes: Counter[str] = field(default_factory=Counter)
     again: int = 0
-    copies: Mapping[str, int] = field(default_factory=dict)
-    unheard: int = 0
+    copies: Counter[str] = field(default_factory=Counter)
+
+    def account(self, deliveries: Deliveries, sent: Mask) -> None:
+        """Account for the messages of reports that devices sent one by one, (n,) bool, and for those not counted."""
+        self.servers.add_reports(int(np.count_nonzero(sent)), deliveries.arrived_s, deliveries.in_time)
+        for name, status in (("late", DeliveryStatus.LATE), ("lost", DeliveryStatus.LOST)):
+            self.outcomes[name] += int(np.count_nonzero(sent & (deliveries.status == status)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -365,7 +368,7 @@ class Survey:
         cells = np.concatenate([about[: self._reporting_vehicles], np.zeros(self._reporting_outside, dtype=np.int32)])
         answering = np.concatenate([present.vehicles[: self._reporting_vehicles], outside])
         heard = self.channel.hears(self._reporting, rng=self.draws.channel)
-        self._rounds[-1].unheard = int(np.count_nonzero(answering & ~heard))
+        self._rounds[-1].outcomes["unheard"] = int(np.count_nonzero(answering & ~heard))
         flights = self.channel.draw(self._reporting, transmission, was_down=self._down, rng=self.draws.channel)
         self._down = flights[-1].link_down
         if blocked is not None:
@@ -411,11 +414,11 @@ class Survey:
         if self._exchange is not None:
             exchanged = self._exchange.received(round_, deliveries, answering)
             deliveries, answering, asked.copies = exchanged.deliveries, exchanged.sent, exchanged.copies
-            asked.silent = present - int(np.count_nonzero(answering[: self._reporting]))
+            asked.outcomes["silent"] = present - int(np.count_nonzero(answering[: self._reporting]))
             asked.again = len(answering) - self._reporting
         if sent.counted != sent.route:
             # A choice by the messages of some devices would count these more often than devices that answer by counts.
-            every = present + asked.unheard == asked.present.devices
+            every = present + asked.outcomes["unheard"] == asked.present.devices
             asked.agreed = sent.agreed(deliveries.received(sent.route)) if every else self._likely(sent)
             deliveries = deliveries.counted_by(sent.route, asked.agreed.counted)
         received = answering & (deliveries.status == DeliveryStatus.COUNTED)
@@ -431,9 +434,7 @@ class Survey:
             self._server.reject(round_, np.count_nonzero(received & exchanged.refused))
             own = (received & ~exchanged.refused)[exchanged.own]
             self._server.receive(round_, exchanged.reports, own, batch=len(self._batches))
-        asked.servers.add_reports(int(np.count_nonzero(answering)), deliveries.arrived_s, deliveries.in_time)
-        asked.late += int(np.count_nonzero(answering & (deliveries.status == DeliveryStatus.LATE)))
-        asked.lost += int(np.count_nonzero(answering & (deliveries.status == DeliveryStatus.LOST)))
+        asked.account(deliveries, answering)
 
     def close(self) -> tuple[Estimate, list[RoundAccount]]:
         """Add the devices that answer by counts, close every round, and estimate.
@@ -454,19 +455,16 @@ class Survey:
         cost = self.deployment.cost(self.mechanism)
         for round_, asked in enumerate(self._rounds, start=1):
             servers, first = asked.servers, [path[0] for path in asked.transmission.route]
-            answered = asked.present.devices - asked.unheard - asked.silent + asked.again
+            answered = asked.present.devices - asked.outcomes["unheard"] - asked.outcomes["silent"] + asked.again
             copies = {
-                party: self.channel.copies(servers.arrived(party), rng=self.draws.channel) + asked.copies.get(party, 0)
+                party: self.channel.copies(servers.arrived(party), rng=self.draws.channel) + asked.copies[party]
                 for party in first
             }
             self._server.close_round(
                 round_,
                 asked=self.asked.devices,
                 answered=answered,
-                silent=asked.silent,
-                late=asked.late,
-                lost=asked.lost,
-                unheard=asked.unheard,
+                **asked.outcomes,
                 messages_up=answered * len(first),
                 bytes_down=self.asked.devices * cost.bytes_down,
                 duplicates=sum(copies.values()),
@@ -560,7 +558,7 @@ class Survey:
         asked, question, rng = self._rounds[row], self.channel.question, self.draws.channel
         unheard = rng.binomial(group.counts, question.loss) if question.loss else np.zeros_like(group.counts)
         if unheard.any():
-            asked.unheard += int(unheard.sum())
+            asked.outcomes["unheard"] += int(unheard.sum())
             # Links go down and up whether or not a device sends.
             chance = self.channel.probabilities(asked.transmission, was_down=group.was_down).link_down
             down = rng.binomial(unheard, chance) if self.channel.burst_s else np.zeros_like(unheard)
@@ -585,11 +583,9 @@ class Survey:
             of = np.searchsorted(ends, np.arange(start, min(start + CHUNK, ends[-1])), side="right")
             was_down = None if group.was_down is None else np.full(len(of), group.was_down)
             sent = self.channel.deliver(len(of), transmission, was_down=was_down, rng=self.draws.channel)
-            asked.servers.add_reports(len(of), sent.arrived_s, sent.in_time)
-            status = sent.counted_by(transmission.route, transmission.counted).status
-            asked.late += int(np.count_nonzero(status == DeliveryStatus.LATE))
-            asked.lost += int(np.count_nonzero(status == DeliveryStatus.LOST))
-            part = np.where(status == DeliveryStatus.COUNTED, 0, 1 + sent.link_down)
+            sent = sent.counted_by(transmission.route, transmission.counted)
+            asked.account(sent, np.ones(len(of), dtype=np.bool_))
+            part = np.where(sent.status == DeliveryStatus.COUNTED, 0, 1 + sent.link_down)
             parts += np.bincount(width * part + of, minlength=3 * width).reshape(3, width)
         for counts, received, down in zip(parts, (with_it, *[group.received] * 2), (False, False, True), strict=True):
             if counts.any():
@@ -628,8 +624,8 @@ class Survey:
         if down.any():
             for path in transmission.route[1:]:
                 asked.servers.add_message(path, link_down=int(down.sum()))
-        asked.late += int(late.sum())
-        asked.lost += int(lost.sum() + down.sum())
+        asked.outcomes["late"] += int(late.sum())
+        asked.outcomes["lost"] += int(lost.sum() + down.sum())
         for counts, received in ((in_time, with_it), (late + lost, group.received)):
             if counts.any():
                 yield DeliveryPattern(counts, received, was_down=False)
