@@ -7,7 +7,7 @@ lasts, and a SimPy process only while an answer of it waits.
 
 import math
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -170,6 +170,7 @@ class DeviceExchange(Protocol):
         """Return whether a party is down when a message arrives."""
 
 
+@dataclass(eq=False)
 class World:
     """What devices find around them: the time, their vehicles' places, and which devices act for themselves.
 
@@ -193,27 +194,23 @@ class World:
         (devices,) bool: which devices act for themselves.
     """
 
-    def __init__(
-        self,
-        env: simpy.Environment,
-        clock: Clock,
-        behaviour: "Behaviour",
-        *,
-        devices: int,
-        engine: Engine | None = None,
-        roads: RoadNetwork | None = None,
-        streams: Streams | None = None,
-        every: bool = False,
-    ) -> None:
-        self.env, self.clock, self.behaviour = env, clock, behaviour
-        self.engine, self.roads, self.streams = engine, roads, streams or Streams(0)
-        if every or behaviour.parties:
-            self.acting: Mask = np.ones(devices, dtype=np.bool_)
-        elif behaviour.device is Device:
-            self.acting = np.zeros(devices, dtype=np.bool_)
-        else:
-            chosen = (behaviour.class_of(number) is not Device for number in range(devices))
-            self.acting = np.fromiter(chosen, dtype=np.bool_, count=devices)
+    env: simpy.Environment
+    clock: Clock
+    behaviour: "Behaviour"
+    _: KW_ONLY
+    devices: int
+    engine: Engine | None = None
+    roads: RoadNetwork | None = None
+    streams: Streams = field(default_factory=lambda: Streams(0))
+    every: bool = False
+
+    def __post_init__(self) -> None:
+        """Find out which devices act for themselves."""
+        behaviour = self.behaviour
+        self.acting: Mask = np.full(self.devices, self.every or bool(behaviour.parties))
+        if behaviour.device is not Device and not self.acting.all():
+            chosen = (behaviour.class_of(number) is not Device for number in range(self.devices))
+            self.acting = np.fromiter(chosen, dtype=np.bool_, count=self.devices)
         self._devices: dict[int, Device] = {}
         self._places: tuple[float, VehicleStates] | None = None
         self._cells: dict[str, tuple[float, Cells]] = {}

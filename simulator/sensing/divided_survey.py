@@ -1,6 +1,7 @@
 """Divided surveys: one mechanism in one query, with a survey for each server, among which devices are divided."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -15,6 +16,7 @@ from simulator.sensing.query import QueryRecord, Respondents, Targets
 from simulator.sensing.survey import CHUNK, Survey
 
 
+@dataclass(eq=False)
 class DividedSurvey:
     """Asks the rounds of one mechanism in one query; it has the methods of `Survey`.
 
@@ -38,54 +40,51 @@ class DividedSurvey:
         The vehicles whose reports are recorded.
     """
 
-    paired = False
+    mechanism: LocalMechanism
+    asked: Respondents
+    deployment: Combining
+    make: Callable[..., Survey]
+    rng: np.random.Generator
+    targets: Targets | None
 
-    def __init__(
-        self,
-        mechanism: LocalMechanism,
-        *,
-        asked: Respondents,
-        deployment: Combining,
-        make: Callable[..., Survey],
-        rng: np.random.Generator,
-        targets: Targets | None,
-    ) -> None:
-        self.mechanism, self.asked, self.deployment = mechanism, asked, deployment
-        self.paired = deployment.paired
-        self._make, self._rng, self._targets = make, rng, targets
+    def __post_init__(self) -> None:
+        """Assign the devices, unless that needs their cells."""
         self._surveys: list[Survey] = []
         self._vehicles: list[IntArray] = []
-        self._outside = np.zeros(0, dtype=np.int64)
-        self._present_outside = asked.outside
-        self._measured = np.zeros(len(asked.vehicles), dtype=np.int32)
-        if not deployment.locates:
+        self._present_outside = self.asked.outside
+        self._measured = np.zeros(len(self.asked.vehicles), dtype=np.int32)
+        if not self.deployment.locates:
             self._divide(self._measured)
 
+    @property
+    def paired(self) -> bool:
+        """Whether only devices whose reports were received in every round are counted."""
+        return self.deployment.paired
+
     def _divide(self, cells: Cells) -> None:
-        assign = partial(self.deployment.assign, mechanism=self.mechanism, rng=self._rng)
+        assign = partial(self.deployment.assign, mechanism=self.mechanism, rng=self.rng)
         servers, of = self.deployment.own.servers, assign(cells)
         self._outside = np.zeros(servers, dtype=np.int64)
         for start in range(0, self.asked.outside, CHUNK):
             none = np.zeros(min(CHUNK, self.asked.outside - start), dtype=np.int32)
             self._outside += np.bincount(assign(none) - 1, minlength=servers)
-        self._present_outside = self.asked.outside
-        first = np.cumsum(self._outside) - self._outside
-        for number in range(1, servers + 1):
-            vehicles, outside = np.flatnonzero(of == number), int(self._outside[number - 1])
-            self._vehicles.append(vehicles)
-            devices = np.concatenate([vehicles, len(self.asked.vehicles) + first[number - 1] + np.arange(outside)])
-            survey = self._make(
+        before = len(self.asked.vehicles)
+        for number, outside in enumerate(self._outside.tolist(), start=1):
+            vehicles = np.flatnonzero(of == number)
+            survey = self.make(
                 number,
                 asked=Respondents.everyone(len(vehicles), outside),
                 deployment=self.deployment.server(number, self.mechanism),
-                devices=devices,
+                devices=np.concatenate([vehicles, np.arange(before, before + outside)]),
                 targets=self._targets_among(vehicles),
             )
+            self._vehicles.append(vehicles)
             self._surveys.append(survey)
+            before += outside
 
     def _targets_among(self, vehicles: IntArray) -> Targets | None:
         """Return the targets of the query that are among some of its vehicles, None if there are none."""
-        whole = self._targets
+        whole = self.targets
         if whole is None or not len(vehicles):
             return None
         rank = whole.rank[vehicles]
@@ -101,18 +100,13 @@ class DividedSurvey:
             self._divide(seen["truth"])
         if round_ == self.mechanism.truth_round:
             self._measured = seen.get("measured", seen["truth"])
-        outside = self._remaining(present.outside)
-        for survey, vehicles, crowd in zip(self._surveys, self._vehicles, outside.tolist(), strict=True):
+        if present.outside < self._present_outside:
+            self._outside = self.rng.multivariate_hypergeometric(self._outside, present.outside, method="marginals")
+            self._present_outside = present.outside
+        for survey, vehicles, crowd in zip(self._surveys, self._vehicles, self._outside.tolist(), strict=True):
             here = Respondents(present.vehicles[vehicles], crowd)
             own: dict[str, Any] = {name: None if values is None else values[vehicles] for name, values in seen.items()}
             survey.ask(round_, moment=moment, at_s=at_s, present=here, **own)
-
-    def _remaining(self, outside: int) -> IntArray:
-        """Return how many of the devices outside every cell are still present, by server."""
-        if outside < self._present_outside:
-            self._outside = self._rng.multivariate_hypergeometric(self._outside, outside, method="marginals")
-            self._present_outside = outside
-        return self._outside
 
     def close(self) -> tuple[Estimate, list[RoundAccount]]:
         """Close every server's rounds and combine their sums; returns as `Survey.close`."""

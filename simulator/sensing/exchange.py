@@ -84,6 +84,7 @@ class Received:
     copies: Counter[str]
 
 
+@dataclass(eq=False)
 class Exchange:
     """The messages between acting devices and the parties of one survey.
 
@@ -95,7 +96,7 @@ class Exchange:
         As of the survey.
     numbers
         (rows,) int64: the numbers of the devices that answer one by one.
-    coins, memory
+    coins_of, memory_of
         Functions from a row to the coins, and to the memory, that are dealt to it, as batches of one.
     rng
         Generator of shares.
@@ -110,29 +111,25 @@ class Exchange:
         The servers and the mixer, by name.
     """
 
-    def __init__(
-        self,
-        world: World,
-        subject: QuerySubject,
-        mechanism: LocalMechanism,
-        channel: Channel,
-        deployment: Deployment,
-        *,
-        numbers: IntArray,
-        coins: Callable[[int], Any],
-        memory: Callable[[int], Any],
-        rng: np.random.Generator,
-    ) -> None:
-        self.world, self.subject, self.mechanism = world, subject, mechanism
-        self._channel, self._deployment, self._rng = channel, deployment, rng
-        self._numbers, self._coins, self._memory = numbers.tolist(), coins, memory
+    world: World
+    subject: QuerySubject
+    mechanism: LocalMechanism
+    channel: Channel
+    deployment: Deployment
+    numbers: IntArray
+    coins_of: Callable[[int], Any]
+    memory_of: Callable[[int], Any]
+    rng: np.random.Generator
+
+    def __post_init__(self) -> None:
+        """Make the parties."""
+        self._numbers = self.numbers.tolist()
         self._row = {number: row for row, number in enumerate(self._numbers)}
-        self.acting = world.acting[numbers]
+        self.acting = self.world.acting[self.numbers]
         self.about: dict[int, int] = {}
-        names = dict.fromkeys(
-            name for round_ in range(mechanism.rounds) for path in deployment.route(round_ + 1) for name in path
-        )
-        self.parties = {name: world.behaviour.parties.get(name, Party)(name, self) for name in names}
+        routes = (self.deployment.route(round_ + 1) for round_ in range(self.mechanism.rounds))
+        names = dict.fromkeys(name for route in routes for path in route for name in path)
+        self.parties = {name: self.world.behaviour.parties.get(name, Party)(name, self) for name in names}
         self._rounds: dict[int, _Round] = {}
         self._under_way: dict[float, list[Answer]] = {}
         self._is_open = True
@@ -140,19 +137,19 @@ class Exchange:
     @cached_property
     def _handles(self) -> list[Any]:
         """What servers know each row by: its device's number, a pseudonym of this query, or nothing."""
-        if self._deployment.handles == "query":
+        if self.deployment.handles == "query":
             subject = self.subject
             rng = self.world.streams.of("pseudonyms", subject.campaign, subject.query, subject.mechanism)
             return list(rng.permutation(len(self._numbers)).tolist())
-        return self._numbers if self._deployment.handles else [None] * len(self._numbers)
+        return self._numbers if self.deployment.handles else [None] * len(self._numbers)
 
     def coins(self, number: int) -> Any:
         """Return the coins dealt to a device, as a batch of one."""
-        return self._coins(self._row[number])
+        return self.coins_of(self._row[number])
 
     def memory(self, number: int) -> Any:
         """Return what a device keeps from query to query, as a batch of one."""
-        return self._memory(self._row[number])
+        return self.memory_of(self._row[number])
 
     def ask(
         self, round_: int, transmission: Transmission, cells: Cells, answering: Mask, flights: Sequence[Flight]
@@ -177,7 +174,7 @@ class Exchange:
             flights = [(took_s[row], down[row]) for took_s, down in asked.flights]
         else:
             now = replace(asked.transmission, sent_s=self.world.time_s)
-            drawn = self._channel.draw(1, now, rng=device.rng)
+            drawn = self.channel.draw(1, now, rng=device.rng)
             flights = [(float(flight.took_s[0]), bool(flight.link_down[0])) for flight in drawn]
         if (slot := asked.slots.get((row, id(report)))) is None:
             sent, slot = _Sent(row, report, self._payloads(report, question)), row
@@ -208,11 +205,11 @@ class Exchange:
             vectors = np.asarray(report.vector, dtype=np.int64).reshape(1, *self.mechanism.tally_shape)
         elif len(report) != 1:
             raise ValueError(f"a device sends one report, a batch of one; it sent {len(report)}")
-        if self._deployment.sharing is None:
+        if self.deployment.sharing is None:
             return (report,) * len(question.route)
         if not isinstance(report, WrittenVector):
             vectors = self.mechanism.encode(report)
-        return list(self._deployment.sharing.split(vectors, rng=self._rng)[:, 0])
+        return list(self.deployment.sharing.split(vectors, rng=self.rng)[:, 0])
 
     def _dispatch(self, answer: Answer) -> None:
         """Let a message arrive at its time; one event serves all messages that arrive together."""
@@ -228,8 +225,8 @@ class Exchange:
 
     def is_down(self, party: str, answer: Answer) -> bool:
         """Return whether a party is down when a message arrives."""
-        outages = self._channel.outages
-        return bool(outages) and bool(self._channel.is_down(party, np.array([answer.arrives_s]))[0])
+        outages = self.channel.outages
+        return bool(outages) and bool(self.channel.is_down(party, np.array([answer.arrives_s]))[0])
 
     def close(self) -> None:
         """Record the messages that are still on their way, with the time at which they will arrive, and send no more.
@@ -261,7 +258,7 @@ class Exchange:
             The outcomes of all rows, and which rows answer, (rows,) bool, if all devices follow the protocol.
         """
         asked, rows = self._rounds[round_], len(self._numbers)
-        sharing, handles, more = self._deployment.sharing, self._deployment.handles, asked.again
+        sharing, handles, more = self.deployment.sharing, self.deployment.handles, asked.again
 
         def column(values: Any, nothing: Any = np.False_) -> Any:
             """Return a column of all slots in which acting rows are still without an entry."""
@@ -294,7 +291,7 @@ class Exchange:
         own = np.append(np.flatnonzero(self.acting), np.arange(rows, rows if handles else rows + more))
         held = order[own].tolist()
         if sharing is None:
-            nothing = self.mechanism.answer(round_, np.zeros(1, dtype=np.int32), self._coins(int(own[0])))
+            nothing = self.mechanism.answer(round_, np.zeros(1, dtype=np.int32), self.coins_of(int(own[0])))
             reports = joined_reports([payloads.get((0, slot), nothing) for slot in held])
         else:
             empty, messages = np.zeros(self.mechanism.tally_shape, dtype=np.uint64), range(len(in_time))
@@ -311,7 +308,7 @@ class Exchange:
         That is the first report, or else the second answer that was received first.
         """
         order = np.arange(len(status))
-        if self._deployment.handles is None:
+        if self.deployment.handles is None:
             return order
         for slot in sorted(range(len(self._numbers), len(status)), key=lambda slot: first_s[slot]):
             row = asked.reports[slot].row

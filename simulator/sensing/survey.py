@@ -308,9 +308,9 @@ class Survey:
             self.mechanism,
             self.channel,
             self.deployment,
-            numbers=numbers,
-            coins=self._coins_of,
-            memory=lambda row: self.remember(slice(row, row + 1)),
+            numbers,
+            coins_of=self._coins_of,
+            memory_of=lambda row: self.remember(slice(row, row + 1)),
             rng=self.draws.parties,
         )
 
