@@ -154,7 +154,7 @@ class Exchange:
     def ask(
         self, round_: int, transmission: Transmission, cells: Cells, answering: Mask, flights: Sequence[Flight]
     ) -> None:
-        """Ask a round: let each acting device answer that is present; parameters as of `Survey._send`."""
+        """Ask a round: let each acting device answer that is present; parameters as of `Survey._receive`."""
         if round_ == self.mechanism.truth_round:
             self.about = dict(zip(self._numbers, cells.tolist(), strict=True))
         sent_s, deadline_s, route = transmission.sent_s, transmission.deadline_s, transmission.route

@@ -7,6 +7,7 @@ the sums of each group are drawn at once.
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from simulator.aggregation.publication import Publication
 from simulator.aggregation.rounds import RoundAccount, ServerAccounts
 from simulator.aggregation.transcript import NETWORK, RecordedMessages
 from simulator.arrays import Cells, FloatArray, IntArray, Mask
-from simulator.sensing.channel import Channel, ConstantDelay, Deliveries, DeliveryStatus, Flight, Transmission
+from simulator.sensing.channel import Channel, ConstantDelay, Deliveries, DeliveryStatus, Transmission
 from simulator.sensing.device import QuerySubject, World
 from simulator.sensing.exchange import Exchange, Received
 from simulator.sensing.query import Answers, QueryRecord, Respondents, Targets
@@ -84,36 +85,6 @@ class DeliveryPattern:
     counts: IntArray
     received: Mask
     was_down: bool | None = None
-
-
-def count_by_rounds_present(
-    truth: Cells | None, presents: Sequence[Respondents], *, outside: bool, cells: int
-) -> Iterator[tuple[int, IntArray]]:
-    """Yield, for each number of rounds from 1, that number and the devices of each cell present for as many rounds.
-
-    A device that leaves does not return, so this one number describes in which rounds it was present. Numbers of rounds
-    without devices are left out.
-
-    Parameters
-    ----------
-    truth
-        (vehicles,) int32 cells of the vehicles, if they answer by counts; else None.
-    presents
-        The devices present, by round.
-    outside
-        Whether the devices outside every cell answer by counts.
-    cells
-        The number of cells, V.
-    """
-    stayed = np.sum([present.vehicles for present in presents], axis=0, dtype=np.int64)
-    crowd = [present.outside if outside else 0 for present in presents] + [0]
-    for last in range(1, len(presents) + 1):
-        counts = np.zeros(cells + 1, dtype=np.int64)
-        if truth is not None:
-            counts += np.bincount(truth[stayed == last], minlength=len(counts))
-        counts[0] += crowd[last - 1] - crowd[last]
-        if counts.any():
-            yield last, counts
 
 
 class Recorder:
@@ -375,29 +346,11 @@ class Survey:
             stopped = np.zeros(self._reporting, dtype=np.bool_)
             stopped[: self._reporting_vehicles] = blocked
             flights = [flight._replace(link_down=flight.link_down | stopped) for flight in flights]
-        self._send(round_, cells, answering & heard, flights)
-
-    def _send(self, round_: int, cells: Cells, answering: Mask, flights: Sequence[Flight]) -> None:
-        """Let the devices that answer send their reports.
-
-        Where all answer in batches, the servers receive them at once; else when the query is closed.
-
-        Parameters
-        ----------
-        round_
-            From 1.
-        cells
-            (reporting,) int32, the cells that devices answer about.
-        answering
-            (reporting,) bool: the devices that answer.
-        flights
-            For each message of the route, what was drawn about that message of each device.
-        """
-        transmission = self._rounds[round_ - 1].transmission
+        answering &= heard
         deliveries = self.channel.outcome(flights, transmission).of(answering)
         if self._exchange is None:
             self._receive(round_, cells, answering, deliveries)
-        else:
+        else:  # the servers receive reports of any devices when the query is closed
             self._sent.append((round_, cells, answering, deliveries))
             self._exchange.ask(round_, transmission, cells, answering, flights)
 
@@ -408,7 +361,19 @@ class Survey:
             yield self.mechanism.answer(round_, cells[batch], coins)
 
     def _receive(self, round_: int, cells: Cells, answering: Mask, deliveries: Deliveries) -> None:
-        """Pass the reports that were delivered to the aggregator, and account for all; parameters as of `_send`."""
+        """Pass the reports that were delivered to the aggregator, and account for all.
+
+        Parameters
+        ----------
+        round_
+            From 1.
+        cells
+            (reporting,) int32, the cells that devices answer about.
+        answering
+            (reporting,) bool: the devices that answer.
+        deliveries
+            What became of their reports if all of them follow the protocol.
+        """
         asked, exchanged = self._rounds[round_ - 1], None
         sent, present = asked.transmission, int(np.count_nonzero(answering))
         if self._exchange is not None:
@@ -538,12 +503,7 @@ class Survey:
             asked.agreed = asked.agreed or self._likely(asked.transmission)
             asked.servers.use(asked.agreed.counted)
             self._server.sums.use(round_, [asked.transmission.route.index(path) for path in asked.agreed.counted])
-        groups = count_by_rounds_present(
-            self._measured if self.answers == "counts" else None,
-            [asked.present for asked in self._rounds],
-            outside=self.answers != "reports",
-            cells=self.mechanism.cells,
-        )
+        groups = self._count_by_rounds_present()
         for last, counts in groups:
             patterns = [DeliveryPattern(counts, np.zeros(len(self._rounds), dtype=bool))]
             for row in range(last):
@@ -552,6 +512,20 @@ class Survey:
                 if group.received.any():
                     sums = self.mechanism.sample_counts(group.counts, rng=self.draws.coins)
                     self._server.receive_group(sums, group.received, devices=int(group.counts.sum()))
+
+    def _count_by_rounds_present(self) -> Iterator[tuple[int, IntArray]]:
+        """Yield numbers of rounds, from 1, and by cell the devices that answer by counts and were present for as many.
+
+        A device that leaves does not return, so this one number describes in which rounds it was present.
+        """
+        stayed = np.sum([asked.present.vehicles for asked in self._rounds], axis=0, dtype=np.int64)
+        outside = [0 if self.answers == "reports" else asked.present.outside for asked in self._rounds]
+        for last, (crowd, remaining) in enumerate(pairwise([*outside, 0]), start=1):
+            by_counts = stayed == last if self.answers == "counts" else np.zeros(len(stayed), dtype=np.bool_)
+            counts = np.bincount(self._measured[by_counts], minlength=self.mechanism.cells + 1)
+            counts[0] += crowd - remaining
+            if counts.any():
+                yield last, counts
 
     def _hear(self, group: DeliveryPattern, row: int) -> Iterator[DeliveryPattern]:
         """Yield the parts of a group by whether they hear the question of a round, and by their report's delivery."""
