@@ -54,10 +54,7 @@ def _as_table(value: Any) -> Any:
     return value
 
 
-Latency = Annotated[
-    LatencySection,
-    ByKind("latency", shape="must be a number of seconds, or a table with a kind"),
-]
+Latency = Annotated[LatencySection, ByKind("latency", shape="must be a number of seconds, or a table with a kind")]
 
 
 def _or_number(schema: dict[str, Any]) -> None:

@@ -139,7 +139,7 @@ class Aggregator:
         accepts = self.accepts if self.rule is None else partial(self.sums.valid, rule=self.rule)
         if accepts is not None:
             accepted = received & accepts(reports)
-            self.reject(round_, np.count_nonzero(received & ~accepted))
+            self.reject(round_, int(np.count_nonzero(received & ~accepted)))
             received = accepted
         if not self.paired:
             self._count(round_, reports, received)

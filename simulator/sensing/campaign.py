@@ -343,16 +343,10 @@ class CampaignProcess:
         context, campaign, places = self.context, self.campaign, self.context.engine.places()
         population, zones, fixes = context.population, context.channel.zones, campaign.measured_cells
         eligible, chances = places.within(population.answering), population.chances(places, start_s)
-        return QuerySelection(
-            eligible,
-            chances,
-            population.participants(eligible, chances),
-            population.outside,
-            zones,
-            fixes,
-            bool(zones) or fixes is not None or population.willingness is not None,
-            *(context.streams.of(name, campaign.name, number) for name in ("zones", "position")),
-        )
+        asked, outside = population.participants(eligible, chances), population.outside
+        selects = bool(zones) or fixes is not None or population.willingness is not None
+        lost, position = (context.streams.of(name, campaign.name, number) for name in ("zones", "position"))
+        return QuerySelection(eligible, chances, asked, outside, zones, fixes, selects, lost, position)
 
     def _survey(
         self, name: str, vehicles: IntArray, asked: Respondents, number: int, targets: Targets | None

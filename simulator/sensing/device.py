@@ -237,10 +237,12 @@ class World:
         if engine is None:
             return Fix(math.nan, math.nan, number)
         if self._places is None or self._places[0] != now:
-            return Fix(*self.located(engine.place_of(np.array([number])))[0].tolist(), number)
+            x, y = self.located(engine.place_of(np.array([number])))[0].tolist()
+            return Fix(x, y, number)
         if self._xy is None or self._xy[0] != now:  # many devices act at the moment of a question
             self._xy = now, self.located(self._places[1])
-        return Fix(*self._xy[1][number].tolist(), number)
+        x, y = self._xy[1][number].tolist()
+        return Fix(x, y, number)
 
     def cell(self, fix: Fix, subject: QuerySubject) -> int:
         """Return the cell of a fix, 0 outside every cell: of a vehicle's own fix where it is, else by coordinates."""

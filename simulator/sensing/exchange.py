@@ -284,7 +284,8 @@ class Exchange:
             sent[slot], left[slot] = True, one.left
             unreadable[slot] = sharing is None and isinstance(one.report, WrittenVector)
         status = status_of(zip(asked.question.route, in_time, strict=True), arrived_s)
-        order = self._counted_first(asked, status, arrived_s[asked.question.route[0][0]])
+        first_s = arrived_s[asked.question.route[0][0]]
+        order = self._counted_first(asked, status == DeliveryStatus.COUNTED, first_s)
         arrived_s = {name: times[order] for name, times in arrived_s.items()}
         in_time = tuple(within[order] for within in in_time)
         first = {row: asked.reports.get(slot) for row, slot in enumerate(order[:rows].tolist())}
@@ -302,18 +303,17 @@ class Exchange:
         told = {row: one.report for row, one in first.items() if one and not isinstance(one.report, WrittenVector)}
         return Received(self.acting, made, sent[order], own, reports, refused, told, copies)
 
-    def _counted_first(self, asked: _Round, status: IntArray, first_s: FloatArray) -> IntArray:
+    def _counted_first(self, asked: _Round, counted: Mask, first_s: FloatArray) -> IntArray:
         """Return an order of the slots in which a device's row has the report under its handle that was counted.
 
         That is the first report, or else the second answer that was received first.
         """
-        order = np.arange(len(status))
+        order = np.arange(len(counted))
         if self.deployment.handles is None:
             return order
-        for slot in sorted(range(len(self._numbers), len(status)), key=lambda slot: first_s[slot]):
+        for slot in sorted(range(len(self._numbers), len(counted)), key=lambda slot: first_s[slot]):
             row = asked.reports[slot].row
-            counted = status[[order[row], slot]] == DeliveryStatus.COUNTED
-            if counted[1] and not counted[0]:
+            if counted[slot] and not counted[order[row]]:
                 order[[row, slot]] = slot, order[row]
         return order
 

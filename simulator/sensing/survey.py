@@ -396,7 +396,7 @@ class Survey:
             if self._recorder is not None and self._recorder.batch == batch:
                 self._recorder.keep(reports, received, deliveries, exchanged, sent_s=sent.sent_s)
         if exchanged is not None:
-            self._server.reject(round_, np.count_nonzero(received & exchanged.refused))
+            self._server.reject(round_, int(np.count_nonzero(received & exchanged.refused)))
             own = (received & ~exchanged.refused)[exchanged.own]
             self._server.receive(round_, exchanged.reports, own, batch=len(self._batches))
         asked.account(deliveries, answering)
@@ -409,13 +409,13 @@ class Survey:
         tuple
             The estimate, and the account of every round's reports.
         """
-        if self._exchange is not None:
+        if self._exchange is None:
+            self._tossed = []
+        else:  # the coins are kept: a device that still waits will ask for them
             self._exchange.close()
         for waiting in self._sent:
             self._receive(*waiting)
         self._sent = []
-        if self._exchange is None:  # a device that still waits will ask for its coins
-            self._tossed = []
         self._answer_by_counts()
         cost = self.deployment.cost(self.mechanism)
         for round_, asked in enumerate(self._rounds, start=1):
@@ -507,7 +507,8 @@ class Survey:
         for last, counts in groups:
             patterns = [DeliveryPattern(counts, np.zeros(len(self._rounds), dtype=bool))]
             for row in range(last):
-                patterns = [part for pattern in patterns for part in self._hear(pattern, row)]
+                parts = (part for pattern in patterns for part in self._hear(pattern, row))
+                patterns = [part for part in parts if part.counts.any()]
             for group in patterns:
                 if group.received.any():
                     sums = self.mechanism.sample_counts(group.counts, rng=self.draws.coins)
@@ -518,7 +519,7 @@ class Survey:
 
         A device that leaves does not return, so this one number describes in which rounds it was present.
         """
-        stayed = np.sum([asked.present.vehicles for asked in self._rounds], axis=0, dtype=np.int64)
+        stayed: IntArray = np.sum([asked.present.vehicles for asked in self._rounds], axis=0, dtype=np.int64)
         outside = [0 if self.answers == "reports" else asked.present.outside for asked in self._rounds]
         for last, (crowd, remaining) in enumerate(pairwise([*outside, 0]), start=1):
             by_counts = stayed == last if self.answers == "counts" else np.zeros(len(stayed), dtype=np.bool_)
@@ -536,9 +537,8 @@ class Survey:
             # Links go down and up whether or not a device sends.
             chance = self.channel.probabilities(asked.transmission, was_down=group.was_down).link_down
             down = rng.binomial(unheard, chance) if self.channel.burst_s else np.zeros_like(unheard)
-            for counts, was_down in ((unheard - down, False), (down, True)):
-                if counts.any():
-                    yield DeliveryPattern(counts, group.received, was_down)
+            yield DeliveryPattern(unheard - down, group.received, was_down=False)
+            yield DeliveryPattern(down, group.received, was_down=True)
         split = self._split if isinstance(question.latency, ConstantDelay) else self._split_one_by_one
         yield from split(replace(group, counts=group.counts - unheard), row)
 
@@ -561,9 +561,9 @@ class Survey:
             asked.account(sent, np.ones(len(of), dtype=np.bool_))
             part = np.where(sent.status == DeliveryStatus.COUNTED, 0, 1 + sent.link_down)
             parts += np.bincount(width * part + of, minlength=3 * width).reshape(3, width)
-        for counts, received, down in zip(parts, (with_it, *[group.received] * 2), (False, False, True), strict=True):
-            if counts.any():
-                yield DeliveryPattern(counts, received, was_down=down)
+        yield DeliveryPattern(parts[0], with_it, was_down=False)
+        yield DeliveryPattern(parts[1], group.received, was_down=False)
+        yield DeliveryPattern(parts[2], group.received, was_down=True)
 
     def _split(self, group: DeliveryPattern, row: int) -> Iterator[DeliveryPattern]:
         """Yield the parts of a group by the delivery of their report of a round, and account for every message.
@@ -600,11 +600,9 @@ class Survey:
                 asked.servers.add_message(path, link_down=int(down.sum()))
         asked.outcomes["late"] += int(late.sum())
         asked.outcomes["lost"] += int(lost.sum() + down.sum())
-        for counts, received in ((in_time, with_it), (late + lost, group.received)):
-            if counts.any():
-                yield DeliveryPattern(counts, received, was_down=False)
-        if down.any():
-            yield DeliveryPattern(down, group.received, was_down=True)
+        yield DeliveryPattern(in_time, with_it, was_down=False)
+        yield DeliveryPattern(late + lost, group.received, was_down=False)
+        yield DeliveryPattern(down, group.received, was_down=True)
 
     def _likely(self, transmission: Transmission) -> Transmission:
         """Return a transmission whose route begins with the messages that are most likely to arrive in time."""
