@@ -2,8 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -49,8 +48,8 @@ class Sums:
         """
         self._counts[round_ - 1] = stated(self._counts[round_ - 1].copy())
 
-    def valid(self, reports: Any, rule: "ValidityRule") -> Mask:  # noqa: ARG002 - a plain report is valid by its type
-        """Return which reports satisfy a rule, (n,) bool; here all."""
+    def valid(self, reports: Any, holds: Callable[[Vectors], Mask]) -> Mask:  # noqa: ARG002 - a plain report is valid by its type
+        """Return which reports have an encoding of which a rule holds, (n,) bool; here all."""
         return np.ones(len(reports), dtype=np.bool_)
 
     def add_reports(self, round_: int, reports: Any, where: Mask | None) -> None:
@@ -72,13 +71,6 @@ class Sums:
         raise ParameterError("vectors", "cannot be written: servers read plain reports", len(vectors))
 
 
-class ValidityRule(Protocol):
-    """Definition of a valid encoding, as servers that hold shares can check it."""
-
-    def holds(self, vectors: Vectors) -> Mask:
-        """Return which of (n, *tally_shape) vectors are valid encodings, (n,) bool."""
-
-
 class Aggregator:
     """Aggregator of one query: it receives reports by round, counts them or records why not, and estimates occupancy.
 
@@ -92,11 +84,9 @@ class Aggregator:
         Accumulator of the servers' sums of a mechanism's reports.
     paired
         Whether only devices received in every round are counted. A batch's reports are then kept until its last round.
-    rule
-        Definition of a valid encoding; other encodings are rejected. By default every report is counted.
     accepts
-        Function from the reports of a batch to which of them are counted, (n,) bool; the others are rejected. By
-        default every report is counted.
+        Function from the reports, or shares, of a batch to which of them are counted, (n,) bool; the others are
+        rejected. By default every report is counted.
     bytes_up
         Bytes that a device sends in a round.
     noise
@@ -108,13 +98,12 @@ class Aggregator:
         sums: Sums,
         *,
         paired: bool = False,
-        rule: ValidityRule | None = None,
         accepts: Callable[[Any], Mask] | None = None,
         bytes_up: int,
         noise: DrawnNoise | None = None,
     ) -> None:
         mechanism = self.mechanism = sums.mechanism
-        self.sums, self.paired, self.rule, self.accepts = sums, paired, rule, accepts
+        self.sums, self.paired, self.accepts = sums, paired, accepts
         self.noise = noise
         self._bytes_up = bytes_up
         self._kept: dict[int, list[tuple[Any, Mask]]] = {}
@@ -129,16 +118,14 @@ class Aggregator:
         round_
             From 1; a batch's rounds must be passed in order.
         reports
-            Reports of the mechanism, or shares as devices sent them. `rule` can reject shares only: a report is a valid
-            encoding by its type.
+            Reports of the mechanism, or shares as devices sent them.
         received
             (n,) bool, which of them arrived.
         batch
             Number of the batch: the same for the same devices in every round.
         """
-        accepts = self.accepts if self.rule is None else partial(self.sums.valid, rule=self.rule)
-        if accepts is not None:
-            accepted = received & accepts(reports)
+        if self.accepts is not None:
+            accepted = received & self.accepts(reports)
             self.reject(round_, int(np.count_nonzero(received & ~accepted)))
             received = accepted
         if not self.paired:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from mechanisms.local import Counts, DistributedLaplace, LocalMechanism, Vectors
 from mechanisms.parameter import ParameterError, check_integer
-from simulator.aggregation.aggregator import Sums, ValidityRule
+from simulator.aggregation.aggregator import Sums
 from simulator.aggregation.transcript import ShareVectors, Sharing
 from simulator.arrays import IntArray, Mask
 
@@ -334,11 +334,11 @@ class ShareSums(Sums):
         joined = [self._sharing.join(shares[used, row], used + 1) for row, used in enumerate(self._used)]
         return np.stack(joined)
 
-    def valid(self, reports: Any, rule: ValidityRule) -> Mask:
-        """Return which reports' shares join to a vector that satisfies a rule, (n,) bool; reports in batches all do."""
+    def valid(self, reports: Any, holds: Callable[[Vectors], Mask]) -> Mask:
+        """Return which reports' shares join to a vector of which a rule holds, (n,) bool; reports in batches all do."""
         if not isinstance(reports, SentShares):
-            return super().valid(reports, rule)
-        return rule.holds(self._sharing.join(reports.shares, np.arange(1, len(reports.shares) + 1)))
+            return super().valid(reports, holds)
+        return holds(self._sharing.join(reports.shares, np.arange(1, len(reports.shares) + 1)))
 
     def add_reports(self, round_: int, reports: Any, where: Mask | None) -> None:
         """Add the reports of the masked devices, or of all devices if there is no mask."""

@@ -484,4 +484,4 @@ def remake(
 def _counted(record: CampaignRecord) -> bool:
     """Return whether a vector that is not a valid encoding would be counted: a share of it, which nothing checks."""
     aggregator = record.deployment.aggregator(record.mechanism, devices=1, rng=np.random.default_rng(0))
-    return record.deployment.sharing is not None and aggregator.rule is None
+    return record.deployment.sharing is not None and aggregator.accepts is None
