@@ -54,10 +54,7 @@ def _as_table(value: Any) -> Any:
     return value
 
 
-Latency = Annotated[
-    LatencySection,
-    ByKind("latency", shape="must be a number of seconds, or a table with a kind"),
-]
+Latency = Annotated[LatencySection, ByKind("latency", shape="must be a number of seconds, or a table with a kind")]
 
 
 def _or_number(schema: dict[str, Any]) -> None:
@@ -279,16 +276,11 @@ class Aggregation(AggregationSection):
     )
 
 
-class ThresholdShares(AggregationSection):
-    """Servers that hold shares of each report; any ``threshold`` shares suffice."""
+class SharingServersSection(AggregationSection):
+    """Servers that hold shares of each report."""
 
-    kind: Literal["threshold_shared"]
-    title = "servers that hold threshold shares"
     capabilities = frozenset({"shares"})
-    servers: Annotated[int, Field(ge=FEWEST_SHARES, le=MOST_SHARES)] = 3
-    """Number of servers among which reports are shared."""
-    threshold: Annotated[int, Field(ge=FEWEST_SHARES, le=MOST_SHARES)] = 2
-    """Number of servers whose shares suffice, at most ``servers``; fewer servers learn nothing about a report."""
+    servers: int
     paired: bool = False
     """Whether only devices received in every round are counted."""
     handles: Literal["device", "query"] = Field(default="device", json_schema_extra=without_default)
@@ -301,34 +293,30 @@ class ThresholdShares(AggregationSection):
         """Fill in the handles, which depend on pairing."""
         return {"handles": "query" if given.get("paired") is True else "device", **given}
 
-    rules = (
-        bounded("threshold", "at most", "servers"),
-        must("handles", among(None, "query"), _PAIRED_SHARES, paired=GIVEN),
-    )
+    rules = (must("handles", among(None, "query"), _PAIRED_SHARES, paired=GIVEN),)
 
 
-class PrivateWriteSection(AggregationSection):
+class ThresholdShares(SharingServersSection):
+    """Servers that hold shares of each report; any ``threshold`` shares suffice."""
+
+    kind: Literal["threshold_shared"]
+    title = "servers that hold threshold shares"
+    servers: Annotated[int, Field(ge=FEWEST_SHARES, le=MOST_SHARES)] = 3
+    """Number of servers among which reports are shared."""
+    threshold: Annotated[int, Field(ge=FEWEST_SHARES, le=MOST_SHARES)] = 2
+    """Number of servers whose shares suffice, at most ``servers``; fewer servers learn nothing about a report."""
+
+    rules = (bounded("threshold", "at most", "servers"),)
+
+
+class PrivateWriteSection(SharingServersSection):
     """Two servers that hold keys of the one cell that a report names (a distributed point function)."""
 
     kind: Literal["private_write"]
     title = "two servers of private writes"
-    capabilities = frozenset({"shares"})
     needs = ("Cryptodome", "crypto")
     servers: Literal[2] = 2
     """Number of servers, one for each of the two keys of a point function."""
-    paired: bool = False
-    """Whether only devices received in every round are counted."""
-    handles: Literal["device", "query"] = Field(default="device", json_schema_extra=without_default)
-    """Identifier under which servers store keys: the device's number, or a one-time pseudonym, new in each query.
-
-    Default: the device's number, and a pseudonym for paired keys."""
-
-    @classmethod
-    def resolve(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """Fill in the handles, which depend on pairing."""
-        return ThresholdShares.resolve(given)
-
-    rules = (must("handles", among(None, "query"), _PAIRED_SHARES, paired=GIVEN),)
 
 
 class RoadsideUnitsSection(AggregationSection):

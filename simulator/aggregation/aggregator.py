@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -48,8 +48,8 @@ class Sums:
         """
         self._counts[round_ - 1] = stated(self._counts[round_ - 1].copy())
 
-    def valid(self, reports: Any, rule: "ValidityRule") -> Mask:  # noqa: ARG002 - a plain report is valid by its type
-        """Return which reports satisfy a rule, (n,) bool; here all."""
+    def valid(self, reports: Any, holds: Callable[[Vectors], Mask]) -> Mask:  # noqa: ARG002 - a plain report is valid by its type
+        """Return which reports have an encoding of which a rule holds, (n,) bool; here all."""
         return np.ones(len(reports), dtype=np.bool_)
 
     def add_reports(self, round_: int, reports: Any, where: Mask | None) -> None:
@@ -60,30 +60,23 @@ class Sums:
         """Add the sum of the reports of one or more devices, (*tally_shape) int64."""
         self._counts[round_ - 1] += counts
 
-    def add_vectors(self, round_: int, vectors: Vectors) -> None:
-        """Add vectors as devices sent them, (n, *tally_shape) int64; here raise ParameterError.
+    def shares_of(self, vectors: Vectors) -> Any:
+        """Return vectors that devices chose freely, (n, *tally_shape) int64, as they send them; here raise an error.
 
-        A plain report is an outcome of the mechanism, never an arbitrary vector.
+        Raises
+        ------
+        ParameterError
+            If servers read plain reports: such a report is an outcome of the mechanism, never an arbitrary vector.
         """
-        raise ParameterError(
-            "vectors", f"cannot be written in round {round_}: servers read plain reports", len(vectors)
-        )
-
-
-class ValidityRule(Protocol):
-    """Definition of a valid encoding, as servers that hold shares can check it."""
-
-    def holds(self, vectors: Vectors) -> Mask:
-        """Return which of (n, *tally_shape) vectors are valid encodings, (n,) bool."""
+        raise ParameterError("vectors", "cannot be written: servers read plain reports", len(vectors))
 
 
 class Aggregator:
     """Aggregator of one query: it receives reports by round, counts them or records why not, and estimates occupancy.
 
-    Reports are passed to it in one of three forms: as the reports of a batch of devices (`receive`), as the sum of the
-    reports of devices received in the same rounds (`receive_group`), or as vectors that devices chose freely
-    (`receive_vectors`). A report is received if it arrived at every server that must receive it; servers that hold
-    shares agree on the set of devices.
+    Reports are passed to it in one of two forms: as the reports of a batch of devices, or their shares (`receive`), or
+    as the sum of the reports of devices received in the same rounds (`receive_group`). A report is received if it
+    arrived at every server that must receive it; servers that hold shares agree on the set of devices.
 
     Parameters
     ----------
@@ -91,11 +84,9 @@ class Aggregator:
         Accumulator of the servers' sums of a mechanism's reports.
     paired
         Whether only devices received in every round are counted. A batch's reports are then kept until its last round.
-    rule
-        Definition of a valid encoding; other encodings are rejected. By default every report is counted.
     accepts
-        Function from the reports of a batch to which of them are counted, (n,) bool; the others are rejected. By
-        default every report is counted.
+        Function from the reports, or shares, of a batch to which of them are counted, (n,) bool; the others are
+        rejected. By default every report is counted.
     bytes_up
         Bytes that a device sends in a round.
     noise
@@ -107,13 +98,12 @@ class Aggregator:
         sums: Sums,
         *,
         paired: bool = False,
-        rule: ValidityRule | None = None,
         accepts: Callable[[Any], Mask] | None = None,
         bytes_up: int,
         noise: DrawnNoise | None = None,
     ) -> None:
         mechanism = self.mechanism = sums.mechanism
-        self.sums, self.paired, self.rule, self.accepts = sums, paired, rule, accepts
+        self.sums, self.paired, self.accepts = sums, paired, accepts
         self.noise = noise
         self._bytes_up = bytes_up
         self._kept: dict[int, list[tuple[Any, Mask]]] = {}
@@ -128,8 +118,7 @@ class Aggregator:
         round_
             From 1; a batch's rounds must be passed in order.
         reports
-            Reports of the mechanism, or shares as devices sent them. `rule` can reject shares only: a report is a valid
-            encoding by its type.
+            Reports of the mechanism, or shares as devices sent them.
         received
             (n,) bool, which of them arrived.
         batch
@@ -137,11 +126,7 @@ class Aggregator:
         """
         if self.accepts is not None:
             accepted = received & self.accepts(reports)
-            self._rejected[round_ - 1] += np.count_nonzero(received & ~accepted)
-            received = accepted
-        elif self.rule is not None:
-            accepted = received & self.sums.valid(reports, self.rule)
-            self._rejected[round_ - 1] += np.count_nonzero(received & ~accepted)
+            self.reject(round_, int(np.count_nonzero(received & ~accepted)))
             received = accepted
         if not self.paired:
             self._count(round_, reports, received)
@@ -179,32 +164,6 @@ class Aggregator:
             into[row] += devices
             if into is self._counted:
                 self.sums.add_counts(row + 1, sums[row])
-
-    def receive_vectors(self, vectors: Vectors, received: Mask) -> None:
-        """Receive all rounds of devices that chose the vectors they sent.
-
-        Parameters
-        ----------
-        vectors
-            (rounds, n, *tally_shape) int64, valid encodings or not.
-        received
-            (rounds, n) bool, which of them arrived.
-
-        Raises
-        ------
-        ParameterError
-            If servers read plain reports, which cannot be arbitrary vectors.
-        """
-        # A server that finds a report invalid informs the others, and none of them counts that device.
-        valid = received
-        if self.rule is not None:
-            valid = received & np.stack([self.rule.holds(written) for written in vectors])
-        counted = np.broadcast_to(valid.all(axis=0), valid.shape) if self.paired else valid
-        for row, where in enumerate(counted):
-            self.sums.add_vectors(row + 1, vectors[row][where])
-        self._counted += counted.sum(axis=1)
-        self._rejected += (received & ~valid).sum(axis=1)
-        self._unpaired += (valid & ~counted).sum(axis=1)
 
     def close_round(
         self,

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from mechanisms.local import Counts, DistributedLaplace, LocalMechanism, Vectors
 from mechanisms.parameter import ParameterError, check_integer
-from simulator.aggregation.aggregator import Sums, ValidityRule
+from simulator.aggregation.aggregator import Sums
 from simulator.aggregation.transcript import ShareVectors, Sharing
 from simulator.arrays import IntArray, Mask
 
@@ -267,18 +267,15 @@ CHUNK_WORDS = 2**20
 
 @dataclass(frozen=True, eq=False)
 class SentShares:
-    """Shares that devices cut and sent themselves.
+    """Shares that devices sent, of valid encodings or not.
 
     Attributes
     ----------
     shares
         (servers, n, *tally_shape) uint64; 0 where a share did not arrive.
-    sharing
-        The sharing that cut them.
     """
 
     shares: ShareVectors
-    sharing: Sharing
 
     def __len__(self) -> int:
         return len(self.shares[0])
@@ -337,11 +334,11 @@ class ShareSums(Sums):
         joined = [self._sharing.join(shares[used, row], used + 1) for row, used in enumerate(self._used)]
         return np.stack(joined)
 
-    def valid(self, reports: Any, rule: ValidityRule) -> Mask:
-        """Return which reports' shares join to a vector that satisfies a rule, (n,) bool; reports in batches all do."""
+    def valid(self, reports: Any, holds: Callable[[Vectors], Mask]) -> Mask:
+        """Return which reports' shares join to a vector of which a rule holds, (n,) bool; reports in batches all do."""
         if not isinstance(reports, SentShares):
-            return super().valid(reports, rule)
-        return rule.holds(self._sharing.join(reports.shares, np.arange(1, len(reports.shares) + 1)))
+            return super().valid(reports, holds)
+        return holds(self._sharing.join(reports.shares, np.arange(1, len(reports.shares) + 1)))
 
     def add_reports(self, round_: int, reports: Any, where: Mask | None) -> None:
         """Add the reports of the masked devices, or of all devices if there is no mask."""
@@ -355,18 +352,16 @@ class ShareSums(Sums):
         places = np.arange(len(reports)) if where is None else np.flatnonzero(where)
         each = max(1, CHUNK_WORDS // self._shares[:, 0].size)
         for start in range(0, len(places), each):
-            self.add_vectors(round_, self.mechanism.encode(reports[places[start : start + each]]))
+            self._add(round_ - 1, self.shares_of(self.mechanism.encode(reports[places[start : start + each]])).shares)
 
     def add_counts(self, round_: int, counts: Counts) -> None:
         """Add the sum of the reports of one or more devices, (*tally_shape) int64; their shares are drawn later."""
         super().add_counts(round_, counts)
         self._waiting[round_ - 1] = True
 
-    def add_vectors(self, round_: int, vectors: Vectors) -> None:
-        """Cut vectors as the devices sent them, (n, *tally_shape) int64, into shares and add these."""
-        if len(vectors) == 0:
-            return
-        self._add(round_ - 1, self._sharing.split(vectors, rng=self._rng))
+    def shares_of(self, vectors: Vectors) -> SentShares:
+        """Return vectors that devices chose freely, (n, *tally_shape) int64, as they send them: cut into shares."""
+        return SentShares(self._sharing.split(vectors, rng=self._rng))
 
     def _add(self, row: int, shares: ShareVectors) -> None:
         """Add shares (servers, n, *tally_shape) to the servers' sums of a round."""

@@ -4,6 +4,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -378,7 +379,8 @@ class SecretShared(SharingServers):
             If `robust`, and no range proof can describe honest reports.
         """
         aggregator = super().aggregator(mechanism, devices=devices, rng=rng)
-        aggregator.rule = EncodingRule.of(mechanism) if self.robust else None
+        if self.robust:
+            aggregator.accepts = partial(aggregator.sums.valid, holds=EncodingRule.of(mechanism).holds)
         return aggregator
 
     def cost(self, mechanism: LocalMechanism) -> Cost:

@@ -16,7 +16,6 @@ from mechanisms.inference.known_others import LastDevice, OwnPart, parts_of_repo
 from mechanisms.inference.likelihood import batches, guess_cells, guess_success
 from mechanisms.local import LocalMechanism, NoPrivacy, SamplingPrivacy
 from mechanisms.local.unary_encoding import UnaryEncoding
-from mechanisms.parameter import ParameterError
 from simulator.aggregation.transcript import Coalition
 from simulator.arrays import Cells, FloatArray, IntArray, Mask
 from simulator.attacks.counterfactual import Forgery, others_dropped, released_twice
@@ -472,27 +471,17 @@ def remake(
     else:
         for r in rounds:
             aggregator.receive_group(rest, np.arange(len(left)) == r, devices=left[r])
+    sent = true_reports if forgery is None or forgery.reports is None else forgery.reports
     if forgery is not None and forgery.vectors is not None:
-        aggregator.receive_vectors(forgery.vectors, received)
-    else:
-        sent = true_reports if forgery is None or forgery.reports is None else forgery.reports
-        for r in rounds:
-            aggregator.receive(r + 1, sent[r], received[r])
+        sent = [aggregator.sums.shares_of(vectors) for vectors in forgery.vectors]
+    for r in rounds:
+        aggregator.receive(r + 1, sent[r], received[r])
     for r in rounds:
         aggregator.close_round(r + 1, asked=query.asked[r], answered=left[r] + int(received[r].sum()))
     return aggregator.estimate().count
 
 
 def _counted(record: CampaignRecord) -> bool:
-    """Return whether a vector that is not a valid encoding would be counted; determined by sending one."""
-    mechanism = record.mechanism
-    rng = np.random.default_rng(0)
-    aggregator = record.deployment.aggregator(mechanism, devices=1, rng=rng)
-    if aggregator.rule is not None:
-        return False
-    vectors = np.full((mechanism.rounds, 1, *mechanism.tally_shape), 2, dtype=np.int64)
-    try:
-        aggregator.receive_vectors(vectors, np.ones((mechanism.rounds, 1), dtype=np.bool_))
-    except ParameterError:
-        return False
-    return True
+    """Return whether a vector that is not a valid encoding would be counted: a share of it, which nothing checks."""
+    aggregator = record.deployment.aggregator(record.mechanism, devices=1, rng=np.random.default_rng(0))
+    return record.deployment.sharing is not None and aggregator.accepts is None

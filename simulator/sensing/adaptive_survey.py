@@ -16,8 +16,9 @@ from mechanisms.local import (
 )
 from simulator.aggregation.rounds import RoundAccount
 from simulator.arrays import FloatArray, IntArray
+from simulator.sensing.divided_survey import DividedSurvey
 from simulator.sensing.query import Respondents
-from simulator.sensing.survey import DividedSurvey, Survey
+from simulator.sensing.survey import Survey
 
 BudgetSchedule = AdaptiveBudget | UniformPopulation
 NOT_ASKED = RoundAccount(asked=0, answered=0, counted=0)

@@ -114,6 +114,8 @@ class Twice(Late):
         yield from Device.answer(self, question)
         yield self.wait(self._wait_s)
         asked = question.subject.campaign, question.subject.mechanism
-        if question.round == 1:  # the coins of all rounds of the second answer
-            self.kept[asked] = question.mechanism.toss(self.memory(question), rng=self.rng)
-        self.send(question, self.report(question, self.kept[asked]))
+        subject, coins = self.kept.get(asked, (None, None))
+        if subject is not question.subject:  # the first question heard: the coins of all rounds of the second answer
+            coins = question.mechanism.toss(self.memory(question), rng=self.rng)
+            self.kept[asked] = question.subject, coins
+        self.send(question, self.report(question, coins))

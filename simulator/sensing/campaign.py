@@ -8,17 +8,18 @@ from typing import Any
 import numpy as np
 import simpy
 
-from mechanisms.local import AdaptiveBudget, Estimate, LocalMechanism, UniformPopulation
+from mechanisms.local import AdaptiveBudget, LocalMechanism, UniformPopulation
 from simulator.aggregation.combining import Combining
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.publication import Publication
-from simulator.aggregation.rounds import RoundAccount, report_nbytes
+from simulator.aggregation.rounds import report_nbytes
 from simulator.arrays import Cells, IntArray
 from simulator.files.messages import Note, release_parameters
 from simulator.files.resources import Stopwatch
 from simulator.sensing.adaptive_survey import PUBLICATION, AdaptiveSurvey, BudgetHistory, BudgetSchedule
 from simulator.sensing.channel import Channel, Transmission
 from simulator.sensing.device import QuerySubject, World
+from simulator.sensing.divided_survey import DividedSurvey
 from simulator.sensing.query import (
     Memories,
     Occupancy,
@@ -31,7 +32,7 @@ from simulator.sensing.query import (
 )
 from simulator.sensing.selection import QuerySelection
 from simulator.sensing.speed_survey import SPEED_NBYTES, SpeedQuestion, survey_speeds
-from simulator.sensing.survey import DividedSurvey, Draws, Survey
+from simulator.sensing.survey import Draws, Survey
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import Engine, VehicleStates
@@ -273,7 +274,7 @@ class CampaignProcess:
                     began_s.setdefault(name, at_s)
         yield after_traffic(env, env.now + context.clock.ticks(campaign.schedule.deadline_s))
         with context.stopwatch.phase("protocol"):
-            closed = {name: survey.close() for name, survey in surveys.items()}
+            closed = [survey.close() for survey in surveys.values()]
         with context.stopwatch.phase("scoring"):
             of_vehicles = np.bincount(truth, minlength=minlength).astype(np.int64)
             counts = of_vehicles + asked.outside * (np.arange(minlength) == 0)
@@ -281,38 +282,23 @@ class CampaignProcess:
             kept = {name: record for name, record in records if record is not None}
             expected = counts if likely is None else likely.asked_counts
             answers = [
-                self._answer(
-                    name, survey, closed[name], expected, took_s=context.clock.seconds(env.now) - began_s[name]
+                QueryAnswer(
+                    name,
+                    estimate,
+                    survey.std_error(expected),
+                    rounds,
+                    published=name in campaign.publications,
+                    paired=survey.paired,
+                    summed=campaign.deployment.sums_reports,
+                    took_s=context.clock.seconds(env.now) - began_s[name] + campaign.deployment.delay_s,
                 )
-                for name, survey in surveys.items()
+                for (name, survey), (estimate, rounds) in zip(surveys.items(), closed, strict=True)
             ]
             query = Query(campaign.name, number, start_s, truth_s, counts, occupancy, totals, answers, recorded=kept)
         if campaign.deployment.delay_s:
             env.process(self._publish_late(env, query))
         else:
             context.closed(query)
-
-    def _answer(
-        self,
-        name: str,
-        survey: AnySurvey,
-        closed: tuple[Estimate, list[RoundAccount]],
-        expected: IntArray,
-        *,
-        took_s: float,
-    ) -> QueryAnswer:
-        """Return the answer of a mechanism from its closed survey, and the counts that it is expected to estimate."""
-        campaign, (estimate, rounds) = self.campaign, closed
-        return QueryAnswer(
-            name,
-            estimate,
-            survey.std_error(expected),
-            rounds,
-            name in campaign.publications,
-            survey.paired,
-            campaign.deployment.sums_reports,
-            took_s + campaign.deployment.delay_s,
-        )
 
     def _publish_late(self, env: simpy.Environment, query: Query) -> Generator[simpy.Event, None, None]:
         yield after_traffic(env, env.now + self.context.clock.ticks(self.campaign.deployment.delay_s))
@@ -323,7 +309,7 @@ class CampaignProcess:
     ) -> Generator[simpy.Event, None, None]:
         """Ask for cell and speed at one moment, the moment of truth: all devices asked are present, none has left."""
         context, campaign = self.context, self.campaign
-        asked_s = start_s + campaign.schedule.round_gap_s
+        asked_s, deadline_s = start_s + campaign.schedule.round_gap_s, campaign.schedule.deadline_s
         yield after_traffic(env, context.clock.ticks(asked_s))
         context.engine.advance()
         with context.stopwatch.phase("sensing"):
@@ -341,40 +327,26 @@ class CampaignProcess:
                 bytes_up=report_nbytes(vocabulary) + SPEED_NBYTES,
                 bytes_down=campaign.deployment.question_nbytes,
                 channel=context.channel,
-                transmission=Transmission(
-                    TRUTH_MOMENT, moment_s, campaign.schedule.deadline_s, campaign.deployment.route(1)
-                ),
+                transmission=Transmission(TRUTH_MOMENT, moment_s, deadline_s, campaign.deployment.route(1)),
                 noise=context.streams.of("channel", question.mechanism, campaign.name, number),
                 draws=context.streams.of("release", question.mechanism, campaign.name, number),
             )
-        yield after_traffic(env, env.now + context.clock.ticks(campaign.schedule.deadline_s))
+        yield after_traffic(env, env.now + context.clock.ticks(deadline_s))
         counts = np.bincount(cells, minlength=vocabulary.cells + 1).astype(np.int64)
         counts[0] += outside
         occupancy = Occupancy.of(of_all, now=eligible, before=eligible, minlength=len(counts))
-        answers, statistic = (
-            [
-                QueryAnswer(
-                    question.mechanism, values, theory, [account], published=True, took_s=campaign.schedule.deadline_s
-                )
-            ],
-            question.statistic,
-        )
-        context.closed(Query(campaign.name, number, moment_s, moment_s, counts, occupancy, totals, answers, statistic))
+        answers = [QueryAnswer(question.mechanism, values, theory, [account], published=True, took_s=deadline_s)]
+        of_speeds = question.statistic
+        context.closed(Query(campaign.name, number, moment_s, moment_s, counts, occupancy, totals, answers, of_speeds))
 
     def _select(self, number: int, start_s: float) -> QuerySelection:
         context, campaign, places = self.context, self.campaign, self.context.engine.places()
         population, zones, fixes = context.population, context.channel.zones, campaign.measured_cells
         eligible, chances = places.within(population.answering), population.chances(places, start_s)
-        return QuerySelection(
-            eligible,
-            chances,
-            population.participants(eligible, chances),
-            population.outside,
-            zones,
-            fixes,
-            bool(zones) or fixes is not None or population.willingness is not None,
-            *(context.streams.of(name, campaign.name, number) for name in ("zones", "position")),
-        )
+        asked, outside = population.participants(eligible, chances), population.outside
+        selects = bool(zones) or fixes is not None or population.willingness is not None
+        lost, position = (context.streams.of(name, campaign.name, number) for name in ("zones", "position"))
+        return QuerySelection(eligible, chances, asked, outside, zones, fixes, selects, lost, position)
 
     def _survey(
         self, name: str, vehicles: IntArray, asked: Respondents, number: int, targets: Targets | None
@@ -447,9 +419,7 @@ class CampaignProcess:
 
         if isinstance(campaign.deployment, Combining):
             rng = context.streams.of("servers", name, campaign.name, number, *question)
-            return DividedSurvey(
-                mechanism, asked=asked, deployment=campaign.deployment, make=make, rng=rng, targets=targets
-            )
+            return DividedSurvey(mechanism, asked, campaign.deployment, make, rng, targets)
         whole, publication = np.arange(len(numbers)), campaign.publications.get(name)
         return make(
             asked=asked, deployment=campaign.deployment, devices=whole, publication=publication, targets=targets

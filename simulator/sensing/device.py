@@ -7,7 +7,7 @@ lasts, and a SimPy process only while an answer of it waits.
 
 import math
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -163,9 +163,6 @@ class DeviceExchange(Protocol):
     def memory(self, number: int) -> Any:
         """Return what a device keeps from query to query, as a batch of one."""
 
-    def true_cell(self, number: int) -> int:
-        """Return the cell in which a device was at the moment of truth."""
-
     def send(self, device: "Device", question: Question, report: Any) -> bool:
         """Send a report, or a copy of one; as of `Device.send`."""
 
@@ -173,6 +170,7 @@ class DeviceExchange(Protocol):
         """Return whether a party is down when a message arrives."""
 
 
+@dataclass(eq=False)
 class World:
     """What devices find around them: the time, their vehicles' places, and which devices act for themselves.
 
@@ -196,27 +194,23 @@ class World:
         (devices,) bool: which devices act for themselves.
     """
 
-    def __init__(
-        self,
-        env: simpy.Environment,
-        clock: Clock,
-        behaviour: "Behaviour",
-        *,
-        devices: int,
-        engine: Engine | None = None,
-        roads: RoadNetwork | None = None,
-        streams: Streams | None = None,
-        every: bool = False,
-    ) -> None:
-        self.env, self.clock, self.behaviour = env, clock, behaviour
-        self.engine, self.roads, self.streams = engine, roads, streams or Streams(0)
-        if every or behaviour.parties:
-            self.acting: Mask = np.ones(devices, dtype=np.bool_)
-        elif behaviour.device is Device:
-            self.acting = np.zeros(devices, dtype=np.bool_)
-        else:
-            chosen = (behaviour.class_of(number) is not Device for number in range(devices))
-            self.acting = np.fromiter(chosen, dtype=np.bool_, count=devices)
+    env: simpy.Environment
+    clock: Clock
+    behaviour: "Behaviour"
+    _: KW_ONLY
+    devices: int
+    engine: Engine | None = None
+    roads: RoadNetwork | None = None
+    streams: Streams = field(default_factory=lambda: Streams(0))
+    every: bool = False
+
+    def __post_init__(self) -> None:
+        """Find out which devices act for themselves."""
+        behaviour = self.behaviour
+        self.acting: Mask = np.full(self.devices, self.every or bool(behaviour.parties))
+        if behaviour.device is not Device and not self.acting.all():
+            chosen = (behaviour.class_of(number) is not Device for number in range(self.devices))
+            self.acting = np.fromiter(chosen, dtype=np.bool_, count=self.devices)
         self._devices: dict[int, Device] = {}
         self._places: tuple[float, VehicleStates] | None = None
         self._cells: dict[str, tuple[float, Cells]] = {}
@@ -239,14 +233,14 @@ class World:
 
     def fix(self, number: int) -> Fix:
         """Return where a vehicle is now; NaN for a device without a vehicle, or where places have no coordinates."""
-        engine, now = self._engine_of(number), self.env.now
+        engine, now = self.engine_of(number), self.env.now
         if engine is None:
             return Fix(math.nan, math.nan, number)
         if self._places is None or self._places[0] != now:
-            x, y = self._located(engine.place_of(np.array([number])))[0].tolist()
+            x, y = self.located(engine.place_of(np.array([number])))[0].tolist()
             return Fix(x, y, number)
         if self._xy is None or self._xy[0] != now:  # many devices act at the moment of a question
-            self._xy = now, self._located(self._places[1])
+            self._xy = now, self.located(self._places[1])
         x, y = self._xy[1][number].tolist()
         return Fix(x, y, number)
 
@@ -259,7 +253,7 @@ class World:
             on_road, no_link = np.full(1, State.ON_ROAD, dtype=np.uint8), np.full(1, -1, dtype=np.int32)
             there = VehicleStates(on_road, no_link, np.full(1, math.nan), np.array([[fix.x, fix.y]]))
             return int(subject.cells_of(there)[0])
-        engine = self._engine_of(number)
+        engine = self.engine_of(number)
         if engine is None:
             return 0
         at, cells = self._cells[subject.campaign]
@@ -270,24 +264,12 @@ class World:
             return int(subject.cells_of(there)[0])
         return int(subject.measured_cells(there, rng=self.device(number).rng)[0])
 
-    def home(self, number: int) -> Fix | None:
-        """Return where a vehicle's first trip begins; None where that is not known."""
-        engine = self._engine_of(number)
-        if engine is None:
-            return None
-        x, y = self._located(engine.origin_of(np.array([number])))[0].tolist()
-        return None if math.isnan(x) else Fix(x, y)
-
-    def vehicle_class(self, number: int) -> str:
-        """Return the class of a vehicle; empty where vehicles have none."""
-        engine = self._engine_of(number)
-        return "" if engine is None else engine.class_of(np.array([number]))[0]
-
-    def _engine_of(self, number: int) -> Engine | None:
+    def engine_of(self, number: int) -> Engine | None:
         """Return the engine that moves a device's vehicle; None for a device without a vehicle."""
         return None if self.engine is None or number >= self.engine.vehicles else self.engine
 
-    def _located(self, places: VehicleStates) -> FloatArray:
+    def located(self, places: VehicleStates) -> FloatArray:
+        """Return the coordinates of places, (places, 2); NaN where they have none."""
         if places.xy is None and self.roads is None:
             return np.full((len(places), 2), math.nan)
         return places.xy if self.roads is None else places.xy_on(self.roads)  # type: ignore[return-value]  # known here
@@ -329,12 +311,17 @@ class Device:
     @cached_property
     def home(self) -> Fix | None:
         """Where its vehicle's first trip begins; None where that is not known."""
-        return self.world.home(self.number)
+        engine = self.world.engine_of(self.number)
+        if engine is None:
+            return None
+        x, y = self.world.located(engine.origin_of(np.array([self.number])))[0].tolist()
+        return None if math.isnan(x) else Fix(x, y)
 
     @cached_property
     def vehicle_class(self) -> str:
         """The class of its vehicle; empty where vehicles have none."""
-        return self.world.vehicle_class(self.number)
+        engine = self.world.engine_of(self.number)
+        return "" if engine is None else engine.class_of(np.array([self.number]))[0]
 
     def position(self) -> Fix:
         """Return what its receiver measures now."""
@@ -363,11 +350,10 @@ class Device:
         it, as if outside every cell. A device that did not hear the question of the truth round still knows where it
         was then, as later questions name that moment.
         """
-        mechanism, exchange, cell = question.mechanism, question.exchange, 0
+        mechanism, about = question.mechanism, question.exchange.about
         if question.round == mechanism.truth_round:
-            cell = exchange.about[self.number] = self.cell(question.subject)
-        elif question.round > mechanism.truth_round:
-            cell = exchange.about.get(self.number, exchange.true_cell(self.number))
+            about[self.number] = self.cell(question.subject)
+        cell = about[self.number] if question.round >= mechanism.truth_round else 0
         return mechanism.answer(question.round, np.array([cell], dtype=np.int32), coins)
 
     def answer(self, question: Question) -> Process:

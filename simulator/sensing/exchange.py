@@ -19,7 +19,7 @@ from simulator.aggregation.aggregator import Sums
 from simulator.aggregation.combining import joined_reports
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.secret_sharing import SentShares
-from simulator.arrays import Cells, IntArray, Mask
+from simulator.arrays import Cells, FloatArray, IntArray, Mask
 from simulator.sensing.channel import Channel, Deliveries, DeliveryStatus, Flight, Transmission, status_of
 from simulator.sensing.device import Answer, Device, Party, Process, QuerySubject, Question, World, WrittenVector
 
@@ -38,14 +38,16 @@ class _Sent:
 class _Round:
     """A round that was asked.
 
-    `reports` are the reports sent, by slot: a device's first report has its row's slot, further ones follow the rows.
+    `reports` are the reports sent, by slot: a device's first report has its row's slot, second answers follow the rows.
+    `slots` has the slot of each by its row and the identity of its object; `again` is the number of second answers.
     """
 
     question: Question
     transmission: Transmission
     flights: list[tuple[list[float], list[bool]]]
     reports: dict[int, _Sent] = field(default_factory=dict)
-    again: list[_Sent] = field(default_factory=list)
+    slots: dict[tuple[int, int], int] = field(default_factory=dict)
+    again: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,10 +62,12 @@ class Received:
         The outcomes of the reports of all rows, followed by second answers; of rows that do not act, as given.
     sent
         (rows + second answers,) bool: which reports were sent; of rows that do not act, as given.
-    reports, again
-        The reports of the acting rows, in order, and second answers, as servers hold them; None if there are none.
-    unreadable
-        (rows + second answers,) bool: vectors that servers of plain reports have to reject.
+    own, reports
+        (n,) int64: the acting rows, and second answers where there are no handles, by which servers know them; and
+        their reports as servers hold them.
+    refused
+        (rows + second answers,) bool: second answers under a handle, and vectors that servers of plain reports cannot
+        read, which they have to reject.
     told
         The report that each acting row sent, by row; a row that sent none, or a vector, is missing.
     copies
@@ -73,13 +77,14 @@ class Received:
     acting: Mask
     deliveries: Deliveries
     sent: Mask
+    own: IntArray
     reports: Any
-    again: Any
-    unreadable: Mask
+    refused: Mask
     told: dict[int, Any]
     copies: Counter[str]
 
 
+@dataclass(eq=False)
 class Exchange:
     """The messages between acting devices and the parties of one survey.
 
@@ -91,7 +96,7 @@ class Exchange:
         As of the survey.
     numbers
         (rows,) int64: the numbers of the devices that answer one by one.
-    coins, memory
+    coins_of, memory_of
         Functions from a row to the coins, and to the memory, that are dealt to it, as batches of one.
     rng
         Generator of shares.
@@ -106,30 +111,25 @@ class Exchange:
         The servers and the mixer, by name.
     """
 
-    def __init__(
-        self,
-        world: World,
-        subject: QuerySubject,
-        mechanism: LocalMechanism,
-        channel: Channel,
-        deployment: Deployment,
-        *,
-        numbers: IntArray,
-        coins: Callable[[int], Any],
-        memory: Callable[[int], Any],
-        rng: np.random.Generator,
-    ) -> None:
-        self.world, self.subject, self.mechanism = world, subject, mechanism
-        self._channel, self._deployment, self._rng = channel, deployment, rng
-        self._numbers, self._coins, self._memory = numbers.tolist(), coins, memory
+    world: World
+    subject: QuerySubject
+    mechanism: LocalMechanism
+    channel: Channel
+    deployment: Deployment
+    numbers: IntArray
+    coins_of: Callable[[int], Any]
+    memory_of: Callable[[int], Any]
+    rng: np.random.Generator
+
+    def __post_init__(self) -> None:
+        """Make the parties."""
+        self._numbers = self.numbers.tolist()
         self._row = {number: row for row, number in enumerate(self._numbers)}
-        self.acting = world.acting[numbers]
+        self.acting = self.world.acting[self.numbers]
         self.about: dict[int, int] = {}
-        self._cells: Cells = np.zeros(len(numbers), dtype=np.int32)
-        names = dict.fromkeys(
-            name for round_ in range(mechanism.rounds) for path in deployment.route(round_ + 1) for name in path
-        )
-        self.parties = {name: world.behaviour.parties.get(name, Party)(name, self) for name in names}
+        routes = (self.deployment.route(round_ + 1) for round_ in range(self.mechanism.rounds))
+        names = dict.fromkeys(name for route in routes for path in route for name in path)
+        self.parties = {name: self.world.behaviour.parties.get(name, Party)(name, self) for name in names}
         self._rounds: dict[int, _Round] = {}
         self._under_way: dict[float, list[Answer]] = {}
         self._is_open = True
@@ -137,38 +137,28 @@ class Exchange:
     @cached_property
     def _handles(self) -> list[Any]:
         """What servers know each row by: its device's number, a pseudonym of this query, or nothing."""
-        if self._deployment.handles == "query":
+        if self.deployment.handles == "query":
             subject = self.subject
             rng = self.world.streams.of("pseudonyms", subject.campaign, subject.query, subject.mechanism)
             return list(rng.permutation(len(self._numbers)).tolist())
-        return self._numbers if self._deployment.handles else [None] * len(self._numbers)
+        return self._numbers if self.deployment.handles else [None] * len(self._numbers)
 
     def coins(self, number: int) -> Any:
         """Return the coins dealt to a device, as a batch of one."""
-        return self._coins(self._row[number])
+        return self.coins_of(self._row[number])
 
     def memory(self, number: int) -> Any:
         """Return what a device keeps from query to query, as a batch of one."""
-        return self._memory(self._row[number])
-
-    def true_cell(self, number: int) -> int:
-        """Return the cell in which a device was at the moment of truth."""
-        return int(self._cells[self._row[number]])
+        return self.memory_of(self._row[number])
 
     def ask(
         self, round_: int, transmission: Transmission, cells: Cells, answering: Mask, flights: Sequence[Flight]
     ) -> None:
-        """Ask a round: let each acting device answer that is present; parameters as of `Survey._send`."""
-        self._cells = cells
-        question = Question(
-            self.subject,
-            self.mechanism,
-            round_,
-            transmission.sent_s,
-            transmission.deadline_s,
-            transmission.route,
-            self,
-        )
+        """Ask a round: let each acting device answer that is present; parameters as of `Survey._receive`."""
+        if round_ == self.mechanism.truth_round:
+            self.about = dict(zip(self._numbers, cells.tolist(), strict=True))
+        sent_s, deadline_s, route = transmission.sent_s, transmission.deadline_s, transmission.route
+        question = Question(self.subject, self.mechanism, round_, sent_s, deadline_s, route, self)
         drawn = [(flight.took_s.tolist(), flight.link_down.tolist()) for flight in flights]
         self._rounds[round_] = _Round(question, transmission, drawn)
         for row in np.flatnonzero(answering & self.acting).tolist():
@@ -180,22 +170,18 @@ class Exchange:
             return False
         row, asked = self._row[device.number], self._rounds[question.round]
         waited_s = self.world.time_s - question.asked_s
-        mine = asked.reports.get(row)
-        if mine is None:
-            mine = asked.reports[row] = _Sent(row, report, self._payloads(report, question))
-            slot, flights = row, [(took_s[row], down[row]) for took_s, down in asked.flights]
+        if row not in asked.reports:
+            flights = [(took_s[row], down[row]) for took_s, down in asked.flights]
         else:
-            again = next((place for place, sent in enumerate(asked.again) if sent.report is report), None)
-            if mine.report is report:
-                slot = row
-            elif again is not None:
-                mine, slot = asked.again[again], len(self._numbers) + again
-            else:
-                mine, slot = _Sent(row, report, self._payloads(report, question)), len(self._numbers) + len(asked.again)
-                asked.again.append(mine)
             now = replace(asked.transmission, sent_s=self.world.time_s)
-            drawn = self._channel.draw(1, now, rng=device.rng)
+            drawn = self.channel.draw(1, now, rng=device.rng)
             flights = [(float(flight.took_s[0]), bool(flight.link_down[0])) for flight in drawn]
+        if (slot := asked.slots.get((row, id(report)))) is None:
+            sent, slot = _Sent(row, report, self._payloads(report, question)), row
+            if row in asked.reports:
+                slot, asked.again = len(self._numbers) + asked.again, asked.again + 1
+            asked.reports[slot], asked.slots[row, id(report)] = sent, slot
+        mine = asked.reports[slot]
         for number, (took_s, down) in enumerate(flights):
             if not down:
                 mine.left = True
@@ -219,11 +205,11 @@ class Exchange:
             vectors = np.asarray(report.vector, dtype=np.int64).reshape(1, *self.mechanism.tally_shape)
         elif len(report) != 1:
             raise ValueError(f"a device sends one report, a batch of one; it sent {len(report)}")
-        if self._deployment.sharing is None:
+        if self.deployment.sharing is None:
             return (report,) * len(question.route)
         if not isinstance(report, WrittenVector):
             vectors = self.mechanism.encode(report)
-        return list(self._deployment.sharing.split(vectors, rng=self._rng)[:, 0])
+        return list(self.deployment.sharing.split(vectors, rng=self.rng)[:, 0])
 
     def _dispatch(self, answer: Answer) -> None:
         """Let a message arrive at its time; one event serves all messages that arrive together."""
@@ -239,8 +225,8 @@ class Exchange:
 
     def is_down(self, party: str, answer: Answer) -> bool:
         """Return whether a party is down when a message arrives."""
-        outages = self._channel.outages
-        return bool(outages) and bool(self._channel.is_down(party, np.array([answer.arrives_s]))[0])
+        outages = self.channel.outages
+        return bool(outages) and bool(self.channel.is_down(party, np.array([answer.arrives_s]))[0])
 
     def close(self) -> None:
         """Record the messages that are still on their way, with the time at which they will arrive, and send no more.
@@ -272,8 +258,7 @@ class Exchange:
             The outcomes of all rows, and which rows answer, (rows,) bool, if all devices follow the protocol.
         """
         asked, rows = self._rounds[round_], len(self._numbers)
-        slots = {**asked.reports, **{rows + place: sent for place, sent in enumerate(asked.again)}}
-        more = len(asked.again)
+        sharing, handles, more = self.deployment.sharing, self.deployment.handles, asked.again
 
         def column(values: Any, nothing: Any = np.False_) -> Any:
             """Return a column of all slots in which acting rows are still without an entry."""
@@ -282,6 +267,7 @@ class Exchange:
         arrived_s = {party: column(times, math.inf) for party, times in deliveries.arrived_s.items()}
         in_time = tuple(column(within) for within in deliveries.in_time)
         left, sent, unreadable = column(deliveries.left), column(answering), np.zeros(rows + more, dtype=np.bool_)
+        down = np.append(deliveries.link_down, np.zeros(more, dtype=np.bool_))
         payloads: dict[tuple[int, int], Any] = {}
         copies = Counter[str]()
         for name, party in self.parties.items():
@@ -292,68 +278,44 @@ class Exchange:
                 copies[name] += math.isfinite(arrived_s[name][slot])
                 arrived_s[name][slot] = min(arrived_s[name][slot], answer.arrives_s)
                 in_time[number][slot] |= answer.in_time
-                if answer.path[-1] == name:
+                if answer.path[-1] == name and not isinstance(answer.payload, WrittenVector):
                     payloads.setdefault((number, slot), answer.payload)
-        for slot, one in slots.items():
+        for slot, one in asked.reports.items():
             sent[slot], left[slot] = True, one.left
-            unreadable[slot] = self._deployment.sharing is None and isinstance(one.report, WrittenVector)
-        down = np.append(deliveries.link_down, np.zeros(more, dtype=np.bool_))
+            unreadable[slot] = sharing is None and isinstance(one.report, WrittenVector)
         status = status_of(zip(asked.question.route, in_time, strict=True), arrived_s)
-        made = Deliveries(status, arrived_s, in_time, left, down)
-        order = self._counted_first(asked, made)
-        made = Deliveries(
-            made.status[order],
-            {name: times[order] for name, times in arrived_s.items()},
-            tuple(within[order] for within in in_time),
-            left[order],
-            down[order],
-        )
+        first_s = arrived_s[asked.question.route[0][0]]
+        order = self._counted_first(asked, status == DeliveryStatus.COUNTED, first_s)
+        arrived_s = {name: times[order] for name, times in arrived_s.items()}
+        in_time = tuple(within[order] for within in in_time)
+        first = {row: asked.reports.get(slot) for row, slot in enumerate(order[:rows].tolist())}
+        own = np.append(np.flatnonzero(self.acting), np.arange(rows, rows if handles else rows + more))
+        held = order[own].tolist()
+        if sharing is None:
+            nothing = self.mechanism.answer(round_, np.zeros(1, dtype=np.int32), self.coins_of(int(own[0])))
+            reports = joined_reports([payloads.get((0, slot), nothing) for slot in held])
+        else:
+            empty, messages = np.zeros(self.mechanism.tally_shape, dtype=np.uint64), range(len(in_time))
+            shares = [[payloads.get((number, slot), empty) for slot in held] for number in messages]
+            reports = SentShares(np.array(shares))
+        made = Deliveries(status[order], arrived_s, in_time, left[order], down[order])
+        refused = unreadable[order] | ((np.arange(rows + more) >= rows) & (handles is not None))
+        told = {row: one.report for row, one in first.items() if one and not isinstance(one.report, WrittenVector)}
+        return Received(self.acting, made, sent[order], own, reports, refused, told, copies)
 
-        def held(chosen: IntArray) -> Any:
-            """Return the reports in some slots as the servers hold them."""
-            if self._deployment.sharing is None:
-                reports = (payloads.get((0, slot), slots[slot].report if slot in slots else None) for slot in chosen)
-                return joined_reports([none if _is_no_report(report) else report for report in reports])
-            empty = np.zeros(self.mechanism.tally_shape, dtype=np.uint64)
-            messages = range(len(asked.question.route))
-            shares = [[payloads.get((number, slot), empty) for slot in chosen] for number in messages]
-            return SentShares(np.array(shares), self._deployment.sharing)
-
-        acting, none = np.flatnonzero(self.acting), None
-        if len(acting):
-            none = self.mechanism.answer(round_, np.zeros(1, dtype=np.int32), self._coins(int(acting[0])))
-        told = {row: slots[slot].report for row, slot in enumerate(order[:rows].tolist()) if slot in slots}
-        return Received(
-            self.acting,
-            made,
-            sent[order],
-            held(order[acting].tolist()) if len(acting) else None,
-            held(order[rows:].tolist()) if more else None,
-            unreadable[order],
-            {row: report for row, report in told.items() if not isinstance(report, WrittenVector)},
-            copies,
-        )
-
-    def _counted_first(self, asked: _Round, deliveries: Deliveries) -> IntArray:
+    def _counted_first(self, asked: _Round, counted: Mask, first_s: FloatArray) -> IntArray:
         """Return an order of the slots in which a device's row has the report under its handle that was counted.
 
         That is the first report, or else the second answer that was received first.
         """
-        order = np.arange(len(deliveries.status))
-        if self._deployment.handles is None:
+        order = np.arange(len(counted))
+        if self.deployment.handles is None:
             return order
-        first = deliveries.arrived_s[asked.question.route[0][0]]
-        for place in sorted(range(len(asked.again)), key=lambda place: first[len(self._numbers) + place]):
-            row, slot = asked.again[place].row, len(self._numbers) + place
-            counted = deliveries.status[[order[row], slot]] == DeliveryStatus.COUNTED
-            if counted[1] and not counted[0]:
+        for slot in sorted(range(len(self._numbers), len(counted)), key=lambda slot: first_s[slot]):
+            row = asked.reports[slot].row
+            if counted[slot] and not counted[order[row]]:
                 order[[row, slot]] = slot, order[row]
         return order
-
-
-def _is_no_report(report: Any) -> bool:
-    """Return whether no report, or a vector, is in the place of a plain report."""
-    return report is None or isinstance(report, WrittenVector)
 
 
 def _start(env: simpy.Environment, process: Process) -> None:

@@ -1,27 +1,25 @@
 """Surveys: one mechanism in one query, from coins to estimate, with devices simulated one by one or by counts.
 
-A `Survey` has one arrangement of servers; a `DividedSurvey` has a survey for each of several servers, among which
-devices are divided.
-
 Devices simulated by counts are grouped by the rounds in which they were present and by the reports that were delivered;
 the sums of each group are drawn at once.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from mechanisms.local import Counts, Estimate, LocalMechanism
-from simulator.aggregation.combining import Combining, ServerTally, joined_reports
+from simulator.aggregation.combining import joined_reports
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.publication import Publication
 from simulator.aggregation.rounds import RoundAccount, ServerAccounts
 from simulator.aggregation.transcript import NETWORK, RecordedMessages
 from simulator.arrays import Cells, FloatArray, IntArray, Mask
-from simulator.sensing.channel import Channel, ConstantDelay, Deliveries, DeliveryStatus, Flight, Transmission
+from simulator.sensing.channel import Channel, ConstantDelay, Deliveries, DeliveryStatus, Transmission
 from simulator.sensing.device import QuerySubject, World
 from simulator.sensing.exchange import Exchange, Received
 from simulator.sensing.query import Answers, QueryRecord, Respondents, Targets
@@ -45,14 +43,13 @@ class AskedRound:
         closed.
     arrivals_s
         When the reports of these devices arrived, ascending, seconds; empty if that is not kept.
-    late, lost
-        The number of reports that were late or lost.
-    silent, again
-        Devices that sent no report although they heard the question, and reports of devices that had sent another.
+    outcomes
+        How many reports were "late" or "lost"; and how many devices present were "unheard", as the question did not
+        reach them, or "silent" although it did.
+    again
+        The number of reports of devices that had sent another.
     copies
         By party: further copies of messages that devices sent again.
-    unheard
-        The number of devices present that did not hear the question.
     """
 
     transmission: Transmission
@@ -60,12 +57,15 @@ class AskedRound:
     servers: ServerAccounts
     agreed: Transmission | None = None
     arrivals_s: FloatArray = field(default_factory=lambda: np.empty(0))
-    late: int = 0
-    lost: int = 0
-    silent: int = 0
+    outcomes: Counter[str] = field(default_factory=Counter)
     again: int = 0
-    copies: Mapping[str, int] = field(default_factory=dict)
-    unheard: int = 0
+    copies: Counter[str] = field(default_factory=Counter)
+
+    def account(self, deliveries: Deliveries, sent: Mask) -> None:
+        """Account for the messages of reports that devices sent one by one, (n,) bool, and for those not counted."""
+        self.servers.add_reports(int(np.count_nonzero(sent)), deliveries.arrived_s, deliveries.in_time)
+        for name, status in (("late", DeliveryStatus.LATE), ("lost", DeliveryStatus.LOST)):
+            self.outcomes[name] += int(np.count_nonzero(sent & (deliveries.status == status)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,36 +87,6 @@ class DeliveryPattern:
     was_down: bool | None = None
 
 
-def count_by_rounds_present(
-    truth: Cells | None, presents: Sequence[Respondents], *, outside: bool, cells: int
-) -> Iterator[tuple[int, IntArray]]:
-    """Yield, for each number of rounds from 1, that number and the devices of each cell present for as many rounds.
-
-    A device that leaves does not return, so this one number describes in which rounds it was present. Numbers of rounds
-    without devices are left out.
-
-    Parameters
-    ----------
-    truth
-        (vehicles,) int32 cells of the vehicles, if they answer by counts; else None.
-    presents
-        The devices present, by round.
-    outside
-        Whether the devices outside every cell answer by counts.
-    cells
-        The number of cells, V.
-    """
-    stayed = np.sum([present.vehicles for present in presents], axis=0, dtype=np.int64)
-    crowd = [present.outside if outside else 0 for present in presents] + [0]
-    for last in range(1, len(presents) + 1):
-        counts = np.zeros(cells + 1, dtype=np.int64)
-        if truth is not None:
-            counts += np.bincount(truth[stayed == last], minlength=len(counts))
-        counts[0] += crowd[last - 1] - crowd[last]
-        if counts.any():
-            yield last, counts
-
-
 class Recorder:
     """Records reports of one mechanism, round by round.
 
@@ -131,6 +101,13 @@ class Recorder:
         The slices of the devices that answer together, vehicles first.
     rng
         Draws pseudonyms and connections.
+
+    Attributes
+    ----------
+    batch
+        The slice of devices whose reports are recorded.
+    places
+        (n,) int64: indices of the recorded vehicles among those asked, ascending.
     """
 
     def __init__(self, targets: Targets, batches: Sequence[slice], *, rng: np.random.Generator) -> None:
@@ -139,66 +116,47 @@ class Recorder:
         self._in_time: list[Mask] = []
         self._arrived_s: list[dict[str, FloatArray]] = []
         first = int(np.argmin(targets.rank))
-        self._batch = next(number for number, batch in enumerate(batches) if batch.start <= first < batch.stop)
-        self._start: int = batches[self._batch].start
-        rank = targets.rank[batches[self._batch]]
+        self.batch = next(batch for batch in batches if batch.start <= first < batch.stop)
+        rank = targets.rank[self.batch]
         kept = rank >= targets.corrupted_from
         kept[np.argsort(rank)[: targets.most]] = True
-        self._places = np.flatnonzero(kept)
+        self.places: IntArray = self.batch.start + np.flatnonzero(kept)
 
     def keep(
-        self,
-        batch: int,
-        reports: Any,
-        in_time: Mask,
-        deliveries: Deliveries,
-        devices: slice,
-        *,
-        sent_s: float,
-        exchanged: Received | None = None,
+        self, reports: Any, received: Mask, deliveries: Deliveries, exchanged: Received | None, *, sent_s: float
     ) -> None:
-        """Record the target reports of the next round from the reports of a batch.
+        """Record the target reports of the next round from the reports of the batch.
 
         Parameters
         ----------
-        batch
-            The number of the batch.
         reports
             (batch,) reports.
-        in_time
-            (batch,) bool: answered, and received in time by every server that must receive it.
-        deliveries, devices
-            The delivery outcomes of the reports of all devices that answered, and the slice of devices in this batch.
+        received
+            (devices,) bool: answered, and received in time by every server that must receive it.
+        deliveries
+            The delivery outcomes of the reports of all devices that answered.
+        exchanged
+            The reports of devices that act for themselves, which are recorded as they sent them; None if none does.
         sent_s
             The time at which the reports were sent, seconds.
-        exchanged
-            The reports of devices that act for themselves: their reports are recorded as they sent them.
         """
-        if batch != self._batch:
-            return
-        places = self._places + devices.start
-        told = np.ones(len(places), dtype=np.bool_)
-        recorded = reports[self._places]
-        if exchanged is not None and exchanged.acting[places].any():
-            told = ~exchanged.acting[places] | np.isin(places, list(exchanged.told))
-            own = [place for place, row in enumerate(places.tolist()) if row in exchanged.told]
-            order = np.arange(len(places))
-            order[own] = len(places) + np.arange(len(own))
-            recorded = joined_reports([recorded, *(exchanged.told[row] for row in places[own].tolist())])[order]
+        places, told = self.places, np.ones(len(self.places), dtype=np.bool_)
+        recorded = reports[places - self.batch.start]
+        if exchanged is not None:
+            own = [row for row in places.tolist() if row in exchanged.told]
+            replaced, order = np.isin(places, own), np.arange(len(places))
+            order[replaced] = len(places) + np.arange(len(own))
+            recorded = joined_reports([recorded, *(exchanged.told[row] for row in own)])[order]
+            told = ~exchanged.acting[places] | replaced
         self._reports.append(recorded)
-        self._in_time.append(in_time[self._places] & told)
+        self._in_time.append(received[places] & told)
         arrived_s = {party: np.where(told, times[places], np.inf) for party, times in deliveries.arrived_s.items()}
         arrived_s[NETWORK] = np.where(deliveries.left[places] & told, sent_s, np.inf)
         self._arrived_s.append(arrived_s)
 
-    @property
-    def places(self) -> IntArray:
-        """(n,) int64: indices of the recorded vehicles among those asked, ascending."""
-        return self._start + self._places
-
     def recorded(self) -> RecordedMessages:
         """Return the messages sent and which arrived, after every round was asked."""
-        never = np.full(len(self._places), np.inf)
+        never = np.full(len(self.places), np.inf)
         parties = dict.fromkeys(party for arrived_s in self._arrived_s for party in arrived_s)
         return RecordedMessages.draw(
             self._targets.query,
@@ -321,9 +279,9 @@ class Survey:
             self.mechanism,
             self.channel,
             self.deployment,
-            numbers=numbers,
-            coins=self._coins_of,
-            memory=lambda row: self.remember(slice(row, row + 1)),
+            numbers,
+            coins_of=self._coins_of,
+            memory_of=lambda row: self.remember(slice(row, row + 1)),
             rng=self.draws.parties,
         )
 
@@ -381,36 +339,18 @@ class Survey:
         cells = np.concatenate([about[: self._reporting_vehicles], np.zeros(self._reporting_outside, dtype=np.int32)])
         answering = np.concatenate([present.vehicles[: self._reporting_vehicles], outside])
         heard = self.channel.hears(self._reporting, rng=self.draws.channel)
-        self._rounds[-1].unheard = int(np.count_nonzero(answering & ~heard))
+        self._rounds[-1].outcomes["unheard"] = int(np.count_nonzero(answering & ~heard))
         flights = self.channel.draw(self._reporting, transmission, was_down=self._down, rng=self.draws.channel)
         self._down = flights[-1].link_down
         if blocked is not None:
             stopped = np.zeros(self._reporting, dtype=np.bool_)
             stopped[: self._reporting_vehicles] = blocked
             flights = [flight._replace(link_down=flight.link_down | stopped) for flight in flights]
-        self._send(round_, cells, answering & heard, flights)
-
-    def _send(self, round_: int, cells: Cells, answering: Mask, flights: Sequence[Flight]) -> None:
-        """Let the devices that answer send their reports.
-
-        Where all answer in batches, the servers receive them at once; else when the query is closed.
-
-        Parameters
-        ----------
-        round_
-            From 1.
-        cells
-            (reporting,) int32, the cells that devices answer about.
-        answering
-            (reporting,) bool: the devices that answer.
-        flights
-            For each message of the route, what was drawn about that message of each device.
-        """
-        transmission = self._rounds[round_ - 1].transmission
+        answering &= heard
         deliveries = self.channel.outcome(flights, transmission).of(answering)
         if self._exchange is None:
             self._receive(round_, cells, answering, deliveries)
-        else:
+        else:  # the servers receive reports of any devices when the query is closed
             self._sent.append((round_, cells, answering, deliveries))
             self._exchange.ask(round_, transmission, cells, answering, flights)
 
@@ -421,17 +361,29 @@ class Survey:
             yield self.mechanism.answer(round_, cells[batch], coins)
 
     def _receive(self, round_: int, cells: Cells, answering: Mask, deliveries: Deliveries) -> None:
-        """Pass the reports that were delivered to the aggregator, and account for all; parameters as of `_send`."""
+        """Pass the reports that were delivered to the aggregator, and account for all.
+
+        Parameters
+        ----------
+        round_
+            From 1.
+        cells
+            (reporting,) int32, the cells that devices answer about.
+        answering
+            (reporting,) bool: the devices that answer.
+        deliveries
+            What became of their reports if all of them follow the protocol.
+        """
         asked, exchanged = self._rounds[round_ - 1], None
         sent, present = asked.transmission, int(np.count_nonzero(answering))
         if self._exchange is not None:
             exchanged = self._exchange.received(round_, deliveries, answering)
             deliveries, answering, asked.copies = exchanged.deliveries, exchanged.sent, exchanged.copies
-            asked.silent = present - int(np.count_nonzero(answering[: self._reporting]))
+            asked.outcomes["silent"] = present - int(np.count_nonzero(answering[: self._reporting]))
             asked.again = len(answering) - self._reporting
         if sent.counted != sent.route:
             # A choice by the messages of some devices would count these more often than devices that answer by counts.
-            every = present + asked.unheard == asked.present.devices
+            every = present + asked.outcomes["unheard"] == asked.present.devices
             asked.agreed = sent.agreed(deliveries.received(sent.route)) if every else self._likely(sent)
             deliveries = deliveries.counted_by(sent.route, asked.agreed.counted)
         received = answering & (deliveries.status == DeliveryStatus.COUNTED)
@@ -441,28 +393,13 @@ class Survey:
         in_batches = received if exchanged is None else received[: self._reporting] & ~exchanged.acting
         for number, (batch, reports) in enumerate(zip(self._batches, self._answers(round_, cells), strict=True)):
             self._server.receive(round_, reports, in_batches[batch], batch=number)
-            if self._recorder is not None:
-                self._recorder.keep(
-                    number, reports, received[batch], deliveries, batch, sent_s=sent.sent_s, exchanged=exchanged
-                )
+            if self._recorder is not None and self._recorder.batch == batch:
+                self._recorder.keep(reports, received, deliveries, exchanged, sent_s=sent.sent_s)
         if exchanged is not None:
-            self._receive_exchanged(round_, exchanged, received)
-        asked.servers.add_reports(int(np.count_nonzero(answering)), deliveries.arrived_s, deliveries.in_time)
-        asked.late += int(np.count_nonzero(answering & (deliveries.status == DeliveryStatus.LATE)))
-        asked.lost += int(np.count_nonzero(answering & (deliveries.status == DeliveryStatus.LOST)))
-
-    def _receive_exchanged(self, round_: int, exchanged: Received, received: Mask) -> None:
-        """Pass the reports of devices that act for themselves to the aggregator, second answers too.
-
-        A server drops a second answer under the handle of the first, and counts it where there are no handles.
-        """
-        readable, rows, batch = received & ~exchanged.unreadable, self._reporting, len(self._batches)
-        self._server.reject(round_, int(np.count_nonzero(received & exchanged.unreadable)))
-        self._server.receive(round_, exchanged.reports, readable[:rows][exchanged.acting], batch=batch)
-        if exchanged.again is not None and self.deployment.handles is None:
-            self._server.receive(round_, exchanged.again, readable[rows:], batch=batch + 1)
-        elif exchanged.again is not None:
-            self._server.reject(round_, int(np.count_nonzero(readable[rows:])))
+            self._server.reject(round_, int(np.count_nonzero(received & exchanged.refused)))
+            own = (received & ~exchanged.refused)[exchanged.own]
+            self._server.receive(round_, exchanged.reports, own, batch=len(self._batches))
+        asked.account(deliveries, answering)
 
     def close(self) -> tuple[Estimate, list[RoundAccount]]:
         """Add the devices that answer by counts, close every round, and estimate.
@@ -472,30 +409,27 @@ class Survey:
         tuple
             The estimate, and the account of every round's reports.
         """
-        if self._exchange is not None:
+        if self._exchange is None:
+            self._tossed = []
+        else:  # the coins are kept: a device that still waits will ask for them
             self._exchange.close()
         for waiting in self._sent:
             self._receive(*waiting)
         self._sent = []
-        if self._exchange is None:  # a device that still waits will ask for its coins
-            self._tossed = []
         self._answer_by_counts()
         cost = self.deployment.cost(self.mechanism)
         for round_, asked in enumerate(self._rounds, start=1):
             servers, first = asked.servers, [path[0] for path in asked.transmission.route]
-            answered = asked.present.devices - asked.unheard - asked.silent + asked.again
+            answered = asked.present.devices - asked.outcomes["unheard"] - asked.outcomes["silent"] + asked.again
             copies = {
-                party: self.channel.copies(servers.arrived(party), rng=self.draws.channel) + asked.copies.get(party, 0)
+                party: self.channel.copies(servers.arrived(party), rng=self.draws.channel) + asked.copies[party]
                 for party in first
             }
             self._server.close_round(
                 round_,
                 asked=self.asked.devices,
                 answered=answered,
-                silent=asked.silent,
-                late=asked.late,
-                lost=asked.lost,
-                unheard=asked.unheard,
+                **asked.outcomes,
                 messages_up=answered * len(first),
                 bytes_down=self.asked.devices * cost.bytes_down,
                 duplicates=sum(copies.values()),
@@ -569,33 +503,42 @@ class Survey:
             asked.agreed = asked.agreed or self._likely(asked.transmission)
             asked.servers.use(asked.agreed.counted)
             self._server.sums.use(round_, [asked.transmission.route.index(path) for path in asked.agreed.counted])
-        groups = count_by_rounds_present(
-            self._measured if self.answers == "counts" else None,
-            [asked.present for asked in self._rounds],
-            outside=self.answers != "reports",
-            cells=self.mechanism.cells,
-        )
+        groups = self._count_by_rounds_present()
         for last, counts in groups:
             patterns = [DeliveryPattern(counts, np.zeros(len(self._rounds), dtype=bool))]
             for row in range(last):
-                patterns = [part for pattern in patterns for part in self._hear(pattern, row)]
+                parts = (part for pattern in patterns for part in self._hear(pattern, row))
+                patterns = [part for part in parts if part.counts.any()]
             for group in patterns:
                 if group.received.any():
                     sums = self.mechanism.sample_counts(group.counts, rng=self.draws.coins)
                     self._server.receive_group(sums, group.received, devices=int(group.counts.sum()))
+
+    def _count_by_rounds_present(self) -> Iterator[tuple[int, IntArray]]:
+        """Yield numbers of rounds, from 1, and by cell the devices that answer by counts and were present for as many.
+
+        A device that leaves does not return, so this one number describes in which rounds it was present.
+        """
+        stayed: IntArray = np.sum([asked.present.vehicles for asked in self._rounds], axis=0, dtype=np.int64)
+        outside = [0 if self.answers == "reports" else asked.present.outside for asked in self._rounds]
+        for last, (crowd, remaining) in enumerate(pairwise([*outside, 0]), start=1):
+            by_counts = stayed == last if self.answers == "counts" else np.zeros(len(stayed), dtype=np.bool_)
+            counts = np.bincount(self._measured[by_counts], minlength=self.mechanism.cells + 1)
+            counts[0] += crowd - remaining
+            if counts.any():
+                yield last, counts
 
     def _hear(self, group: DeliveryPattern, row: int) -> Iterator[DeliveryPattern]:
         """Yield the parts of a group by whether they hear the question of a round, and by their report's delivery."""
         asked, question, rng = self._rounds[row], self.channel.question, self.draws.channel
         unheard = rng.binomial(group.counts, question.loss) if question.loss else np.zeros_like(group.counts)
         if unheard.any():
-            asked.unheard += int(unheard.sum())
+            asked.outcomes["unheard"] += int(unheard.sum())
             # Links go down and up whether or not a device sends.
             chance = self.channel.probabilities(asked.transmission, was_down=group.was_down).link_down
             down = rng.binomial(unheard, chance) if self.channel.burst_s else np.zeros_like(unheard)
-            for counts, was_down in ((unheard - down, False), (down, True)):
-                if counts.any():
-                    yield DeliveryPattern(counts, group.received, was_down)
+            yield DeliveryPattern(unheard - down, group.received, was_down=False)
+            yield DeliveryPattern(down, group.received, was_down=True)
         split = self._split if isinstance(question.latency, ConstantDelay) else self._split_one_by_one
         yield from split(replace(group, counts=group.counts - unheard), row)
 
@@ -614,15 +557,13 @@ class Survey:
             of = np.searchsorted(ends, np.arange(start, min(start + CHUNK, ends[-1])), side="right")
             was_down = None if group.was_down is None else np.full(len(of), group.was_down)
             sent = self.channel.deliver(len(of), transmission, was_down=was_down, rng=self.draws.channel)
-            asked.servers.add_reports(len(of), sent.arrived_s, sent.in_time)
-            status = sent.counted_by(transmission.route, transmission.counted).status
-            asked.late += int(np.count_nonzero(status == DeliveryStatus.LATE))
-            asked.lost += int(np.count_nonzero(status == DeliveryStatus.LOST))
-            part = np.where(status == DeliveryStatus.COUNTED, 0, 1 + sent.link_down)
+            sent = sent.counted_by(transmission.route, transmission.counted)
+            asked.account(sent, np.ones(len(of), dtype=np.bool_))
+            part = np.where(sent.status == DeliveryStatus.COUNTED, 0, 1 + sent.link_down)
             parts += np.bincount(width * part + of, minlength=3 * width).reshape(3, width)
-        for counts, received, down in zip(parts, (with_it, *[group.received] * 2), (False, False, True), strict=True):
-            if counts.any():
-                yield DeliveryPattern(counts, received, was_down=down)
+        yield DeliveryPattern(parts[0], with_it, was_down=False)
+        yield DeliveryPattern(parts[1], group.received, was_down=False)
+        yield DeliveryPattern(parts[2], group.received, was_down=True)
 
     def _split(self, group: DeliveryPattern, row: int) -> Iterator[DeliveryPattern]:
         """Yield the parts of a group by the delivery of their report of a round, and account for every message.
@@ -657,13 +598,11 @@ class Survey:
         if down.any():
             for path in transmission.route[1:]:
                 asked.servers.add_message(path, link_down=int(down.sum()))
-        asked.late += int(late.sum())
-        asked.lost += int(lost.sum() + down.sum())
-        for counts, received in ((in_time, with_it), (late + lost, group.received)):
-            if counts.any():
-                yield DeliveryPattern(counts, received, was_down=False)
-        if down.any():
-            yield DeliveryPattern(down, group.received, was_down=True)
+        asked.outcomes["late"] += int(late.sum())
+        asked.outcomes["lost"] += int(lost.sum() + down.sum())
+        yield DeliveryPattern(in_time, with_it, was_down=False)
+        yield DeliveryPattern(late + lost, group.received, was_down=False)
+        yield DeliveryPattern(down, group.received, was_down=True)
 
     def _likely(self, transmission: Transmission) -> Transmission:
         """Return a transmission whose route begins with the messages that are most likely to arrive in time."""
@@ -674,160 +613,3 @@ class Survey:
 
 CHUNK = 1 << 20
 """Devices outside every cell that are assigned at once."""
-
-
-class DividedSurvey:
-    """Asks the rounds of one mechanism in one query; it has the methods of `Survey`.
-
-    Each server has a `Survey` of its own, with the devices assigned to it, and generators of its own. Devices are
-    assigned when the survey begins; or, where the aggregator assigns them by their cells, at the first question, before
-    their coins are tossed. The coins of devices are independent in either case.
-
-    Parameters
-    ----------
-    mechanism
-        The mechanism that the devices run.
-    asked
-        The devices asked.
-    deployment
-        The deployment that divides them.
-    make
-        Makes the survey of one server from its number, its devices, its part of the memory and its targets.
-    rng
-        Generator of the assignment.
-    targets
-        The vehicles whose reports are recorded.
-    """
-
-    paired = False
-
-    def __init__(
-        self,
-        mechanism: LocalMechanism,
-        *,
-        asked: Respondents,
-        deployment: Combining,
-        make: Callable[..., Survey],
-        rng: np.random.Generator,
-        targets: Targets | None,
-    ) -> None:
-        self.mechanism, self.asked, self.deployment = mechanism, asked, deployment
-        self.paired = deployment.paired
-        self._make, self._rng, self._targets = make, rng, targets
-        self._surveys: list[Survey] = []
-        self._vehicles: list[IntArray] = []
-        self._outside = np.zeros(0, dtype=np.int64)
-        self._present_outside = asked.outside
-        self._measured = np.zeros(len(asked.vehicles), dtype=np.int32)
-        if not deployment.locates:
-            self._divide(self._measured)
-
-    def _divide(self, cells: Cells) -> None:
-        assign = partial(self.deployment.assign, mechanism=self.mechanism, rng=self._rng)
-        servers, of = self.deployment.own.servers, assign(cells)
-        self._outside = np.zeros(servers, dtype=np.int64)
-        for start in range(0, self.asked.outside, CHUNK):
-            none = np.zeros(min(CHUNK, self.asked.outside - start), dtype=np.int32)
-            self._outside += np.bincount(assign(none) - 1, minlength=servers)
-        self._present_outside = self.asked.outside
-        first = np.cumsum(self._outside) - self._outside
-        for number in range(1, servers + 1):
-            vehicles, outside = np.flatnonzero(of == number), int(self._outside[number - 1])
-            self._vehicles.append(vehicles)
-            devices = np.concatenate([vehicles, len(self.asked.vehicles) + first[number - 1] + np.arange(outside)])
-            survey = self._make(
-                number,
-                asked=Respondents.everyone(len(vehicles), outside),
-                deployment=self.deployment.server(number, self.mechanism),
-                devices=devices,
-                targets=self._targets_among(vehicles),
-            )
-            self._surveys.append(survey)
-
-    def _targets_among(self, vehicles: IntArray) -> Targets | None:
-        """Return the targets of the query that are among some of its vehicles, None if there are none."""
-        whole = self._targets
-        if whole is None or not len(vehicles):
-            return None
-        rank = whole.rank[vehicles]
-        limit = np.partition(whole.rank, whole.most - 1)[whole.most - 1] if whole.most < len(whole.rank) else np.inf
-        most = int(np.count_nonzero(rank <= limit))
-        if not most and not (rank >= whole.corrupted_from).any():
-            return None
-        return Targets(whole.query, whole.vehicles[vehicles], rank, most, whole.corrupted_from)
-
-    def ask(self, round_: int, *, moment: int, at_s: float, present: Respondents, **seen: Any) -> None:
-        """Ask a round; parameters as of `Survey.ask`, `seen` those with a value for each vehicle."""
-        if not self._surveys:
-            self._divide(seen["truth"])
-        if round_ == self.mechanism.truth_round:
-            self._measured = seen.get("measured", seen["truth"])
-        outside = self._remaining(present.outside)
-        for survey, vehicles, crowd in zip(self._surveys, self._vehicles, outside.tolist(), strict=True):
-            here = Respondents(present.vehicles[vehicles], crowd)
-            own: dict[str, Any] = {name: None if values is None else values[vehicles] for name, values in seen.items()}
-            survey.ask(round_, moment=moment, at_s=at_s, present=here, **own)
-
-    def _remaining(self, outside: int) -> IntArray:
-        """Return how many of the devices outside every cell are still present, by server."""
-        if outside < self._present_outside:
-            self._outside = self._rng.multivariate_hypergeometric(self._outside, outside, method="marginals")
-            self._present_outside = outside
-        return self._outside
-
-    def close(self) -> tuple[Estimate, list[RoundAccount]]:
-        """Close every server's rounds and combine their sums; returns as `Survey.close`."""
-        closed = [survey.close() for survey in self._surveys]
-        tallies = [
-            ServerTally(
-                number,
-                self.mechanism,
-                survey.counts,
-                tuple(account.counted for account in accounts),
-                tuple(account.asked for account in accounts),
-                self.asked.devices,
-                survey.arrivals_s,
-            )
-            for number, (survey, (_, accounts)) in enumerate(zip(self._surveys, closed, strict=True), start=1)
-        ]
-        rounds = zip(*(accounts for _, accounts in closed), strict=True)
-        self._accounts = [RoundAccount.added(parts) for parts in rounds]
-        self._estimate = self.deployment.combine(tallies, self.mechanism)
-        return self._estimate, self._accounts
-
-    def std_error(self, true_counts: IntArray) -> FloatArray:
-        """Return the theoretical standard error that the aggregator states, (cells,); NaN if it states none."""
-        errors = []
-        for vehicles, survey in zip(self._vehicles, self._surveys, strict=True):
-            truth = np.bincount(self._measured[vehicles], minlength=len(true_counts))
-            truth[0] += survey.asked.outside
-            errors.append(survey.std_error(truth))
-        return self.deployment.stated_error(np.stack(errors), self.mechanism)
-
-    def recorded(self, occupancy: IntArray, time_s: float) -> QueryRecord | None:
-        """Return the record of all servers' recorded devices, with the sum of the servers' counts, as `Survey` does."""
-        parts = [part for survey in self._surveys if (part := survey.recorded(occupancy, time_s)) is not None]
-        if not parts:
-            return None
-        messages = [part.recorded for part in parts]
-        parties = self.deployment.parties(self.mechanism)
-        joined = RecordedMessages(
-            messages[0].query,
-            np.concatenate([sent.devices for sent in messages]),
-            [joined_reports(reports) for reports in zip(*(sent.reports for sent in messages), strict=True)],
-            np.concatenate([sent.in_time for sent in messages], axis=1),
-            {party: np.concatenate([_arrivals(sent, party) for sent in messages], axis=1) for party in parties},
-            np.concatenate([sent.pseudonyms for sent in messages]),
-            np.concatenate([sent.connections for sent in messages], axis=1),
-        )
-        order = np.argsort(joined.devices)
-        counts = np.sum([survey.counts for survey in self._surveys], axis=0)
-        truth = np.concatenate([part.truth for part in parts])[order]
-        asked, counted = ([getattr(account, name) for account in self._accounts] for name in ("asked", "counted"))
-        values = self._estimate.count
-        return QueryRecord(joined.among(order), truth, occupancy, counts, asked, counted, values, time_s)
-
-
-def _arrivals(messages: RecordedMessages, party: str) -> Any:
-    """Return when messages arrived at a party, infinite if they were not sent to it."""
-    return messages.arrived_s.get(party, np.full(messages.in_time.shape, np.inf))

@@ -102,6 +102,12 @@ def test_late_answers_are_about_the_later_cell_and_those_after_the_close_are_sil
     assert (too_late["late"] > 0).equals(too_late["round"].eq(1) & too_late["mechanism"].eq("sampling"))
 
 
+def test_second_answers_have_coins_where_the_question_of_round_one_was_not_heard():
+    twice = {"behaviours": [{"kind": "twice", "share": 1.0, "wait_s": 2.0}], "aggregation": SHUFFLED}
+    rounds = cv.run(TOWN.with_({**twice, "channel": {"question": {"loss": 0.3}}}), seed=7).rounds
+    assert (rounds["answered"] == 2 * (rounds["asked"] - rounds["unheard"])).all()
+
+
 def test_devices_can_be_named_and_have_a_class_of_ones_own(tmp_path, monkeypatch):
     (tmp_path / "own_devices.py").write_text(
         "import crowdveil as cv\n\n\n"

@@ -51,12 +51,9 @@ def build_behaviour(scenario: Scenario, given: Behaviour, *, devices: int, strea
     """
     if not scenario.behaviours:
         return given
-    which, faults = np.full(devices, -1), []
-    drawn, above = streams.of("behaviours").random(devices), 0.0
-    for index, section in enumerate(scenario.behaviours):
-        if section.share is not None:
-            which[(drawn >= above) & (drawn < above + section.share)] = index
-            above += section.share
+    faults, drawn = [], streams.of("behaviours").random(devices)
+    shares = np.cumsum([section.share or 0.0 for section in scenario.behaviours])
+    which = np.searchsorted(shares, drawn, side="right")
     for index, section in enumerate(scenario.behaviours):
         missing = [number for number in section.devices or () if number >= devices]
         if missing:
@@ -67,9 +64,8 @@ def build_behaviour(scenario: Scenario, given: Behaviour, *, devices: int, strea
     if faults:
         raise ScenarioError(scenario.name, faults)
     classes = [partial(_class_of(section), **parameters_of(section)) for section in scenario.behaviours]
-    return Behaviour(
-        lambda number: given.class_of(number) if which[number] < 0 else classes[which[number]], given.parties
-    )
+    every = [given.class_of(number) if index == len(classes) else classes[index] for number, index in enumerate(which)]
+    return Behaviour(every.__getitem__, given.parties)
 
 
 def _class_of(section: BehaviourSection) -> Callable[..., Device]:

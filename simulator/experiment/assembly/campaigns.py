@@ -30,24 +30,12 @@ from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.private_write import PrivateWrite, check_one_cell
 from simulator.aggregation.secret_sharing import EncodingRule
 from simulator.aggregation.server_noise import NOT_NOISY, weight_of
-from simulator.aggregation.servers import (
-    OwnSharing,
-    PerRound,
-    SecretShared,
-    ShuffledReports,
-    ThresholdShared,
-    Trusted,
-)
+from simulator.aggregation.servers import OwnSharing, PerRound, SecretShared, ShuffledReports, ThresholdShared, Trusted
 from simulator.aggregation.transcript import NETWORK
 from simulator.cells import Partition
 from simulator.experiment.assembly.engine import answering_states
 from simulator.experiment.assembly.mechanisms import build_budget, drawn_as_counts
-from simulator.experiment.assembly.own_kinds import (
-    accepted,
-    build_own_kind,
-    faults_of_files,
-    same_keys,
-)
+from simulator.experiment.assembly.own_kinds import accepted, build_own_kind, faults_of_files, same_keys
 from simulator.experiment.assembly.releases import build_release, place_of
 from simulator.experiment.assembly.selection import rates_of_classes
 from simulator.experiment.study_area import City
