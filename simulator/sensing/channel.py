@@ -447,12 +447,9 @@ class Channel:
         self, reports: int, transmission: Transmission, was_down: Mask | None, *, rng: np.random.Generator
     ) -> Mask:
         """Draw which devices' links are down, (n,) bool."""
-        if was_down is None or not self.burst_s:
-            chance: float | FloatArray = self._down(transmission, was_down=None)
-        else:
-            chance = np.where(
-                was_down, self._down(transmission, was_down=True), self._down(transmission, was_down=False)
-            )
+        chance: float | FloatArray = self._down(transmission, was_down=None)
+        if was_down is not None and self.burst_s:
+            chance = np.where(was_down, *(self._down(transmission, was_down=down) for down in (True, False)))
         return rng.random(reports) < chance
 
     def _down(self, transmission: Transmission, *, was_down: bool | None) -> float:
