@@ -149,6 +149,9 @@ class NoMemory:
         """Reject a negative number of devices."""
         check_integer("n", self.devices, at_least=0)
 
+    def __len__(self) -> int:
+        return self.devices
+
     def __getitem__(self, index: Any) -> Self:
         """Return the rows of some devices: a slice, a boolean mask or an array of indices."""
         return type(self)(len((range if isinstance(index, slice) else np.arange)(self.devices)[index]))

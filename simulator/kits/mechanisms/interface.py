@@ -84,7 +84,8 @@ def check_reports(trial: Harness, findings: Findings) -> None:
                     findings.expect_equal(mechanism.encode(some), vectors[chosen], fault)
             one = slice(devices // 2, devices // 2 + 1)
             row = indexed(coins, one, "coins[slice]", findings)
-            if row is not None:
+            rows = getattr(row, "__len__", lambda: -1)()
+            if row is not None and findings.expect(rows == len(truth[one]), "coins must have a row for each device"):
                 own = mechanism.encode(mechanism.answer(number, truth[one], row))
                 findings.expect_equal(own, vectors[one], f"one device's coins answer otherwise than its batch {where}")
         chosen = indexed(mechanism.enrol(devices, rng=rng), np.arange(devices), "memory[device numbers]", findings)
