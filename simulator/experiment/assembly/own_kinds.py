@@ -164,9 +164,8 @@ def _source(target: Any) -> str | None:
 
 def source_sha256(target: Any) -> str | None:
     """Return the sha256 of the file of the module that defines a class or an object's class; None without a file."""
-    file = _source(target)
-    is_read = file is not None and Path(file).is_file()  # a script from standard input has no file
-    return hashlib.sha256(Path(file).read_bytes()).hexdigest() if is_read else None
+    file = Path(_source(target) or "")  # a script from standard input has a name, and no file
+    return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else None
 
 
 def same_keys(section: Any, *names: str) -> dict[str, Any]:
