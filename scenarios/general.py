@@ -97,9 +97,9 @@ class Sensing(Section):
     """How the answers to a query are simulated."""
 
     engine: Literal["batches", "messages"] = "batches"
-    """Whether all reports of a round are delivered at once, or each device acts for itself and each message is an event.
-    The results are equal; ``messages`` is slower, for up to about 100,000 devices. Devices with a behaviour of their own
-    act for themselves in both cases. Campaigns of speeds are always simulated in batches."""
+    """Whether all reports of a round are delivered at once, or each device acts for itself and each message is an
+    event. The results are equal; ``messages`` is slower, for up to about 100,000 devices. Devices with a behaviour of
+    their own act for themselves in both cases. Campaigns of speeds are always simulated in batches."""
 
 
 class Claims(Section):
