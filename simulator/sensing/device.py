@@ -44,9 +44,10 @@ class Fix(NamedTuple):
         """Return the fix moved by some metres."""
         return Fix(self.x + dx, self.y + dy)
 
-    def distance(self, other: "Fix") -> float:
-        """Return the distance to another fix, metres."""
-        return math.hypot(self.x - other.x, self.y - other.y)
+    def distance(self, other: "Fix | None") -> float:
+        """Return the distance to another fix, metres; infinite where one of them is not known."""
+        metres = math.nan if other is None else math.hypot(self.x - other.x, self.y - other.y)
+        return math.inf if math.isnan(metres) else metres
 
 
 def _in_no_cell(places: VehicleStates) -> Cells:
@@ -244,12 +245,12 @@ class World:
         x, y = self._xy[1][number].tolist()
         return Fix(x, y, number)
 
-    def cell(self, fix: Fix, subject: QuerySubject) -> int:
+    def cell(self, fix: Fix | None, subject: QuerySubject) -> int:
         """Return the cell of a fix, 0 outside every cell: of a vehicle's own fix where it is, else by coordinates."""
+        if fix is None or (fix.vehicle is None and math.isnan(fix.x)):
+            return 0
         number = fix.vehicle
         if number is None:
-            if math.isnan(fix.x):
-                return 0
             on_road, no_link = np.full(1, State.ON_ROAD, dtype=np.uint8), np.full(1, -1, dtype=np.int32)
             there = VehicleStates(on_road, no_link, np.full(1, math.nan), np.array([[fix.x, fix.y]]))
             return int(subject.cells_of(there)[0])
@@ -324,7 +325,7 @@ class Device:
         return "" if engine is None else engine.class_of(np.array([self.number]))[0]
 
     def position(self) -> Fix:
-        """Return what its receiver measures now."""
+        """Return what its receiver measures now; a class of your own may return None: it has no fix, and no cell."""
         return self.world.fix(self.number)
 
     def cell(self, subject: QuerySubject) -> int:
@@ -357,7 +358,10 @@ class Device:
         return mechanism.answer(question.round, np.array([cell], dtype=np.int32), coins)
 
     def answer(self, question: Question) -> Process:
-        """Answer a question: a SimPy process, which may wait before it sends, and send again."""
+        """Answer a question: a SimPy process, which may wait before it sends, and send again.
+
+        One that never waits may as well be a method that returns nothing.
+        """
         if self.takes_part(question):
             self.send(question, self.report(question, self.coins(question)))
         yield from ()

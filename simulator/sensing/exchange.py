@@ -318,14 +318,14 @@ class Exchange:
         return order
 
 
-def _start(env: simpy.Environment, process: Process) -> None:
+def _start(env: simpy.Environment, process: Process | None) -> None:
     """Run a device's answer to its first wait; only an answer that waits becomes a process with events."""
-    event = next(process, None)
+    event = None if process is None else next(process, None)
     if event is not None:
         env.process(_continue(process, event))
 
 
-def _continue(process: Process, event: simpy.Event) -> Process:
+def _continue(process: Any, event: simpy.Event) -> Process:
     while True:
         value = yield event
         try:

@@ -6,6 +6,7 @@ from scipy.special import ndtri
 
 import crowdveil as cv
 import scenarios
+from simulator.experiment.assembly.behaviours import behaviour_warnings
 from simulator.pages.findings_section import findings
 
 SHARE = 0.2
@@ -129,6 +130,17 @@ def test_devices_can_be_named_and_have_a_class_of_ones_own(tmp_path, monkeypatch
     assert any(text.startswith(words) for text in run.record.warnings)
     with pytest.raises(cv.ScenarioError, match=r"behaviours\.Shy\.kind: refuses its parameters: missing .*'below'"):
         cv.run(TOWN.with_({"behaviours": [{**shy, "below": None}]}), allow_plugins=True)
+
+
+def test_the_warning_names_who_follows_the_protocol_all_the_same():
+    changes = {"behaviours": [{"kind": "random_cell", "share": 0.5}], "population.outside": 5}
+    scenario = scenarios.load("tiny").with_(changes).with_({"campaigns.0.statistic": "mean_speed"})
+    (note,) = behaviour_warnings(scenario)
+    assert note.text == (
+        "behaviours.random_cell: 50 % of vehicles do not follow the protocol: they say that they are in a cell drawn at "
+        "random; claims are for all others; devices outside every cell, whose answers are drawn as counts, follow it; in "
+        "campaigns of speeds all follow it"
+    )
 
 
 @pytest.mark.parametrize(

@@ -269,6 +269,26 @@ def test_a_late_device_answers_about_the_cell_it_is_then_in_and_after_the_close_
     assert estimate.count[0] * account.counted / account.asked == pytest.approx(answered)
 
 
+def test_devices_without_a_fix_a_home_or_a_wait():
+    """Devices outside every cell have neither place nor home."""
+
+    class Lost(Device):
+        def position(self):
+            return None if self.number % 2 else super().position()
+
+        def takes_part(self, question):  # noqa: ARG002 - whatever is asked
+            return self.number % 2 or super().position().distance(self.home) != 0.0
+
+        def answer(self, question):
+            if self.takes_part(question):
+                self.send(question, self.report(question, self.coins(question)))
+
+    exact = NoPrivacy(cells=CELLS)
+    _, estimate, (account,) = ask(exact, Trusted(), Channel(), left=0, answers="reports", device=Lost)
+    assert account.silent == np.count_nonzero(np.arange(len(TRUTH)) % 2 == 0)
+    assert not estimate.count.any()
+
+
 def test_attacks_read_what_was_sent():
     class Liar(Device):
         def cell(self, subject):  # noqa: ARG002 - a lie

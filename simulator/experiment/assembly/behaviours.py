@@ -129,6 +129,7 @@ def behaviour_warnings(scenario: Scenario) -> Iterator[Note]:
     """Yield a warning for each section: which devices do not follow the protocol, and what they do."""
     as_counts = scenario.population.drawn_as_counts
     crowd = f"; {as_counts}, whose answers are drawn as counts, follow it" if as_counts else ""
+    crowd += "; in campaigns of speeds all follow it" * any(one.statistic != "count" for one in scenario.campaigns)
     for section in scenario.behaviours:
         who = f"{100 * (section.share or 0):g} % of {'vehicles' if as_counts else 'devices'}"
         if section.devices is not None:
