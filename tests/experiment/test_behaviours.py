@@ -138,8 +138,8 @@ def test_the_warning_names_who_follows_the_protocol_all_the_same():
     (note,) = behaviour_warnings(scenario)
     assert note.text == (
         "behaviours.random_cell: 50 % of vehicles do not follow the protocol: they say that they are in a cell drawn "
-        "at random; claims are for all others; devices outside every cell, whose answers are drawn as counts, follow it; "
-        "in campaigns of speeds all follow it"
+        "at random; claims are for all others; devices outside every cell, whose answers are drawn as counts, follow "
+        "it; in campaigns of speeds all follow it"
     )
 
 
