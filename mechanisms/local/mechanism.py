@@ -139,6 +139,11 @@ class DeviceRows:
         return [getattr(self, name) for name in self.__dataclass_fields__]  # `fields` takes twice as long
 
 
+def rows_of(held: Any, index: Any) -> Any:
+    """Return the rows of some devices of coins or reports; of a tuple, the rows of each of its parts."""
+    return tuple(part[index] for part in held) if isinstance(held, tuple) else held[index]
+
+
 @dataclass(frozen=True, slots=True)
 class NoMemory:
     """Memory of devices that keep nothing between queries: only the number of devices is stored."""
@@ -148,9 +153,6 @@ class NoMemory:
     def __post_init__(self) -> None:
         """Reject a negative number of devices."""
         check_integer("n", self.devices, at_least=0)
-
-    def __len__(self) -> int:
-        return self.devices
 
     def __getitem__(self, index: Any) -> Self:
         """Return the rows of some devices: a slice, a boolean mask or an array of indices."""
@@ -164,7 +166,8 @@ class LocalMechanism(Protocol):
     Coins are drawn before the truth is known: `toss` draws all random numbers of a batch and `answer` draws none. So
     changing one device's truth changes no other device's report and leaves the state of the generator unchanged.
     Memory, coins and reports have a row for each device: indexed by a slice, a boolean mask or an array of indices,
-    they are the rows of some devices. A single vehicle is a batch of one, whose row answers as it does in a batch.
+    they are the rows of some devices; coins may also be a tuple of such parts. A single vehicle is a batch of one,
+    whose row answers as it does in a batch.
 
     `V` is the number of cells, numbered 1…V. The truth 0 means outside every cell; it is treated like any other truth.
 

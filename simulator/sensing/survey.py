@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mechanisms.local import Counts, Estimate, LocalMechanism
+from mechanisms.local.mechanism import rows_of
 from simulator.aggregation.combining import joined_reports
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.publication import Publication
@@ -288,7 +289,7 @@ class Survey:
     def _coins_of(self, row: int) -> Any:
         """Return the coins of one device, as a batch of one."""
         batch, place = divmod(row, self.mechanism.batch)
-        return self._tossed[batch][place : place + 1]
+        return rows_of(self._tossed[batch], slice(place, place + 1))
 
     def _toss(self, batch: slice) -> Any:  # a mechanism's coins are its own
         return self.mechanism.toss(self.remember(batch), rng=self.draws.coins)

@@ -29,11 +29,10 @@ class PlainResponse:
         return np.zeros(n)
 
     def toss(self, memory, *, rng):
-        honest = rng.random(len(memory)) < self._p - self._q
-        return np.column_stack([honest, rng.integers(0, self.cells + 1, len(memory))])
+        return rng.random(len(memory)) < self._p - self._q, rng.integers(0, self.cells + 1, len(memory))
 
     def answer(self, round, truth, coins):  # noqa: A002
-        honest, other = coins.T
+        honest, other = coins
         if round != 1:
             raise NamedError("round", "1", round)
         if getattr(truth, "dtype", None) != np.int32 or truth.shape != honest.shape:

@@ -6,6 +6,7 @@ from inspect import signature
 
 import numpy as np
 
+from mechanisms.local.mechanism import rows_of
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.behaviours import BehaviourSection, OwnBehaviour, parameters_of
 from scenarios.kinds import title
@@ -112,7 +113,7 @@ def _without_rows(scenario: Scenario, campaigns: Iterable[Campaign]) -> Iterator
     for name in given.keys() & asked.keys():
         rng = np.random.default_rng(0)
         try:
-            _ = asked[name].toss(asked[name].enrol(2, rng=rng), rng=rng)[0:1]
+            _ = rows_of(asked[name].toss(asked[name].enrol(2, rng=rng), rng=rng), slice(1))
         except (TypeError, KeyError, IndexError, AttributeError) as error:
             rule = f"its coins must have a row for each device, as each device answers for itself: {error}"
             yield Fault(f"mechanisms.{name}.kind", rule, given[name].kind)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mechanisms.local.mechanism import Estimate, LocalMechanism
+from mechanisms.local.mechanism import Estimate, LocalMechanism, rows_of
 from simulator.experiment.assembly.own_kinds import MECHANISM_METHODS
 from simulator.kits.findings import Findings, global_random_states
 from simulator.kits.mechanisms.bounds import SAME_LAW_COMPARISONS, pairs_apart, row_keys, same_law
@@ -84,8 +84,7 @@ def check_reports(trial: Harness, findings: Findings) -> None:
                     findings.expect_equal(mechanism.encode(some), vectors[chosen], fault)
             one = slice(devices // 2, devices // 2 + 1)
             row = indexed(coins, one, "coins[slice]", findings)
-            rows = getattr(row, "__len__", lambda: -1)()
-            if row is not None and findings.expect(rows == len(truth[one]), "coins must have a row for each device"):
+            if row is not None:
                 own = mechanism.encode(mechanism.answer(number, truth[one], row))
                 findings.expect_equal(own, vectors[one], f"one device's coins answer otherwise than its batch {where}")
         chosen = indexed(mechanism.enrol(devices, rng=rng), np.arange(devices), "memory[device numbers]", findings)
@@ -97,7 +96,7 @@ def check_reports(trial: Harness, findings: Findings) -> None:
 def indexed(held: Any, chosen: Any, name: str, findings: Findings) -> Any:
     """Return a part of what holds a row for each device; None with a fault if it cannot be indexed, as a run does."""
     try:
-        return held[chosen]
+        return rows_of(held, chosen)
     except Exception as error:  # noqa: BLE001 - a user's object may raise anything
         findings.fault(f"{name} must be that of some devices, but raises {type(error).__name__}: {error}")
         return None
