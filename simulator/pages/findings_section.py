@@ -133,10 +133,10 @@ def apart_and_linked(run: RunResult) -> list[str]:
     Returns
     -------
     lines
-        One sentence on the first mechanism, of the first campaign with a server for each round; else none.
+        One sentence on the first mechanism, if the first campaign has a server for each round; else none.
     """
     label = inner_case(run.record.label(str(run.record.first_private)))
-    for campaign in run.record.deployments_by_campaign:
+    for campaign in [*run.record.deployments_by_campaign][:1]:
         if found := _of_one_round(run, campaign, queries=1):
             alone, linked = found
             several = len(run.record.deployments_by_campaign) > 1

@@ -23,18 +23,6 @@ from simulator.results import formatting
 from simulator.results.run import RunResult, opened
 from simulator.results.store import UnfinishedRunError
 
-ROUND_COUNTS = (
-    "asked",
-    "unheard",
-    "silent",
-    "answered",
-    "counted",
-    "late",
-    "lost",
-    "rejected",
-    "unpaired",
-    "duplicates",
-)
 ANSWERED = ("counted", "late", "lost", "rejected", "unpaired")
 """What became of each answer."""
 ROUND_COUNTS = ("asked", "unheard", "silent", "answered", *ANSWERED, "duplicates")
@@ -58,7 +46,7 @@ def rounds_section(run: RunResult) -> PageSection:
     totals = run.rounds.groupby(keys, sort=False, observed=True)[[*ROUND_COUNTS, "bytes_up"]].sum().reset_index()
     fates = totals[[*ANSWERED]].sum(axis=1)
     values = {
-        "columns": ROUND_COUNTS,
+        "columns": [name for name in ROUND_COUNTS if name not in {"unheard", "silent"} or totals[name].any()],
         "several": run.rounds["campaign"].nunique() > 1,
         "rows": totals.to_dict("records"),
         "balanced": bool((fates == totals["answered"]).all()),

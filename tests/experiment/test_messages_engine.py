@@ -76,7 +76,13 @@ LIARS = [{"kind": "fixed_cell", "share": 0.2, "cell": 2}, {"kind": "late", "shar
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["collusion", "lossy", "on-device", "parked-cars", "refined", "releases", "rivals"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("collusion", "lossy", "on-device", "refined"),
+        *(pytest.param(name, marks=pytest.mark.thorough) for name in ("parked-cars", "releases", "rivals")),
+    ],
+)
 @pytest.mark.parametrize("behaviours", [[], LIARS], ids=["honest", "liars"])
 def test_shipped_scenarios_are_equal_whether_all_devices_act_or_only_those_that_misbehave(name, behaviours):
     """With an engine of each kind: `on-device` is driven by agents."""
