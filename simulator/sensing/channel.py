@@ -132,7 +132,7 @@ class Transmission:
     moment
         Which of the query's moments: 1 (round one), 2 (round two) or later.
     sent_s
-        When the question is asked, and the reports are sent if it is heard at once, seconds.
+        The time of the question, seconds; a report is sent then if its device hears the question at once.
     deadline_s
         Seconds from then on in which a message must arrive.
     route

@@ -613,4 +613,4 @@ class Survey:
 
 
 CHUNK = 1 << 20
-"""Devices outside every cell that are assigned at once."""
+"""Devices that answer by counts and are drawn, or assigned to servers, at once."""

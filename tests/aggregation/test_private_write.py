@@ -179,7 +179,7 @@ def test_a_server_receives_a_key(entries, nbytes):
 
 
 def test_a_device_writes_two_cells_by_one_pair_of_keys():
-    """Nobody notices: each server holds one key of the usual size, and the sum has 7 vehicles and −5 more."""
+    """No server notices: each holds one key of the usual size, and two cells are wrong by 7 and −5 vehicles."""
     nonces = np.array([[1, 2]], dtype=np.uint64)
     values = np.array([[7, -5]]).view(np.uint64)
     keys = write(np.array([2]), values, words(bytes(range(32))), Expansion(nonces), levels_of(6))
