@@ -83,7 +83,7 @@ def _described(parameter: Parameter, kind: Any, texts: Texts) -> Parameter:
     if parameter.kind is Parameter.KEYWORD_ONLY:
         info = info or typer.Option()
         if info.default is ...:  # else it has a flag; without one typer gives a bool two
-            info.default = f"--{parameter.name.rstrip('_')}"
+            info.default = f"--{parameter.name.rstrip('_').replace('_', '-')}"
     info = info or typer.Argument()
     info.metavar, info.help = texts[parameter.name]
     return parameter.replace(annotation=Annotated[kind, info])

@@ -435,7 +435,7 @@ def inspect(paths: Iterable[Path], *, folder: Path, name: str = "") -> Inspectio
     if isinstance(faults := Scenario.check(tables, Path()), list):
         raise ScenarioError("inspect", faults)
     tables |= {key: relative_to(tables[key], folder.resolve()) for key in ("roads", "cells", "traffic")}
-    toml = toml_of(tables, comments, f"Written by crowdveil inspect {' '.join(path.resolve().name for path in paths)}")
+    toml = _toml(tables, comments, f"Written by crowdveil inspect {' '.join(path.resolve().name for path in paths)}")
     return Inspection(rows, list(dict.fromkeys(notes)), missing, toml)
 
 
@@ -478,21 +478,18 @@ def _incomplete(
     tables: dict[str, Any] = {ROLES[one.role].section: one.keys for one in lacking[-1:]}
     if not lacking and "zones" in files:
         tables["cells"] = {"kind": "zones", "file": str(files["zones"][0])}
-    toml = toml_of({key: relative_to(table, folder) for key, table in tables.items()}, {}, "Part of a scenario")
+    toml = _toml({key: relative_to(table, folder) for key, table in tables.items()}, {}, "Part of a scenario")
     missing = lacking[-1].faults if lacking else [NEEDS_MORE]
     return Inspection([*rows, *_alone(lacking[-1:], files)], [], missing, toml, complete=False)
 
 
-def toml_of(tables: Mapping[str, Any], comments: Mapping[str, Sequence[str]], title: str) -> str:
+def _toml(tables: Mapping[str, Any], comments: Mapping[str, Sequence[str]], title: str) -> str:
     """Return the text of a scenario, with comments above its sections."""
     lines = [f"# {title}\n"]
     for key, table in tables.items():
         lines += [f"# {comment}" for comment in comments.get(key, ())]
         if isinstance(table, list):
-            for one in table:
-                inner = {name: value for name, value in one.items() if isinstance(value, dict)}
-                lines.append(f"[[{key}]]\n{tomli_w.dumps({name: one[name] for name in one if name not in inner})}")
-                lines += [f"[{key}.{name}]\n{tomli_w.dumps(value)}" for name, value in inner.items()]
+            lines += [f"[[{key}]]\n{tomli_w.dumps(one)}" for one in table]
         else:
             lines.append(tomli_w.dumps({key: table}))
     return "\n".join(lines)
