@@ -15,7 +15,7 @@ from simulator.files.atomic_write import export_file
 from simulator.files.errors import InputError
 from simulator.pages.document import written
 from simulator.pages.privacy_sections import coalition_words, deployment_words
-from simulator.results.formatting import duration, inner_case, listed, number, percent
+from simulator.results.formatting import duration, inner_case, number, percent
 from simulator.results.names import OwnerNames
 from simulator.results.record import DeploymentRecord, MechanismDeployment
 from simulator.results.run import RunResult
@@ -109,7 +109,7 @@ class Statement:
     model
         Where the data are hidden: ``local``, on the device; ``central``, by a server that receives every cell; or
         ``distributed``, by servers of which none receives a cell.
-    mechanism, deployment
+    implementation, deployment
         What hides the data, and which parties receive the answers, as in ``shares among 3 servers``.
     errors
         The error of what is published, of a mean cell first: which cells (``a mean cell``, ``a mean cell at night``),
@@ -131,7 +131,7 @@ class Statement:
     people: int
     cells: int
     model: str
-    mechanism: str
+    implementation: str
     deployment: str
     errors: Sequence[tuple[str, float, float, float]]
     observers: Sequence[Observer]
@@ -177,30 +177,23 @@ def write_statement(statement: Statement, path: Path, *, overwrite: bool = False
     """
     text = written("statement.md.j2", it=statement, best_success=best_success, short_limit=short_limit)
     match path.suffix:
-        case ".json":
-            text = json.dumps(_columns(statement), indent=2, ensure_ascii=False)
         case ".html":
             text = written("statement.html.j2", title=statement.title, lines=[*filter(None, text.splitlines())])
+        case ".json":
+            text = json.dumps(_columns(statement), indent=2, ensure_ascii=False)
         case suffix if suffix != ".md":
             raise InputError([f"out (--out): must end in .html, .md or .json; got {path}"])
     export_file(path, lambda staged: staged.write_bytes(f"{text}\n".encode()), overwrite=overwrite)
 
 
 def _columns(statement: Statement) -> Any:
-    """Return a statement as JSON takes it, beside the columns of registry.opendp.org; what is infinite is null."""
+    """Return a statement as JSON takes it, after the columns of registry.opendp.org; what is infinite is null."""
     epsilon, delta = statement.stated.loss
-    registry = {
-        "tier": 3,  # mechanism, composition and what is not protected are stated
-        "flavour": "approximate DP" if delta else "pure DP",
-        "privacy_loss": {"epsilon": epsilon, "level": f"one {statement.called.one}, {statement.unit}"},
-        "delta": delta,
-        "model": statement.model,
-        "accounting": statement.stated.claim.basis,
-        "implementation": f"{statement.mechanism}, {statement.made_from}",
-    }
-    successes = [best_success(one.claim)[0] for one in statement.observers]
-    facts = {"registry": registry, "success": successes, **asdict(statement)}
-    return json.loads(json.dumps(facts, default=str), parse_constant=lambda _: None)
+    columns: dict[str, Any] = {"tier": 3, "flavour": "approximate DP" if delta else "pure DP", "delta": delta}
+    columns |= {"privacy_loss": epsilon, "level": f"one {statement.called.one}, {statement.unit}"}
+    columns |= {"accounting": statement.stated.claim.basis, **asdict(statement)}
+    columns["success"] = [best_success(one.claim)[0] for one in statement.observers]
+    return json.loads(json.dumps(columns, default=str), parse_constant=lambda _: None)
 
 
 def statement_of_run(run: RunResult, mechanism: str = "", campaign: str = "", **given: Any) -> Statement:
@@ -224,9 +217,9 @@ def statement_of_run(run: RunResult, mechanism: str = "", campaign: str = "", **
     record, every = run.record, [(one, own) for one in run.record.deployments for own in one.mechanisms]
     fitting = [pair for pair in every if mechanism in {"", pair[1].mechanism} and campaign in {"", pair[0].campaign}]
     if not fitting:
-        names = listed([f"{own.mechanism} in {one.campaign}" for one, own in every]) or "none in this run"
+        names = ", ".join(f"{own.mechanism} in {one.campaign}" for one, own in every) or "no campaign of this run"
         raise InputError(
-            [f"--mechanism, --campaign: they count vehicles together: {names}; got {mechanism} {campaign}"]
+            [f"--mechanism, --campaign: {names} counts vehicles; got {mechanism or '–'} in {campaign or '–'}"]
         )
     deployment, own = min(fitting, key=lambda pair: pair[1].mechanism not in record.private)
     campaign, name = deployment.campaign, own.mechanism
@@ -238,6 +231,7 @@ def statement_of_run(run: RunResult, mechanism: str = "", campaign: str = "", **
     times = [query.time_s for query in record.traffic_at_queries if query.campaign == campaign]
     few, truth, rmse = relative_errors(estimates).iloc[0], estimates["truth"], of(run.leading.scores)["rmse"].iloc[0]
     false = records(of(run.findings).query("attack == 'poisoning'").nlargest(1, "value"))
+    moved = [f"{one['colluding']:.0f} false devices move a cell by {number(one['value'])} vehicles." for one in false]
     lost = percent(1.0 - counted["counted"].sum() / max(1, counted["asked"].sum()))
     observers = [*_observers(run, deployment, own)]
     return Statement(
@@ -247,22 +241,15 @@ def statement_of_run(run: RunResult, mechanism: str = "", campaign: str = "", **
         contributions=len(times),
         people=record.vehicles,
         cells=estimates["cell"].nunique(),
-        model="local" if name in record.private else "central" if observers[0].trusted else "distributed",
-        mechanism=label,
+        model="local" if name in record.private else "central" if observers[-1].trusted else "distributed",
+        implementation=label,
         deployment=deployment_words(deployment),
         errors=[
             ("a mean cell", truth.mean(), rmse, truth.pow(2).mean() ** 0.5),
             ("the emptiest cells", few["occupancy"], few["rmse"], few["rms_occupancy"]),
         ],
         observers=observers,
-        risks=[
-            *(
-                f"{each['colluding']:.0f} false devices move a cell by {number(each['value'])} vehicles."
-                for each in false
-            ),
-            f"{lost} of the answers were not counted.",
-            *own.cost.notes,
-        ],
+        risks=[*moved, f"{lost} of the answers were not counted.", *own.cost.notes],
         bytes_up=of(run.costs)["bytes_up"].iloc[0],
         called=record.owners,
         **given,
@@ -271,13 +258,12 @@ def statement_of_run(run: RunResult, mechanism: str = "", campaign: str = "", **
 
 def _observers(run: RunResult, deployment: DeploymentRecord, own: MechanismDeployment) -> Iterator[Observer]:
     """Yield the readers of what a campaign publishes of a mechanism, then its parties and coalitions."""
-    campaign, name = deployment.campaign, own.mechanism
-    release, of_campaign = (
-        run.record.release_of(campaign, name),
-        {campaign, campaign if campaign in run.budgeted else None},
-    )
-    stated = [claim for claim in run.privacy if claim.mechanism == name and claim.campaign in of_campaign]
-    stated = [one for one in stated if one.queries == run.record.queries_of(campaign) and one.adjacency == "move"]
+    campaign, name, queries = deployment.campaign, own.mechanism, run.record.queries_of(deployment.campaign)
+    release, within = run.record.release_of(campaign, name), {campaign, campaign if campaign in run.budgeted else None}
+    stated = [one for one in run.privacy if one.mechanism == name and one.campaign in within]
+    stated = [one for one in stated if one.queries == queries and one.adjacency == "move"]
+    unknown = Claim.unknown("The run states no claim about this view.").about(queries=queries)
+    nothing = Claim.exact(0.0, ConstantDelta(0.0), "It receives no answer.").about(queries=queries)
 
     def weakest(view: str | None, colluding: int, release: str | None = None) -> Claim:
         """Return the claim of most success about a view, of servers with a part of the noise if there is noise."""
@@ -285,13 +271,10 @@ def _observers(run: RunResult, deployment: DeploymentRecord, own: MechanismDeplo
         same = [one for one in stated if one.view == view and one.colluding in {None, colluding}]
         return max([*noisy, *(one for one in same if one.release == release)], key=best_success, default=unknown)
 
-    unknown = Claim.unknown("The run states no claim about this view.")
     view = "released_differences" if release and run.record.rounds_of(name) > 1 else "released_counts"
-    published = min(
-        weakest(view, 0, release.words if release else None), weakest("linked_reports", -1), key=best_success
-    )
+    published, linked = weakest(view, 0, release.words if release else None), weakest("linked_reports", -1)
     trusted = name not in run.record.private and published.servers is None
-    yield Observer("Anyone who reads what is published", "every estimate", published, 0)
+    yield Observer("Anyone who reads what is published", "every estimate", min(published, linked, key=best_success), 0)
     tried = run.findings.query("mechanism == @name and campaign == @campaign and metric in ('', 'queries')")
     tried = tried[tried["attack"].isin([*RECEIVED, "longitudinal"])].sort_values("success")
     guessed = {frozenset(row["coalition"].split(", ")): (row["success"], row["prior"]) for row in records(tried)}
@@ -300,9 +283,7 @@ def _observers(run: RunResult, deployment: DeploymentRecord, own: MechanismDeplo
         linkable = "over all queries" if followed else "in one query" if deployment.handles else "no"
         claim = weakest(seen.view, sum(party.startswith("server:") for party in seen.coalition))
         if seen.view is None:
-            claim = Claim.exact(0.0, ConstantDelta(0.0), "It receives nothing of a place.").about(
-                queries=published.queries
-            )
+            claim = nothing
         elif linkable == "in one query":
             claim = claim.as_bound("It cannot follow a device from query to query: at most what linked answers reveal.")
         who, what = coalition_words(seen.coalition, deployment), inner_case(seen.words.rstrip("."))
