@@ -31,11 +31,8 @@ MOST_INSIDE, MOST_ASKED = 200_000, 24
 CERTAIN = 1.0 - 1e-6
 
 # Besides the slow ones, the paper's first attempt is left out, which is never better than randomized response.
-LOCAL = tuple(
-    family.name
-    for family in FAMILIES
-    if family.kind != "no_privacy" and family.name not in {*SLOW, "anonymized_first_attempt"}
-)
+_LEFT_OUT = {*SLOW, "anonymized_first_attempt", *(family.name for family in FAMILIES if family.kind == "no_privacy")}
+LOCAL = tuple(family.name for family in FAMILIES if family.name not in _LEFT_OUT)
 # What these publish is private only among devices that are certain to be in the cell.
 CROWDED = ("sampling_privacy", "sampling_privacy_binary", "anonymized_cancelling")
 SUPPRESSED = ("sampling_privacy_suppressed", "sampling_privacy_binary_suppressed")
@@ -321,20 +318,18 @@ def _row(question: Question, about: Advised, made: Plan, target: Target, share: 
     The estimate of those whose answers arrive, a share p, is scaled up: whether a device is one of them adds the
     binomial variance Y(1 − p)/p to σ²/p².
     """
-    errors = [
-        math.hypot(error / share, math.sqrt(count * (1.0 - share) / share))
-        for error, count in zip(made.errors, question.counts, strict=True)
-    ]
-    cells = {
-        cell: {"count": count, "error": error, "percent": 100.0 * error / count, "better_than_zero": error < count}
-        for cell, count, error in zip(CELLS, question.counts, errors, strict=False)
-    }
+    cells = []
+    for error, count in zip(made.errors, question.counts, strict=True):
+        scaled = math.hypot(error / share, math.sqrt(count * (1.0 - share) / share))
+        better = {"percent": 100.0 * scaled / count, "better_than_zero": scaled < count}
+        cells.append({"count": count, "error": scaled, **better})
+    run = cells.pop()
     *learned, played = _learned(question, about, made, target)
     queries = question.queries if made.budget else min(question.queries, MOST_ASKED)
-    low, high = error_interval(errors[-1], cells=question.zones * queries, excess=made.excess_kurtosis)
-    run = {"queries": queries, "count": question.counts[-1], "error": errors[-1], "low": low, "high": high}
-    run["success"] = played.success
-    return replace(about, plan=made, cells=cells, learns=learned, least_answers=target.counted, run=run)
+    low, high = error_interval(run["error"], cells=question.zones * queries, excess=made.excess_kurtosis)
+    run |= {"queries": queries, "low": low, "high": high, "success": played.success}
+    of_cells = dict(zip(CELLS, cells, strict=True))
+    return replace(about, plan=made, cells=of_cells, learns=learned, least_answers=target.counted, run=run)
 
 
 def _learned(question: Question, about: Advised, made: Plan, target: Target) -> Iterator[Learned]:
@@ -343,8 +338,7 @@ def _learned(question: Question, about: Advised, made: Plan, target: Target) -> 
     In the last one a device is in its cell or outside every cell, as in the attack "known others".
     """
     parties, many = about.parties, max(2, question.colluding)
-    suppressed = about.trust == "rounds" and made.release is not None
-    seen = replace(target, k=made.release["k"]) if suppressed and made.release else target
+    seen = replace(target, k=made.release["k"]) if about.trust == "rounds" and made.release else target
 
     def learned(party: str, members: int, view: str, hidden: int = 0, **changed: Any) -> Learned:
         mechanism = made.mechanism
@@ -368,5 +362,4 @@ def _learned(question: Question, about: Advised, made: Plan, target: Target) -> 
         yield learned(f"{many} who collude", many, target.view if apart else linked, parties - many)
     published = linked if about.trust == "nobody" and made.mechanism.rounds > 1 else "released"
     yield learned("readers", 0, published, parties)
-    hidden = parties - question.colluding
-    yield learned("", question.colluding, target.view, hidden, queries=1, adjacency="enter_leave")
+    yield learned("", 0, target.view, parties - question.colluding, queries=1, adjacency="enter_leave")

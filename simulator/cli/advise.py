@@ -1,8 +1,9 @@
 """`crowdveil advise`: which design fits a city, a budget and its parties, how wrong it is, and who learns what."""
 
+import math
 import shlex
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -29,14 +30,15 @@ from simulator.results.formatting import claimed, whole, wide_console
 
 KEYS = tuple(trust.key for trust in TRUSTS)
 OPTIONS = [each.replace(default=None) for each in options_of(Question) if each.name != "occupancy"]
-NAMES = {"mean": "a mean zone", "small": "a small zone", "night": "a zone at night"}
 RECEIVES = {
-    "server": "receives every zone",
-    "noise": "receives shares, which tell nothing, and knows its own noise",
-    "shares": "receives shares, which tell nothing",
-    "shuffler": "receives all answers, but not who sent them",
-    "nobody": "receives all answers of a vehicle",
+    "server": ("one trusted server", "every zone"),
+    "noise": ("{} operators who hold shares and add noise", "shares, which tell nothing, and its own noise"),
+    "shares": ("{} operators who hold shares", "shares, which tell nothing"),
+    "shuffler": ("a shuffler before a server", "all answers, but not who sent them"),
+    "rounds": ("two servers, of a round each", "the answers of one round"),
+    "nobody": ("one server", "all answers"),
 }
+"""To whom answers go, and what one party receives, by trust."""
 COUNTED = {"noise": "no_privacy", "server": "no_privacy", "shares": "randomized_response sue oue the"}
 """Kinds whose published sums the attack "known others" reads, by trust."""
 
@@ -137,20 +139,17 @@ def statement_of_advice(question: Question, chosen: Advised | None) -> Statement
     """
     if chosen is None or chosen.plan is None:
         raise InputError(["page: not written: no design is better than an estimate of 0"])
-    receives = {0: "reads what is published", 1: RECEIVES[chosen.trust]}
-    observers = [
-        Observer(
-            one.party.capitalize(),
-            receives.get(one.members, "pool what they receive"),
-            one.claim,
-            one.members,
-            linkable="over all queries" if one.claim.family == "linked_reports" else "no",
-            trusted=one.everything and one.members == 1,
-        )
-        for one in sorted(chosen.learns, key=lambda one: one.members)
-    ]
-    answering = f"at least {whole(chosen.least_answers)} answers to a query arrive", "ε and δ are greater"
-    published = "what is published is the estimate alone", "readers learn more"
+    deployment, alone = RECEIVES[chosen.trust]
+    receives = {0: "what is published", 1: alone}
+    observers = []
+    for one in sorted(chosen.learns, key=lambda one: one.members):
+        linkable = "over all queries" if one.claim.family == "linked_reports" else "no"
+        trusted, seen = one.everything and one.members == 1, receives.get(one.members, "what its members receive")
+        claim = one.claim
+        if question.delta and claim.epsilon > question.epsilon:  # stated is the ε with δ, not the greater one without
+            claim = replace(claim, kind="infinite" if claim.kind == "infinite" else "bound", epsilon=math.inf)
+        observers.append(Observer(one.party.capitalize(), seen, claim, one.members, linkable, trusted))
+    arriving = f"at least {whole(chosen.least_answers)} answers to a query arrive"
     return Statement(
         title=f"counts of {whole(question.people)} vehicles in {whole(question.zones)} zones",
         made_from=f"a plan by crowdveil {own_version()}",
@@ -159,11 +158,11 @@ def statement_of_advice(question: Question, chosen: Advised | None) -> Statement
         people=question.people,
         cells=question.zones,
         model={"server": "central", "noise": "distributed", "shares": "distributed"}.get(chosen.trust, "local"),
-        mechanism=chosen.plan.title,
-        deployment=f"{chosen.name} ({chosen.parties})",
-        errors=[(NAMES[cell], it["count"], it["error"], it["count"]) for cell, it in chosen.cells.items()],
+        implementation=chosen.plan.title,
+        deployment=deployment.format(chosen.parties),
+        errors=[(f"a cell ({cell})", it["count"], it["error"], it["count"]) for cell, it in chosen.cells.items()],
         observers=observers,
-        assumptions=[answering, published],
+        assumptions=[(arriving, "ε and δ are greater")],
     )
 
 
