@@ -81,7 +81,7 @@ TRUSTS = (
     Trust("nobody", "nobody: one server sees all answers", "linked_reports", LOCAL),
 )
 """Trusts from the most to the least that must be trusted."""
-_WHOLE = {"people": (1, 10**12), "zones": (1, 10**6), "answers": (1, 86_400), "parties": (1, 254)}
+_WHOLE = {"people": (1, 10**12), "zones": (1, 10**6), "answers_per_day": (1, 86_400), "parties": (1, 254)}
 LIMITS = {**_WHOLE, "trip_min": (1e-3, 1e6), "participation": (1e-9, 1.0), "loss": (0.0, 1.0 - 1e-9)}
 """Least and greatest values of what is asked."""
 
@@ -96,7 +96,7 @@ class Question:
         Vehicles of the city; with a profile by default the greatest number in an hour.
     zones : ZONES
         Zones in which vehicles are counted.
-    answers : A_DAY
+    answers_per_day : ANSWERS
         Answers of a vehicle in a day; 24 by default.
     epsilon : ε
         Budget of a vehicle in a period; 1 by default.
@@ -127,7 +127,7 @@ class Question:
 
     people: int
     zones: int
-    answers: int = 24
+    answers_per_day: int = 24
     epsilon: float = 1.0
     per: Literal["day", "week", "trip"] = "day"
     trip_min: float = 30.0
@@ -153,7 +153,7 @@ class Question:
     @property
     def queries(self) -> int:
         """T, answers of a device in the period."""
-        return max(1, math.ceil(self.answers * MINUTES.get(self.per, self.trip_min) / MINUTES["day"] - 1e-9))
+        return max(1, math.ceil(self.answers_per_day * MINUTES.get(self.per, self.trip_min) / MINUTES["day"] - 1e-9))
 
     @property
     def counts(self) -> tuple[int, ...]:
@@ -326,7 +326,9 @@ def _row(question: Question, about: Advised, made: Plan, target: Target, share: 
     run = cells.pop()
     *learned, played = _learned(question, about, made, target)
     queries = question.queries if made.budget else min(question.queries, MOST_ASKED)
-    low, high = error_interval(run["error"], cells=question.zones * queries, excess=made.excess_kurtosis)
+    # The same vehicles take part in every query of a run, so that its errors are of as many draws as there are zones.
+    draws = question.zones * (queries if question.participation == 1.0 else 1)
+    low, high = error_interval(run["error"], cells=draws, excess=made.excess_kurtosis)
     run |= {"queries": queries, "low": low, "high": high, "success": played.success}
     of_cells = dict(zip(CELLS, cells, strict=True))
     return replace(about, plan=made, cells=of_cells, learns=learned, least_answers=target.counted, run=run)

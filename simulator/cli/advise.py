@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import pandas as pd
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from mechanisms.parameter import check_choice
@@ -119,7 +119,8 @@ def _print(question: Question, rows: Sequence[Advised], sentences: Sequence[str]
     console = wide_console()
     for text in sentences:
         console.print(Text(text, "bold" if text is sentences[0] else ""))
-    table = Table("trusted, and the design", "error, vehicles (% of zone)", "guesses right of 100; ε", show_lines=True)
+    heads = ("error, vehicles (% of zone)", "guesses right of 100; ε")
+    table = Table(Column("trusted, and the design", overflow="fold"), *heads, show_lines=True)
     for row in rows:
         made = "" if row.plan is None else with_parameters(row.plan)
         texts = written("advice_row.txt.j2", q=question, row=row, made=made).split("---")
@@ -160,7 +161,7 @@ def statement_of_advice(question: Question, chosen: Advised | None) -> Statement
         model={"server": "central", "noise": "distributed", "shares": "distributed"}.get(chosen.trust, "local"),
         implementation=chosen.plan.title,
         deployment=deployment.format(chosen.parties),
-        errors=[(f"a cell ({cell})", it["count"], it["error"], it["count"]) for cell, it in chosen.cells.items()],
+        errors=[(f"a {cell} cell", it["count"], it["error"], it["count"]) for cell, it in chosen.cells.items()],
         observers=observers,
         assumptions=[(arriving, "ε and δ are greater")],
     )
@@ -175,7 +176,7 @@ def _of_scenario(reference: str) -> dict[str, Any]:
     recorded = city.ground.recorded
     vehicles = recorded.tracks.vehicles if recorded else getattr(scenario.traffic, "vehicles", 0)
     given = {"people": vehicles + population.outside, "zones": city.divided(campaign.cells).cells.count}
-    given["answers"] = max(1, round(86_400.0 / (campaign.every_s or 86_400.0)))
+    given["answers_per_day"] = max(1, round(86_400.0 / (campaign.every_s or 86_400.0)))
     given |= {"parties": getattr(campaign.aggregation or scenario.aggregation, "servers", None) or 2}
     return given | {"participation": population.participation, "loss": scenario.channel.losses[-1]}
 
