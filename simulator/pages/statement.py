@@ -234,6 +234,7 @@ def statement_of_run(run: RunResult, mechanism: str = "", campaign: str = "", **
     moved = [f"{one['colluding']:.0f} false devices move a cell by {number(one['value'])} vehicles." for one in false]
     lost = percent(1.0 - counted["counted"].sum() / max(1, counted["asked"].sum()))
     observers = [*_observers(run, deployment, own)]
+    label += ", noise of each server" if observers[0].claim.servers else ""
     return Statement(
         title=f"{record.scenario}, {label}",
         made_from=f"run {record.scenario}, campaign {campaign}, seed {record.seed}, by crowdveil {record.version}",
@@ -241,7 +242,11 @@ def statement_of_run(run: RunResult, mechanism: str = "", campaign: str = "", **
         contributions=len(times),
         people=record.vehicles,
         cells=estimates["cell"].nunique(),
-        model="local" if name in record.private else "central" if observers[-1].trusted else "distributed",
+        model="local"
+        if name in record.private
+        else "central"
+        if any(one.trusted for one in observers)
+        else "distributed",
         implementation=label,
         deployment=deployment_words(deployment),
         errors=[
@@ -284,8 +289,8 @@ def _observers(run: RunResult, deployment: DeploymentRecord, own: MechanismDeplo
         claim = weakest(seen.view, sum(party.startswith("server:") for party in seen.coalition))
         if seen.view is None:
             claim = nothing
-        elif linkable == "in one query":
+        elif linkable == "in one query" and claim.epsilon:
             claim = claim.as_bound("It cannot follow a device from query to query: at most what linked answers reveal.")
         who, what = coalition_words(seen.coalition, deployment), inner_case(seen.words.rstrip("."))
         guess, prior = guessed.get(frozenset(seen.coalition), (None, None))
-        yield Observer(who, what, claim, len(seen.coalition), linkable, trusted, guess, prior)
+        yield Observer(who, what, claim, len(seen.coalition), linkable, trusted and seen.view is not None, guess, prior)
