@@ -12,14 +12,14 @@ from mechanisms.local import KRandomizedResponse, OptimisedUnary
 from mechanisms.parameter import ParameterError
 from mechanisms.privacy import Claim, ConstantDelta, LinkedReports
 from simulator.cli import main
-from simulator.pages.statement import Observer, Statement, best_success, statement_of_run, write_statement
+from simulator.pages.statement import Recipient, Statement, best_success, statement_of_run, write_statement
 from simulator.results.run import RunResult
 from simulator.results.tables import records
 
 SURE = Claim.exact(math.inf, ConstantDelta(0.45), "A sampled device shows its cell.").listed(0.0, 1.0)
 
 
-def written(*observers: Observer, **other: object) -> Statement:
+def written(*recipients: Recipient, **other: object) -> Statement:
     facts = {
         "people": 2_000_000,
         "cells": 500,
@@ -29,7 +29,7 @@ def written(*observers: Observer, **other: object) -> Statement:
     }
     errors = [("a mean cell", 4000.0, 32.0, 4000.0), ("a mean cell at night", 5.0, 32.0, 6.0)]
     names = {"title": "A city", "made_from": "a plan", "unit": "one day", "contributions": 24}
-    return Statement(**(facts | names | {"observers": observers, "errors": errors} | other))
+    return Statement(**(facts | names | {"recipients": recipients, "errors": errors} | other))
 
 
 def test_success_is_the_distance_of_the_laws_and_bounded_without_it():
@@ -65,8 +65,8 @@ def test_figures_are_those_of_the_claims_and_attacks(shipped_run, name):
             keys = f"mechanism == {own.mechanism!r} and campaign == {deployment.campaign!r}"
             (score,) = records(run.scores.query(keys))
             assert made.errors[0][2] == score["rmse"]
-            assert len(made.observers) == 1 + len(own.learns)
-            for one, seen in zip(made.observers[1:], own.learns, strict=True):
+            assert len(made.recipients) == 1 + len(own.learns)
+            for one, seen in zip(made.recipients[1:], own.learns, strict=True):
                 success = best_success(one.claim)[0]
                 if seen.view is None:
                     assert success == 0.5
@@ -84,8 +84,8 @@ def test_figures_are_those_of_the_claims_and_attacks(shipped_run, name):
 
 
 def test_wordings_and_what_is_never_invented(tmp_path):
-    guessed = Observer("Both operators together", "every answer", SURE.about(queries=3), 2, guess=0.48, prior=0.06)
-    write_statement(written(Observer("Anyone", "counts", SURE, 0), guessed, purpose="<b>roads</b>"), tmp_path / "a.md")
+    guessed = Recipient("Both operators together", "every answer", SURE.about(queries=3), 2, guess=0.48, prior=0.06)
+    write_statement(written(Recipient("Anyone", "counts", SURE, 0), guessed, purpose="<b>roads</b>"), tmp_path / "a.md")
     text = (tmp_path / "a.md").read_text("utf-8")
     for words in (
         "who stayed in one of two places, they would be right about 73; guessing without the system, about 50.",
@@ -96,7 +96,7 @@ def test_wordings_and_what_is_never_invented(tmp_path):
     ):
         assert words in text
     write_statement(
-        written(guessed, Observer("Anyone", "counts", SURE, 0), purpose="<b>roads</b>"), tmp_path / "a.html"
+        written(guessed, Recipient("Anyone", "counts", SURE, 0), purpose="<b>roads</b>"), tmp_path / "a.html"
     )
     assert "&lt;b&gt;roads" in (tmp_path / "a.html").read_text("utf-8")
     with pytest.raises(ParameterError, match="unit must name the unit of privacy"):
