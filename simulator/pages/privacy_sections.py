@@ -83,11 +83,9 @@ def coalition_words(coalition: Sequence[str], record: DeploymentRecord) -> str:
     every = record.servers
     if is_capable("deployment", record.kind, "shares") and len(servers) == len(coalition):
         return f"{'Any ' * (len(servers) < every)}{share_holders(len(servers), every)}".capitalize()
-    if every == 1:
-        return (
-            "The server" if len(coalition) == 1 else f"The server and {listed([p for p in coalition if ':' not in p])}"
-        )
-    return f"Server {servers[0]}" if len(servers) == 1 else f"Servers {listed(servers)}"
+    others = [party for party in coalition if ":" not in party]
+    named = "The server" if every == 1 else f"Server{'s' * (len(servers) > 1)} {listed(servers)}"
+    return listed([named, *others])
 
 
 def deployments_section(run: RunResult) -> PageSection | None:

@@ -46,7 +46,7 @@ def best_success(claim: Claim) -> tuple[float, bool]:
 
 
 @dataclass(frozen=True)
-class Observer:
+class Recipient:
     """A party, several that collude, or the readers of what is published, and what they learn about one person.
 
     Attributes
@@ -114,12 +114,12 @@ class Statement:
     errors
         The error of what is published, of a mean cell first: which cells (``a mean cell``, ``a mean cell at night``),
         their mean number of vehicles, the root mean square error and the root mean square error of an estimate of 0.
-    observers
+    recipients
         Who learns what: the readers of what is published first, then single parties, then coalitions.
     assumptions
         Pairs: an assumption, and what is so if it is wrong; besides those about coalitions and devices.
     risks
-        Residual risks as sentences, besides those that follow from `observers` and `people`.
+        Residual risks as sentences, besides those that follow from `recipients` and `people`.
     purpose, retention, review_date, legal_basis
         As they are given.
     """
@@ -134,7 +134,7 @@ class Statement:
     implementation: str
     deployment: str
     errors: Sequence[tuple[str, float, float, float]]
-    observers: Sequence[Observer]
+    recipients: Sequence[Recipient]
     assumptions: Sequence[tuple[str, str]] = ()
     risks: Sequence[str] = ()
     observed: int | None = None
@@ -151,9 +151,9 @@ class Statement:
             raise ParameterError("unit", "must name the unit of privacy, such as one day", self.unit)
 
     @property
-    def stated(self) -> Observer:
+    def stated(self) -> Recipient:
         """The observer whose loss is stated for the whole: who learns most alone without being trusted with it."""
-        alone = [one for one in self.observers if one.members < 2 and not one.trusted]
+        alone = [one for one in self.recipients if one.members < 2 and not one.trusted]
         return max(alone, key=lambda one: best_success(one.claim))
 
 
@@ -192,7 +192,7 @@ def _columns(statement: Statement) -> Any:
     columns: dict[str, Any] = {"tier": 3, "flavour": "approximate DP" if delta else "pure DP", "delta": delta}
     columns |= {"privacy_loss": epsilon, "level": f"one {statement.called.one}, {statement.unit}"}
     columns |= {"accounting": statement.stated.claim.basis, **asdict(statement)}
-    columns["success"] = [best_success(one.claim)[0] for one in statement.observers]
+    columns["success"] = [best_success(one.claim)[0] for one in statement.recipients]
     return json.loads(json.dumps(columns, default=str), parse_constant=lambda _: None)
 
 
@@ -206,7 +206,7 @@ def statement_of_run(run: RunResult, mechanism: str = "", campaign: str = "", **
         The finished run.
     mechanism, campaign
         Their names; if empty, the first mechanism other than no privacy, and the first campaign that counts with it.
-    given
+    **given
         Fields of a statement that no run knows, by name: `purpose`, `retention`, `review_date`, `legal_basis`.
 
     Raises
@@ -233,7 +233,8 @@ def statement_of_run(run: RunResult, mechanism: str = "", campaign: str = "", **
     false = records(of(run.findings).query("attack == 'poisoning'").nlargest(1, "value"))
     moved = [f"{one['colluding']:.0f} false devices move a cell by {number(one['value'])} vehicles." for one in false]
     lost = percent(1.0 - counted["counted"].sum() / max(1, counted["asked"].sum()))
-    observers = [*_observers(run, deployment, own)]
+    recipients = [*_recipients(run, deployment, own)]
+    label += ", noise of each server" if recipients[0].claim.servers else ""
     return Statement(
         title=f"{record.scenario}, {label}",
         made_from=f"run {record.scenario}, campaign {campaign}, seed {record.seed}, by crowdveil {record.version}",
@@ -241,14 +242,18 @@ def statement_of_run(run: RunResult, mechanism: str = "", campaign: str = "", **
         contributions=len(times),
         people=record.vehicles,
         cells=estimates["cell"].nunique(),
-        model="local" if name in record.private else "central" if observers[-1].trusted else "distributed",
+        model="local"
+        if name in record.private
+        else "central"
+        if any(one.trusted for one in recipients)
+        else "distributed",
         implementation=label,
         deployment=deployment_words(deployment),
         errors=[
             ("a mean cell", truth.mean(), rmse, truth.pow(2).mean() ** 0.5),
             ("the emptiest cells", few["occupancy"], few["rmse"], few["rms_occupancy"]),
         ],
-        observers=observers,
+        recipients=recipients,
         risks=[*moved, f"{lost} of the answers were not counted.", *own.cost.notes],
         bytes_up=of(run.costs)["bytes_up"].iloc[0],
         called=record.owners,
@@ -256,7 +261,7 @@ def statement_of_run(run: RunResult, mechanism: str = "", campaign: str = "", **
     )
 
 
-def _observers(run: RunResult, deployment: DeploymentRecord, own: MechanismDeployment) -> Iterator[Observer]:
+def _recipients(run: RunResult, deployment: DeploymentRecord, own: MechanismDeployment) -> Iterator[Recipient]:
     """Yield the readers of what a campaign publishes of a mechanism, then its parties and coalitions."""
     campaign, name, queries = deployment.campaign, own.mechanism, run.record.queries_of(deployment.campaign)
     release, within = run.record.release_of(campaign, name), {campaign, campaign if campaign in run.budgeted else None}
@@ -274,7 +279,7 @@ def _observers(run: RunResult, deployment: DeploymentRecord, own: MechanismDeplo
     view = "released_differences" if release and run.record.rounds_of(name) > 1 else "released_counts"
     published, linked = weakest(view, 0, release.words if release else None), weakest("linked_reports", -1)
     trusted = name not in run.record.private and published.servers is None
-    yield Observer("Anyone who reads what is published", "every estimate", min(published, linked, key=best_success), 0)
+    yield Recipient("Anyone who reads what is published", "every estimate", min(published, linked, key=best_success), 0)
     tried = run.findings.query("mechanism == @name and campaign == @campaign and metric in ('', 'queries')")
     tried = tried[tried["attack"].isin([*RECEIVED, "longitudinal"])].sort_values("success")
     guessed = {frozenset(row["coalition"].split(", ")): (row["success"], row["prior"]) for row in records(tried)}
@@ -284,8 +289,10 @@ def _observers(run: RunResult, deployment: DeploymentRecord, own: MechanismDeplo
         claim = weakest(seen.view, sum(party.startswith("server:") for party in seen.coalition))
         if seen.view is None:
             claim = nothing
-        elif linkable == "in one query":
+        elif linkable == "in one query" and claim.epsilon:
             claim = claim.as_bound("It cannot follow a device from query to query: at most what linked answers reveal.")
         who, what = coalition_words(seen.coalition, deployment), inner_case(seen.words.rstrip("."))
         guess, prior = guessed.get(frozenset(seen.coalition), (None, None))
-        yield Observer(who, what, claim, len(seen.coalition), linkable, trusted, guess, prior)
+        yield Recipient(
+            who, what, claim, len(seen.coalition), linkable, trusted and seen.view is not None, guess, prior
+        )
