@@ -232,11 +232,6 @@ class Advised(PlanRecord):
     least_answers: int = 0
     run: Mapping[str, float] = field(default_factory=dict)
 
-    @property
-    def useful(self) -> bool:
-        """Whether it errs less than an estimate of 0 in a mean cell."""
-        return self.plan is not None and bool(self.cells["mean"]["better_than_zero"])
-
 
 def advise(
     question: Question, trusts: Sequence[str] = (), *, progress: Callable[[float], object] = lambda _: None
@@ -266,7 +261,6 @@ def advise(
         target = _target(question, trust.view, share)
         if trust.key == "noise":
             target = replace(target, servers=parties, honest=parties - question.colluding)
-
         counts = [round(count * share) for count in question.counts]
         best = partial(_best, question, counts, progress=lambda part: progress(part / (2 * len(wanted))))
         possible = trust.key != "rounds" or needed > 0
@@ -299,17 +293,14 @@ def _target(question: Question, view: str, share: float) -> Target:
     """Return the target among the devices whose answers arrive, a share; claims rely on nearly as many."""
     devices = max(1, round(question.people * share))
     fewer = math.floor(devices - FEWER * math.sqrt(question.people * share * (1.0 - share)))
-    return Target(
-        cells=question.zones,
-        population=devices,
-        occupancy=min(devices, max(1, round(question.counts[0] * share))),
-        view=view,
-        epsilon=question.epsilon,
-        delta=question.delta,
-        queries=question.queries,
-        adjacency=question.adjacency,
-        batch=None if share == 1.0 else max(1, fewer),
-    )
+    city: dict[str, Any] = {
+        "cells": question.zones,
+        "population": devices,
+        "batch": None if share == 1.0 else max(1, fewer),
+    }
+    occupancy = min(devices, max(1, round(question.counts[0] * share)))
+    same = {name: getattr(question, name) for name in ("epsilon", "delta", "queries", "adjacency")}
+    return Target(**city, occupancy=occupancy, view=view, **same)
 
 
 def _row(question: Question, about: Advised, made: Plan, target: Target, share: float) -> Advised:

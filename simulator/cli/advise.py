@@ -25,7 +25,7 @@ from simulator.files.errors import InputError
 from simulator.files.extras import own_version
 from simulator.files.tables import Table as Rows
 from simulator.pages.document import written
-from simulator.pages.statement import Observer, Statement, write_statement
+from simulator.pages.statement import Recipient, Statement, write_statement
 from simulator.results.formatting import claimed, whole, wide_console
 
 KEYS = tuple(trust.key for trust in TRUSTS)
@@ -106,7 +106,8 @@ def best_of(rows: Sequence[Advised]) -> Advised | None:
 
     Where none of them is of use, the best one with the fewest parties more; None if there is none.
     """
-    useful = [row for row in rows if row.useful and row.crowd is None and row.parties]
+    planned = [row for row in rows if row.plan and row.crowd is None and row.parties]
+    useful = [row for row in planned if row.cells["mean"]["better_than_zero"]]
     return min([row for row in useful if row.holds] or useful, key=lambda row: (row.parties, _mean(row)), default=None)
 
 
@@ -142,14 +143,14 @@ def statement_of_advice(question: Question, chosen: Advised | None) -> Statement
         raise InputError(["page: not written: no design is better than an estimate of 0"])
     deployment, alone = RECEIVES[chosen.trust]
     receives = {0: "what is published", 1: alone}
-    observers = []
+    recipients = []
     for one in sorted(chosen.learns, key=lambda one: one.members):
         linkable = "over all queries" if one.claim.family == "linked_reports" else "no"
         trusted, seen = one.everything and one.members == 1, receives.get(one.members, "what its members receive")
         claim = one.claim
         if question.delta and claim.epsilon > question.epsilon:  # stated is the ε with δ, not the greater one without
             claim = replace(claim, kind="infinite" if claim.kind == "infinite" else "bound", epsilon=math.inf)
-        observers.append(Observer(one.party.capitalize(), seen, claim, one.members, linkable, trusted))
+        recipients.append(Recipient(one.party.capitalize(), seen, claim, one.members, linkable, trusted))
     arriving = f"at least {whole(chosen.least_answers)} answers to a query arrive"
     return Statement(
         title=f"counts of {whole(question.people)} vehicles in {whole(question.zones)} zones",
@@ -162,7 +163,7 @@ def statement_of_advice(question: Question, chosen: Advised | None) -> Statement
         implementation=chosen.plan.title,
         deployment=deployment.format(chosen.parties),
         errors=[(f"a {cell} cell", it["count"], it["error"], it["count"]) for cell, it in chosen.cells.items()],
-        observers=observers,
+        recipients=recipients,
         assumptions=[(arriving, "ε and δ are greater")],
     )
 

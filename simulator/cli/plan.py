@@ -28,7 +28,7 @@ WIDEST = 34
 def plan(
     *,
     mechanism: Annotated[list[str] | None, typer.Option(autocompletion=family_names)] = None,
-    trusts: Annotated[bool, typer.Option("--trusts", hidden=True)] = False,
+    trusts: Annotated[bool, typer.Option("--trusts", hidden=True, help="See advise.")] = False,
     find: Literal["batch", "crowd", "honest"] | None = None,
     json: bool = False,
     **given: Any,
