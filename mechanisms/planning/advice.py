@@ -87,7 +87,7 @@ LIMITS = {**_WHOLE, "trip_min": (1e-3, 1e6), "participation": (1e-9, 1.0), "loss
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class CityQuestion:
     """A city, a budget of a person and a period, and the parties.
 
     Parameters
@@ -234,13 +234,13 @@ class Advised(PlanRecord):
 
 
 def advise(
-    question: Question, trusts: Sequence[str] = (), *, progress: Callable[[float], object] = lambda _: None
+    question: CityQuestion, trusts: Sequence[str] = (), *, progress: Callable[[float], object] = lambda _: None
 ) -> list[Advised]:
     """Return the best design under each trust: one that holds for any others, then a better one in a certain crowd.
 
     Parameters
     ----------
-    question : Question
+    question : CityQuestion
     trusts : sequence of str
         Keys of trusts; all by default.
     progress : callable
@@ -276,7 +276,9 @@ def advise(
     return rows
 
 
-def _best(question: Question, counts: Sequence[int], target: Target, names: Sequence[str], **how: Any) -> Plan | None:
+def _best(
+    question: CityQuestion, counts: Sequence[int], target: Target, names: Sequence[str], **how: Any
+) -> Plan | None:
     """Return the plan of least error that relies on no crowd but the target's; None if none meets the target.
 
     Where answers are lost, mechanisms of two rounds are left out: they need both answers of a device.
@@ -289,7 +291,7 @@ def _best(question: Question, counts: Sequence[int], target: Target, names: Sequ
     return plan(target, named, claims=False, best_only=True, occupancies=counts, **how).least_without_crowd
 
 
-def _target(question: Question, view: str, share: float) -> Target:
+def _target(question: CityQuestion, view: str, share: float) -> Target:
     """Return the target among the devices whose answers arrive, a share; claims rely on nearly as many."""
     devices = max(1, round(question.people * share))
     fewer = math.floor(devices - FEWER * math.sqrt(question.people * share * (1.0 - share)))
@@ -303,7 +305,7 @@ def _target(question: Question, view: str, share: float) -> Target:
     return Target(**city, occupancy=occupancy, view=view, **same)
 
 
-def _row(question: Question, about: Advised, made: Plan, target: Target, share: float) -> Advised:
+def _row(question: CityQuestion, about: Advised, made: Plan, target: Target, share: float) -> Advised:
     """Return the row of a plan that meets its target.
 
     The estimate of those whose answers arrive, a share p, is scaled up: whether a device is one of them adds the
@@ -325,7 +327,7 @@ def _row(question: Question, about: Advised, made: Plan, target: Target, share: 
     return replace(about, plan=made, cells=of_cells, learns=learned, least_answers=target.counted, run=run)
 
 
-def _learned(question: Question, about: Advised, made: Plan, target: Target) -> Iterator[Learned]:
+def _learned(question: CityQuestion, about: Advised, made: Plan, target: Target) -> Iterator[Learned]:
     """Yield what one party, a coalition and readers learn; then the same of the strongest party in one query.
 
     In the last one a device is in its cell or outside every cell, as in the attack "known others".

@@ -6,17 +6,15 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import pandas as pd
 import typer
 from rich.table import Column, Table
 from rich.text import Text
 
-from mechanisms.parameter import check_choice
-from mechanisms.planning import Advised, Question
+from mechanisms.planning import Advised, CityQuestion
 from mechanisms.planning import advise as find_advice
-from mechanisms.planning.advice import TRUSTS
 from simulator.cli.common import load_scenario, print_json
 from simulator.cli.options import Json, Overwrite, command, options_of, scenario_names
 from simulator.cli.plan import found_in_cache, with_parameters
@@ -28,8 +26,7 @@ from simulator.pages.document import written
 from simulator.pages.statement import Recipient, Statement, write_statement
 from simulator.results.formatting import claimed, whole, wide_console
 
-KEYS = tuple(trust.key for trust in TRUSTS)
-OPTIONS = [each.replace(default=None) for each in options_of(Question) if each.name != "occupancy"]
+OPTIONS = [each.replace(default=None) for each in options_of(CityQuestion) if each.name != "occupancy"]
 RECEIVES = {
     "server": ("one trusted server", "every zone"),
     "noise": ("{} operators who hold shares and add noise", "shares, which tell nothing, and its own noise"),
@@ -47,9 +44,9 @@ COUNTED = {"noise": "no_privacy", "server": "no_privacy", "shares": "randomized_
 def advise(
     scenario: Annotated[str | None, typer.Argument(autocompletion=scenario_names)] = None,
     *,
-    occupancy: float | None = None,
+    occupancy: Annotated[float | None, typer.Option(min=0.0)] = None,
     profile: Path | None = None,
-    trust: list[str] | None = None,
+    trust: Literal["server", "noise", "shares", "shuffler", "rounds", "nobody"] | None = None,
     write: Path | None = None,
     page: Path | None = None,
     overwrite: Overwrite = False,
@@ -66,23 +63,21 @@ def advise(
         Vehicles in a mean zone; people/zones by default.
     profile : FILE
         Table with the columns hour, zone and people, as CSV or Parquet: zones, and vehicles in the three of them.
-    trust : NAME
-        Only this trust: server, noise, shares, shuffler, rounds or nobody; may be repeated.
+    trust : server|noise|shares|shuffler|rounds|nobody
+        Only this trust.
     write : FILE.toml
         Write the scenario that simulates the design of the first sentence, and the table of its vehicles beside it.
     page : FILE.html|FILE.md|FILE.json
         Write the privacy statement of that design.
     """
-    for name in trust or ():
-        check_choice("trust", name, KEYS)
     given = ({} if scenario is None else _of_scenario(scenario)) | ({} if profile is None else _of_profile(profile))
     if occupancy is not None:
         given["occupancy"] = (occupancy, occupancy / 10.0, occupancy / 20.0)
     given |= {name: value for name, value in options.items() if value is not None}
     if missing := [f"--{name}" for name in ("people", "zones") if name not in given]:
         raise InputError([f"advise needs {' and '.join(missing)}, a scenario or a profile"])
-    question = Question(**given)
-    rows = found_in_cache(["advise", question, trust], partial(find_advice, question, trust or ()))
+    question = CityQuestion(**given)
+    rows = found_in_cache(["advise", question, trust], partial(find_advice, question, [trust] if trust else ()))
     chosen = best_of(rows)
     least = min((row for row in rows if row.holds and row.plan), key=_mean, default=None)
     said = written("advice.txt.j2", q=question, chosen=chosen, least=least, profile=profile)
@@ -115,7 +110,7 @@ def _mean(row: Advised) -> float:
     return row.cells["mean"]["error"]
 
 
-def _print(question: Question, rows: Sequence[Advised], sentences: Sequence[str]) -> None:
+def _print(question: CityQuestion, rows: Sequence[Advised], sentences: Sequence[str]) -> None:
     """Print the sentences, then one table of all trusts."""
     console = wide_console()
     for text in sentences:
@@ -131,7 +126,7 @@ def _print(question: Question, rows: Sequence[Advised], sentences: Sequence[str]
     console.print(f"{told} δ = {claimed(question.delta)} for each ε.", highlight=False)
 
 
-def statement_of_advice(question: Question, chosen: Advised | None) -> Statement:
+def statement_of_advice(question: CityQuestion, chosen: Advised | None) -> Statement:
     """Return the privacy statement of the design that is advised.
 
     Raises
@@ -194,7 +189,7 @@ def _of_profile(file: Path) -> dict[str, Any]:
     return {"people": max(1, round(totals.max())), "zones": len(of_zones), "occupancy": counts}
 
 
-def write_scenario(file: Path, question: Question, chosen: Advised | None, *, overwrite: bool) -> None:
+def write_scenario(file: Path, question: CityQuestion, chosen: Advised | None, *, overwrite: bool) -> None:
     """Write the scenario that simulates a design, and the table of its vehicles beside it.
 
     Raises

@@ -10,7 +10,7 @@ import typer
 from rich.table import Column, Table
 from rich.text import Text
 
-from mechanisms.planning import RELEASED, Advised, Learned, LeastNumber, Plan, Planning, Question, Target
+from mechanisms.planning import RELEASED, Advised, CityQuestion, Learned, LeastNumber, Plan, Planning, Target
 from mechanisms.privacy.claim import Claim, ListedDelta
 from simulator.cli.common import meter, print_json, print_notes
 from simulator.cli.options import command, family_names, target_options
@@ -18,7 +18,7 @@ from simulator.results.formatting import claimed, counted, listed, number, relat
 
 exact = "{:.12g}".format
 """The shortest form of a number."""
-_KEPT = (Planning, Plan, Claim, ListedDelta, Target, LeastNumber, Advised, Learned, Question)
+_KEPT = (Planning, Plan, Claim, ListedDelta, Target, LeastNumber, Advised, Learned, CityQuestion)
 """The classes that a kept plan is made of."""
 WIDEST = 34
 """Columns of a parameter in a table, so that the table fits into 80."""
@@ -48,7 +48,7 @@ def plan(
     from mechanisms.parameter import ParameterError  # noqa: PLC0415 - the same
 
     if trusts:
-        raise ParameterError("trusts", "is a command of its own: crowdveil advise", trusts)
+        raise ParameterError("trusts", "is the command crowdveil advise now", trusts)
     allowed = given["error"] if find else None
     if find and (given["epsilon"] is None or allowed is None):
         raise ParameterError("find", "needs both --epsilon and --error", find)

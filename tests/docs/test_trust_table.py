@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mechanisms.planning import Question, Target, advise, plan
+from mechanisms.planning import CityQuestion, Target, advise, plan
 
 FINDINGS = (Path(__file__).parents[2] / "docs" / "findings.md").read_text(encoding="utf-8")
 SIZE = {"cells": 100, "population": 10**6, "occupancy": 100, "epsilon": 1.0, "delta": 1e-6}
@@ -33,7 +33,7 @@ def digits(value, printed):
 def test_table_of_trusts(column, adjacency):
     shares = []
     city = {"people": 10**6, "zones": 100, "answers_per_day": 1, "epsilon": 1.0, "delta": 1e-6}
-    rows = advise(Question(**city, occupancy=(100, 10, 5), adjacency=adjacency), progress=shares.append)
+    rows = advise(CityQuestion(**city, occupancy=(100, 10, 5), adjacency=adjacency), progress=shares.append)
     assert 0.5 < sum(shares) <= 1.0 + 1e-9
     # The commands under the table are for the same question.
     words = COMMANDS[column].split()

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from mechanisms.parameter import ParameterError
-from mechanisms.planning import Question, advise
+from mechanisms.planning import CityQuestion, advise
 from mechanisms.planning.advice import TRUSTS
 
 TOWN = {"people": 4000, "zones": 20, "answers_per_day": 3, "delta": 0.0}
@@ -23,7 +23,7 @@ def told_apart(steps, scale):
 
 @pytest.mark.parametrize(("share", "lost"), [(1.0, 0.0), (0.5, 0.1)])
 def test_error_and_success_of_a_trusted_server(share, lost):
-    [row] = advise(Question(**TOWN, parties=1, colluding=0, participation=share, loss=lost), ["server"])
+    [row] = advise(CityQuestion(**TOWN, parties=1, colluding=0, participation=share, loss=lost), ["server"])
     ratio = math.exp(-row.plan.parameters.get("epsilon", row.plan.release["epsilon"]))
     # ε of six counts: two change at each of three answers.
     assert -math.log(ratio) == pytest.approx(1 / 6, rel=1e-4)
@@ -48,14 +48,14 @@ def test_error_and_success_of_a_trusted_server(share, lost):
 
 
 def test_coalitions_of_servers_that_add_noise():
-    two, three = (advise(Question(**TOWN, parties=parties, colluding=2), ["noise"])[0] for parties in (2, 3))
+    two, three = (advise(CityQuestion(**TOWN, parties=parties, colluding=2), ["noise"])[0] for parties in (2, 3))
     assert (two.holds, two.parties, three.holds) == (False, 3, True)
     assert two.plan == three.plan  # the row of a broken trust is for a third operator
     one, both, readers = three.learns
     assert 0.5 < readers.success < one.success < both.success < 1.0
     assert both.success == pytest.approx(told_apart(6, three.plan.aggregation["noise"]["scale"]), rel=1e-6)
     assert both.epsilon == pytest.approx(1.0, rel=1e-3)
-    [alone] = advise(Question(**TOWN), ["noise"])
+    [alone] = advise(CityQuestion(**TOWN), ["noise"])
     assert [(each.party, each.everything) for each in alone.learns][1] == ("2 who collude", True)
 
 
@@ -66,7 +66,7 @@ def test_least_parties(colluding, least):
 
 
 def test_a_certain_crowd_is_a_row_of_its_own_only_where_it_errs_less():
-    question = Question(people=400, zones=2, answers_per_day=1, occupancy=(200, 190, 180), epsilon=2.0)
+    question = CityQuestion(people=400, zones=2, answers_per_day=1, occupancy=(200, 190, 180), epsilon=2.0)
     rows = advise(question, ["shuffler"])
     alone = {row.trust: row for row in rows if row.crowd is None}
     within = [row for row in rows if row.crowd is not None]
@@ -79,14 +79,14 @@ def test_a_certain_crowd_is_a_row_of_its_own_only_where_it_errs_less():
 
 
 def test_what_is_asked():
-    assert [Question(people=2_000_000, zones=5, per=per).queries for per in ("day", "week", "trip")] == [24, 168, 1]
-    assert Question(people=2_000_000, zones=5, per="trip", trip_min=130).queries == 3
-    assert Question(people=2_000_000, zones=5).delta == 1e-8
+    assert [CityQuestion(people=2_000_000, zones=5, per=per).queries for per in ("day", "week", "trip")] == [24, 168, 1]
+    assert CityQuestion(people=2_000_000, zones=5, per="trip", trip_min=130).queries == 3
+    assert CityQuestion(people=2_000_000, zones=5).delta == 1e-8
     for wrong, words in (({"colluding": 3}, "colluding"), ({"loss": 1.0}, "loss"), ({"people": 0}, "people")):
         with pytest.raises(ParameterError, match=words):
-            Question(**{"people": 10, "zones": 2, **wrong})
+            CityQuestion(**{"people": 10, "zones": 2, **wrong})
 
 
 def test_mechanisms_of_two_rounds_are_left_out_where_answers_are_lost():
-    [row] = advise(Question(**TOWN, loss=0.1), ["rounds"])
+    [row] = advise(CityQuestion(**TOWN, loss=0.1), ["rounds"])
     assert row.plan is None
