@@ -116,7 +116,7 @@ def _print(question: CityQuestion, rows: Sequence[Advised], sentences: Sequence[
     for text in sentences:
         console.print(Text(text, "bold" if text is sentences[0] else ""))
     heads = ("error, vehicles (% of zone)", "guesses right of 100; ε")
-    table = Table(Column("trusted, and the design", overflow="fold"), *heads, show_lines=True)
+    table = Table(Column("trusted, and the design", min_width=34), *heads, show_lines=True)
     for row in rows:
         made = "" if row.plan is None else with_parameters(row.plan)
         texts = written("advice_row.txt.j2", q=question, row=row, made=made).split("---")
