@@ -115,8 +115,8 @@ def _print(question: CityQuestion, rows: Sequence[Advised], sentences: Sequence[
     console = wide_console()
     for text in sentences:
         console.print(Text(text, "bold" if text is sentences[0] else ""))
-    design, guesses = Column("trusted, and the design", min_width=34), Column("guesses right of 100; ε", min_width=16)
-    table = Table(design, "error, vehicles (% of zone)", guesses, show_lines=True)
+    heads = ("error, vehicles (% of zone)", "guesses right of 100; ε")
+    table = Table(Column("trusted, and the design", no_wrap=True, overflow="fold"), *heads, show_lines=True)
     for row in rows:
         made = "" if row.plan is None else with_parameters(row.plan)
         texts = written("advice_row.txt.j2", q=question, row=row, made=made).split("---")

@@ -34,7 +34,7 @@ COMMANDS = {
 FIRST = {
     "plan": "Best: ",
     "plan for an error": "Best: sampling_privacy_binary (form = binary, sampling = ",
-    "advise": "If 2 of 2 operators collude, no design is better than an estimate of 0: ",
+    "advise": "Advised: Subset selection, each device answers one of the queries (nobody: ",
     "least": "Least crowd: ",
 }
 SLOW = ("plan", "advise", "least", "check", "bars", "evaluate")
