@@ -128,10 +128,10 @@ def on_grid(pairs: Sequence[Pair], fineness: int, least: float = 0.0) -> tuple["
     squares = sum(float(masses @ losses**2) for masses, losses, _ in given)
     spread = math.sqrt(squares / sum(float(masses.sum()) for masses, _, _ in given))
     width = largest / min(math.ceil(fineness * largest / max(spread, largest / LARGEST_GRID)), LARGEST_GRID)
-    return tuple(divided(*one, width) for one in given)
+    return tuple(split(*one, width) for one in given)
 
 
-def divided(masses: Floats, losses: Floats, certain: float, width: float) -> "GridPair":
+def split(masses: Floats, losses: Floats, certain: float, width: float) -> "GridPair":
     """Return the pair in which each loss is divided between the two nearest multiples of an interval."""
     places = losses / width
     # A loss that is a multiple but for its rounding error stays one.
@@ -318,7 +318,7 @@ class TogetherDelta:
         telling = [pair for pair in pairs if pair.steps.any()]
         reach = sum(pair.interval * int(pair.steps[-1]) for pair in telling)
         width = max(min((pair.interval for pair in telling), default=1.0), reach / LARGEST_GRID)
-        parts = [divided(pair.masses, np.asarray(pair.steps * pair.interval), pair.certain, width) for pair in telling]
+        parts = [split(pair.masses, np.asarray(pair.steps * pair.interval), pair.certain, width) for pair in telling]
         return SummedLoss([*parts, *(pair for pair in pairs if not pair.steps.any())], 1)
 
 

@@ -10,26 +10,17 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtri_exp
 
-from mechanisms.parameter import ParameterError
+from mechanisms.parameter import ParameterError, check_probability
 from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON, Claim, LeastDelta
-from mechanisms.privacy.composition import (
-    ROUNDING,
-    ComposedCurve,
-    ComposedDelta,
-    Floats,
-    GridPair,
-    SummedLoss,
-    divided,
-    grid_pair,
-    on_grid,
-)
+from mechanisms.privacy.composition import ComposedCurve, ComposedDelta, GridPair, SummedLoss, grid_pair, on_grid, split
 from mechanisms.privacy.report_claims import WorstPairDelta
 from mechanisms.privacy.shuffled import AmplifiedDelta
 
-# Intervals of the grid of losses up to the root mean square loss.
-FINENESS = 400
+# Intervals of the grid of losses up to the root mean square loss. Results are raised by the share ROUNDING.
+FINENESS, ROUNDING = 400, 1e-10
 # Rényi orders, less 1: the nearest to 1, where their steps become finer, and how many are before and after it.
 NEAREST, NEAR, NEAR_ORDERS, ORDERS = 1e-7, 1e-3, 200, 6_000
 
@@ -57,9 +48,7 @@ def trade_off(claim: Claim, false_positive_rate: float) -> float:
     ParameterError
         If the rate is not from 0 to 1.
     """
-    alpha = false_positive_rate
-    if not 0.0 <= alpha <= 1.0:
-        raise ParameterError("false_positive_rate", "must be from 0 to 1", alpha)
+    alpha = check_probability("false_positive_rate", false_positive_rate)
     from scipy.optimize import minimize_scalar  # noqa: PLC0415 - half a second
 
     def missed(loss: float) -> float:
@@ -129,7 +118,7 @@ def concentrated_rho(claim: Claim) -> float:
         `gaussian_mu`.
     """
     of_noise = math.inf if claim.noise is None else claim.noise[1] / (2.0 * claim.noise[0] ** 2)
-    return min(_least(claim.curve, claim.epsilon, _rho), of_noise)
+    return min(_least(claim.curve, claim.epsilon, _rho), of_noise * (1.0 + ROUNDING))
 
 
 def _least(curve: Callable[[float], float], epsilon: float, of_pair: Callable[[GridPair], float]) -> float:
@@ -149,6 +138,8 @@ def _least(curve: Callable[[float], float], epsilon: float, of_pair: Callable[[G
             # The pairs themselves, in both directions.
             known = [(np.array(p), np.array(q)) for p, q in curve.pairs]
             pairs = on_grid([*known, *((q, p) for p, q in known)], FINENESS)
+        case _ if math.isinf(epsilon) and curve(math.inf) > 0.0:
+            return math.inf
         case _:
             # A pair whose curve is nowhere below, in both directions.
             pairs = (grid_pair(curve, epsilon, FINENESS, least=0.0),)
@@ -158,7 +149,7 @@ def _least(curve: Callable[[float], float], epsilon: float, of_pair: Callable[[G
 def _squared_mu(pair: GridPair) -> float:
     """Return μ² of a pair without an infinite loss."""
 
-    def quantiles(logs: Floats) -> Floats:
+    def quantiles(logs: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return Φ⁻¹ of the probabilities below each kink, from the smaller of both tails."""
         below, above = np.logaddexp.accumulate(logs)[:-1], np.logaddexp.accumulate(logs[::-1])[-2::-1]
         return np.asarray(np.where(below < above, ndtri_exp(below), -ndtri_exp(above)))
@@ -172,7 +163,7 @@ def _rho(pair: GridPair) -> float:
     """Return a bound of sup D_α/α: (α − 1)·D_α is convex in α, so it is below its chords between some orders."""
     losses, summed = pair.steps * pair.interval, SummedLoss([pair], 1)
 
-    def moments(orders: Floats) -> Floats:
+    def moments(orders: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return t·D_{1 + t} = ln Σ P·e^(tℓ) for each t; of small ones in a form in which nothing cancels."""
         if orders[-1] * losses[-1] >= 1.0:
             return summed.log_mean(orders)
@@ -243,7 +234,7 @@ def to_privacy_loss_distribution(claim: Claim, *, interval: float = 1e-4) -> Any
     pair = grid_pair(claim.delta, claim.epsilon, FINENESS, least=0.0)
     rest = max(0.0, 1.0 - pair.certain - math.fsum(pair.masses))  # reveals nothing
     losses = np.append(pair.steps * pair.interval, 0.0)
-    pair = divided(np.append(pair.masses, rest), losses, pair.certain, interval)
+    pair = split(np.append(pair.masses, rest), losses, pair.certain, interval)
     masses = dict(zip(pair.steps.tolist(), pair.masses.tolist(), strict=True))
     return module.PrivacyLossDistribution.create_from_rounded_probability(masses, pair.certain, interval)
 

@@ -115,7 +115,7 @@ def test_random_laws_against_the_best_tests_and_renyi_divergences(truths, output
 
 @pytest.mark.parametrize("sigma", [0.4, 1.0, 4.0, 18.9])
 def test_discrete_gaussian_noise(sigma):
-    assert concentrated_rho(noisy(sigma, queries=10, two=True)) == pytest.approx(20 / (2 * sigma**2), rel=1e-12)
+    assert concentrated_rho(noisy(sigma, queries=10, two=True)) == pytest.approx(20 / (2 * sigma**2), rel=1e-9)
     mu = gaussian_mu(noisy(sigma))
     assert mu >= 1 / sigma
     assert mu <= (1 + 0.05 / sigma**2) / sigma or sigma < 1
@@ -163,7 +163,7 @@ def test_what_may_be_revealed_with_certainty_has_no_finite_form():
     assert gaussian_mu(nothing) == concentrated_rho(nothing) == attack_advantage(nothing) == 0.0
     weakest = Claim.weakest([noisy(2.0), responses(1.0)])
     assert gaussian_mu(weakest) == math.inf
-    with pytest.raises(ParameterError, match=r"false_positive_rate must be from 0 to 1"):
+    with pytest.raises(ParameterError, match="false_positive_rate must be"):
         trade_off(certain, 1.5)
 
 
