@@ -122,7 +122,7 @@ def test_discrete_gaussian_noise(sigma):
     values = np.arange(-round(40 * sigma) - 2, round(40 * sigma) + 3)
     masses = np.exp(-((values / sigma) ** 2) / 2)
     tails = np.cumsum(masses[::-1])[::-1] / masses.sum()
-    places = ndtri(tails[(tails > 1e-250) & (values > 0)])
+    places = ndtri(tails[(tails > 1e-250) & (values >= 0)])
     assert mu >= -np.diff(places).min() - 1e-12
     assert gaussian_mu(noisy(sigma, queries=9, two=True)) == pytest.approx(mu * math.sqrt(18), rel=1e-12)
 
@@ -146,6 +146,8 @@ def test_noise_of_several_servers_and_of_composed_and_shuffled_reports_is_no_les
             assert claim.delta(epsilon) <= gaussian_delta(mu, epsilon) * (1 + 1e-3) + left_out
             # Bun and Steinke 2016, lemma 3.6.
             assert claim.delta(epsilon) <= math.exp(-(max(epsilon - rho, 0.0) ** 2) / (4 * rho)) + left_out
+    # Of noise below σ = 2 one server's counts.
+    assert [concentrated_rho(claim) for claim, _ in cases[:2]] == pytest.approx([1 / 32, 1 / 1.44], rel=1e-9)
     masses = np.array(IntegerNoise("discrete_gaussian", 2.0).masses(4))
     p, q = np.append(masses, 0.0), np.append(0.0, masses)
     for order in (1.01, 2.0, 5.0):
