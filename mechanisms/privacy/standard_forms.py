@@ -16,6 +16,7 @@ from scipy.special import ndtri_exp
 from mechanisms.parameter import ParameterError, check_probability
 from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON, Claim, LeastDelta
 from mechanisms.privacy.composition import ComposedCurve, ComposedDelta, GridPair, SummedLoss, grid_pair, on_grid, split
+from mechanisms.privacy.hockey_stick import pair_delta
 from mechanisms.privacy.report_claims import WorstPairDelta
 from mechanisms.privacy.shuffled import AmplifiedDelta
 
@@ -132,8 +133,9 @@ def _least(curve: Callable[[float], float], epsilon: float, of_pair: Callable[[G
         case ComposedCurve():
             return curve.queries * _least(curve.curve, curve.limit, of_pair)
         case ComposedDelta():
-            pair = WorstPairDelta(((curve.p, curve.q),))
-            return curve.queries * _least(pair, pair.epsilon, of_pair)
+            p, q = curve.p, curve.q
+            single = epsilon / curve.queries
+            return curve.queries * _least(lambda one: pair_delta(p, q, epsilon=one), single, of_pair)
         case WorstPairDelta() if curve.pairs:
             # The pairs themselves, in both directions.
             known = [(np.array(p), np.array(q)) for p, q in curve.pairs]
@@ -142,8 +144,12 @@ def _least(curve: Callable[[float], float], epsilon: float, of_pair: Callable[[G
             return math.inf
         case _:
             # A pair whose curve is nowhere below, in both directions.
-            pairs = (grid_pair(curve, epsilon, FINENESS, least=0.0),)
+            pairs = (_grid_pair(curve, epsilon, FINENESS, 0.0),)
     return max(math.inf if pair.certain > 0.0 else of_pair(pair) for pair in pairs)
+
+
+# μ, ρ and a privacy loss distribution of one claim need the same pair.
+_grid_pair = lru_cache(maxsize=64)(grid_pair)
 
 
 def _squared_mu(pair: GridPair) -> float:
@@ -231,7 +237,7 @@ def to_privacy_loss_distribution(claim: Claim, *, interval: float = 1e-4) -> Any
     except ImportError:
         rule = "needs dp-accounting: pip install 'crowdveil[accounting]'"
         raise ParameterError("to_privacy_loss_distribution", rule, "not installed") from None
-    pair = grid_pair(claim.delta, claim.epsilon, FINENESS, least=0.0)
+    pair = _grid_pair(claim.curve, claim.epsilon, FINENESS, 0.0)
     rest = max(0.0, 1.0 - pair.certain - math.fsum(pair.masses))  # reveals nothing
     losses = np.append(pair.steps * pair.interval, 0.0)
     pair = split(np.append(pair.masses, rest), losses, pair.certain, interval)

@@ -137,6 +137,7 @@ def test_noise_of_several_servers_and_of_composed_and_shuffled_reports_is_no_les
         (mechanism.claim(Shuffled(1, 20, 4)), 0.0),
         (mirror_claim(distinguishing=0.6, epsilon=0.5, queries=200, source="coins"), 0.0),
         (WorstPairDelta.of(((0.2, 0.8), (0.3, 0.7))).claim(40, "coins"), 0.0),
+        (SymmetricUnary(cells=1, epsilon=1.0).claim(LinkedReports(3)), 0.0),
     ]
     for claim, left_out in cases:
         mu, rho = gaussian_mu(claim), concentrated_rho(claim)
