@@ -221,10 +221,9 @@ def statement_of_run(run: RunResult, mechanism: str = "", campaign: str = "", **
     record, every = run.record, [(one, own) for one in run.record.deployments for own in one.mechanisms]
     fitting = [pair for pair in every if mechanism in {"", pair[1].mechanism} and campaign in {"", pair[0].campaign}]
     if not fitting:
-        names = ", ".join(f"{own.mechanism} in {one.campaign}" for one, own in every) or "no campaign of this run"
-        raise InputError(
-            [f"--mechanism, --campaign: {names} counts vehicles; got {mechanism or '–'} in {campaign or '–'}"]
-        )
+        names = ", ".join(f"{own.mechanism} in {one.campaign}" for one, own in every) or "none in this run"
+        got = f"{mechanism or 'any'} in {campaign or 'any'}"
+        raise InputError([f"--mechanism, --campaign: must be of a count whose parties are known ({names}); got {got}"])
     deployment, own = min(fitting, key=lambda pair: pair[1].mechanism not in record.private)
     campaign, name = deployment.campaign, own.mechanism
 

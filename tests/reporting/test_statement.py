@@ -124,7 +124,7 @@ def test_command(shipped_run, tmp_path, capsys, monkeypatch):
     }.items() <= facts.items()
     for wrong, message in (
         ((run, "--out", out), "there is a file already"),
-        ((run, "--mechanism", "none"), "got none in –"),
+        ((run, "--mechanism", "none"), "got none in any"),
         ((run, "--out", tmp_path / "page.pdf"), "must end in .html, .md or .json"),
         ((tmp_path,), "no finished run here"),
     ):
