@@ -150,7 +150,9 @@ def claims_section(run: RunResult) -> PageSection:
     tables = []
     for name, of_campaign in run.claims_by_mechanism.items():
         claims = [*run.whole_run.get(name, []), *of_campaign]
-        epsilons = sorted({epsilon for claim in claims for epsilon, _ in claim.points})
+        epsilons = sorted(
+            {epsilon for claim in claims for epsilon, _ in claim.points if epsilon}
+        )  # of 0: the statement
         rows = [
             (row_words(alike), alike, [[dict(claim.points).get(at) for claim in alike] for at in epsilons])
             for alike in by_crowd(claims)

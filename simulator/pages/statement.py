@@ -13,7 +13,7 @@ from mechanisms.parameter import ParameterError
 from mechanisms.privacy.claim import Claim, ConstantDelta, ListedDelta
 from simulator.files.atomic_write import export_file
 from simulator.files.errors import InputError
-from simulator.pages.document import written
+from simulator.pages.document import asset, written
 from simulator.pages.privacy_sections import coalition_words, deployment_words
 from simulator.results.formatting import duration, inner_case, number, percent
 from simulator.results.names import OwnerNames
@@ -64,6 +64,8 @@ class Recipient:
         How far it can link the answers of one person: ``no``, ``in one query``, ``over all queries``.
     trusted
         Whether the design trusts it with what it receives: it learns this by design, not by an attack.
+    crowded
+        The claim where a certain number of others is there as well, in addition to `claim`; None for none.
     guess, prior
         How often an attack of a run, or a computation, names the right cell in one query, and how often the best guess
         without the system does; None where neither is known.
@@ -77,6 +79,7 @@ class Recipient:
     trusted: bool = False
     guess: float | None = None
     prior: float | None = None
+    crowded: Claim | None = None
 
     @property
     def loss(self) -> tuple[float, float]:
@@ -178,7 +181,8 @@ def write_statement(statement: Statement, path: Path, *, overwrite: bool = False
     text = written("statement.md.j2", it=statement, best_success=best_success, short_limit=short_limit)
     match path.suffix:
         case ".html":
-            text = written("statement.html.j2", title=statement.title, lines=[*filter(None, text.splitlines())])
+            lines, style = [*filter(None, text.splitlines())], asset("statement.css")
+            text = written("statement.html.j2", title=statement.title, lines=lines, style=style)
         case ".json":
             text = json.dumps(_columns(statement), indent=2, ensure_ascii=False)
         case suffix if suffix != ".md":
@@ -217,10 +221,9 @@ def statement_of_run(run: RunResult, mechanism: str = "", campaign: str = "", **
     record, every = run.record, [(one, own) for one in run.record.deployments for own in one.mechanisms]
     fitting = [pair for pair in every if mechanism in {"", pair[1].mechanism} and campaign in {"", pair[0].campaign}]
     if not fitting:
-        names = ", ".join(f"{own.mechanism} in {one.campaign}" for one, own in every) or "no campaign of this run"
-        raise InputError(
-            [f"--mechanism, --campaign: {names} counts vehicles; got {mechanism or '–'} in {campaign or '–'}"]
-        )
+        names = ", ".join(f"{own.mechanism} in {one.campaign}" for one, own in every) or "none in this run"
+        got = f"{mechanism or 'any'} in {campaign or 'any'}"
+        raise InputError([f"--mechanism, --campaign: must be of a count whose parties are known ({names}); got {got}"])
     deployment, own = min(fitting, key=lambda pair: pair[1].mechanism not in record.private)
     campaign, name = deployment.campaign, own.mechanism
 
@@ -235,18 +238,15 @@ def statement_of_run(run: RunResult, mechanism: str = "", campaign: str = "", **
     lost = percent(1.0 - counted["counted"].sum() / max(1, counted["asked"].sum()))
     recipients = [*_recipients(run, deployment, own)]
     label += ", noise of each server" if recipients[0].claim.servers else ""
+    trusted = any(one.trusted for one in recipients)
     return Statement(
         title=f"{record.scenario}, {label}",
         made_from=f"run {record.scenario}, campaign {campaign}, seed {record.seed}, by crowdveil {record.version}",
         unit=f"the {len(times)} queries of the campaign, within {duration(max(times) - min(times))}",
         contributions=len(times),
-        people=record.vehicles,
+        people=round(record.vehicles * record.participation),
         cells=estimates["cell"].nunique(),
-        model="local"
-        if name in record.private
-        else "central"
-        if any(one.trusted for one in recipients)
-        else "distributed",
+        model="local" if name in record.private else "central" if trusted else "distributed",
         implementation=label,
         deployment=deployment_words(deployment),
         errors=[
@@ -254,7 +254,7 @@ def statement_of_run(run: RunResult, mechanism: str = "", campaign: str = "", **
             ("the emptiest cells", few["occupancy"], few["rmse"], few["rms_occupancy"]),
         ],
         recipients=recipients,
-        risks=[*moved, f"{lost} of the answers were not counted.", *own.cost.notes],
+        risks=[*moved, f"{lost} of the answers asked for were not counted.", *own.cost.notes],
         bytes_up=of(run.costs)["bytes_up"].iloc[0],
         called=record.owners,
         **given,
@@ -277,9 +277,13 @@ def _recipients(run: RunResult, deployment: DeploymentRecord, own: MechanismDepl
         return max([*noisy, *(one for one in same if one.release == release)], key=best_success, default=unknown)
 
     view = "released_differences" if release and run.record.rounds_of(name) > 1 else "released_counts"
-    published, linked = weakest(view, 0, release.words if release else None), weakest("linked_reports", -1)
+    words, mean = release.words if release else None, run.estimates.groupby("campaign")["truth"].mean()[campaign]
+    published, linked = weakest(view, 0, words), weakest("linked_reports", -1)
+    among = [one for one in stated if (one.view, one.release) == (view, words) and 1 < (one.crowd or 0) <= mean]
+    crowded = min(among, key=best_success, default=None)
     trusted = name not in run.record.private and published.servers is None
-    yield Recipient("Anyone who reads what is published", "every estimate", min(published, linked, key=best_success), 0)
+    published = min(published, linked, key=best_success)
+    yield Recipient("Anyone who reads what is published", "every estimate", published, 0, crowded=crowded)
     tried = run.findings.query("mechanism == @name and campaign == @campaign and metric in ('', 'queries')")
     tried = tried[tried["attack"].isin([*RECEIVED, "longitudinal"])].sort_values("success")
     guessed = {frozenset(row["coalition"].split(", ")): (row["success"], row["prior"]) for row in records(tried)}
@@ -293,6 +297,5 @@ def _recipients(run: RunResult, deployment: DeploymentRecord, own: MechanismDepl
             claim = claim.as_bound("It cannot follow a device from query to query: at most what linked answers reveal.")
         who, what = coalition_words(seen.coalition, deployment), inner_case(seen.words.rstrip("."))
         guess, prior = guessed.get(frozenset(seen.coalition), (None, None))
-        yield Recipient(
-            who, what, claim, len(seen.coalition), linkable, trusted and seen.view is not None, guess, prior
-        )
+        by_design = trusted and seen.view is not None
+        yield Recipient(who, what, claim, len(seen.coalition), linkable, by_design, guess, prior)

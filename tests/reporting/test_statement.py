@@ -85,10 +85,13 @@ def test_figures_are_those_of_the_claims_and_attacks(shipped_run, name):
 
 def test_wordings_and_what_is_never_invented(tmp_path):
     guessed = Recipient("Both operators together", "every answer", SURE.about(queries=3), 2, guess=0.48, prior=0.06)
-    write_statement(written(Recipient("Anyone", "counts", SURE, 0), guessed, purpose="<b>roads</b>"), tmp_path / "a.md")
+    crowd = Claim.bound(math.inf, ConstantDelta(0.1), "Others hide it.").listed(0.0).about(crowd=10)
+    anyone = Recipient("Anyone", "counts", SURE, 0, crowded=crowd)
+    write_statement(written(anyone, guessed, purpose="<b>roads</b>"), tmp_path / "a.md")
     text = (tmp_path / "a.md").read_text("utf-8")
     for words in (
         "who stayed in one of two places, they would be right about 73; guessing without the system, about 50.",
+        "about 73, even if nobody else is there (at most 55 where at least 10 are); guessing without",
         "The place of 45 is certain. An attack on drivers in the run named the right one of all cells for 48 of 100;",
         "32.0 in a mean cell of 4,000 (0.8 %); 32.0 in a mean cell at night of 5.00 (640 %), no better than 0",
         "δ × people = 0.45 × 2,000,000 = at most 900,000 drivers expected",
@@ -121,7 +124,7 @@ def test_command(shipped_run, tmp_path, capsys, monkeypatch):
     }.items() <= facts.items()
     for wrong, message in (
         ((run, "--out", out), "there is a file already"),
-        ((run, "--mechanism", "none"), "got none in –"),
+        ((run, "--mechanism", "none"), "got none in any"),
         ((run, "--out", tmp_path / "page.pdf"), "must end in .html, .md or .json"),
         ((tmp_path,), "no finished run here"),
     ):
