@@ -24,7 +24,7 @@ from simulator.files.extras import own_version
 from simulator.files.tables import Table as Rows
 from simulator.pages.document import written
 from simulator.pages.statement import Recipient, Statement, write_statement
-from simulator.results.formatting import claimed, whole, wide_console
+from simulator.results.formatting import whole, wide_console
 
 OPTIONS = [each.replace(default=None) for each in options_of(CityQuestion) if each.name != "occupancy"]
 RECEIVES = {
@@ -36,8 +36,6 @@ RECEIVES = {
     "nobody": ("one server", "all answers"),
 }
 """To whom answers go, and what one party receives, by trust."""
-COUNTED = {"noise": "no_privacy", "server": "no_privacy", "shares": "randomized_response sue oue the"}
-"""Kinds whose published sums the attack "known others" reads, by trust."""
 
 
 @partial(command, after=OPTIONS)
@@ -122,8 +120,6 @@ def _print(question: CityQuestion, rows: Sequence[Advised], sentences: Sequence[
         texts = written("advice_row.txt.j2", q=question, row=row, made=made).split("---")
         table.add_row(*(text.strip() for text in texts))
     console.print(table)
-    told = "Guesses: which of two possible histories of a vehicle is true; 50 of 100 are right without any data."
-    console.print(f"{told} δ = {claimed(question.delta)} for each ε.", highlight=False)
 
 
 def statement_of_advice(question: CityQuestion, chosen: Advised | None) -> Statement:
@@ -206,9 +202,7 @@ def write_scenario(file: Path, question: CityQuestion, chosen: Advised | None, *
     if file.suffix != ".toml" or (not overwrite and (file.exists() or table.exists())):
         raise InputError([f"{file}: must end in .toml; {file} and {table} must not be there without --overwrite"])
     listed = [f"zone-{zone},{chosen.run['count']}" for zone in range(1, question.zones + 1)]
-    attacked = chosen.plan.kind in COUNTED.get(chosen.trust, "").split()
-    attacked &= chosen.plan.release is None and not question.loss
-    text = written("advised.toml.j2", q=question, row=chosen, name=file.stem, table=table.name, attacked=attacked)
+    text = written("advised.toml.j2", q=question, row=chosen, name=file.stem, table=table.name)
     for path, lines in ((table, ["zone,vehicles", *listed]), (file, [text])):
         content = "\n".join([*lines, ""]).encode()
         export_file(path, lambda staged, content=content: staged.write_bytes(content), overwrite=overwrite)  # type: ignore[misc]
