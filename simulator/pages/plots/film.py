@@ -27,6 +27,8 @@ FRAMES = 120
 """Frames of a film if no interval between them is given."""
 FRAMES_PER_S = 12
 _DOTS_PER_INCH = 120
+WIDTH_IN = 1280 / _DOTS_PER_INCH
+"""Width of a film if none is given, inches."""
 _DOT = 4.0
 
 
@@ -41,7 +43,7 @@ def write_film(
     from_s: float = 0.0,
     to_s: float | None = None,
     every_s: float | None = None,
-    width_in: float = 3.5,
+    width_in: float = WIDTH_IN,
     overwrite: bool = False,
 ) -> list[str]:
     """Write a film of a run: vehicles in motion over the cells, which have their values at the last query.
@@ -62,7 +64,7 @@ def write_film(
     every_s
         Time of the run between two frames, seconds; by default the part is divided into `FRAMES` frames.
     width_in
-        Width, inches, of 120 dots each.
+        Width, inches, of 120 dots each; by default 1,280 dots in all.
     overwrite
         Whether an existing file is replaced.
 
