@@ -68,8 +68,8 @@ def _run() -> tuple[int, str]:
         if sys.argv[1:] == ["--version"]:
             print_version()  # at once: to parse options, typer imports pydantic
             return 0, ""
-        quiet = "--quiet" in sys.argv or "_CROWDVEIL_COMPLETE" in os.environ
-        with nullcontext() if quiet else notice(" ".join(sys.argv[1:])):
+        shown = sys.stderr.isatty() and "--quiet" not in sys.argv and "_CROWDVEIL_COMPLETE" not in os.environ
+        with notice(" ".join(sys.argv[1:])) if shown else nullcontext():
             code = app(prog_name="crowdveil", standalone_mode=False) or 0
     except TyperException as error:
         return error.exit_code, error.format_message()

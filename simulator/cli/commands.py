@@ -53,17 +53,14 @@ PLACES = {name: f"finished_runs:{name}" for name in ("report", "figures", "expor
 
 @contextmanager
 def notice(command: str) -> Iterator[None]:
-    """Show on standard error, if it is a terminal, which command runs and for how long, if nothing is printed for 1 s.
+    """Show on standard error, a terminal, which command runs and for how long, whenever nothing is printed for 1 s.
 
     The line is erased before the command prints, and at the end. Importing rich for it would take too long.
     """
     streams = [one for one in (sys.stderr, sys.stdout) if one is not None and one.isatty()]
-    if sys.stderr not in streams:
-        yield
-        return
     ended, lock, began_s = Event(), RLock(), monotonic()
     printed_s, shown, show = began_s, "", sys.stderr.write
-    command = shorten(f"crowdveil {command}", get_terminal_size().columns - 12, placeholder=" …")
+    command = shorten(f"crowdveil {command}", max(20, get_terminal_size().columns - 12), placeholder=" …")
 
     def print_over(write: Callable[[str], int], text: str) -> int:
         nonlocal printed_s, shown
@@ -91,8 +88,7 @@ def notice(command: str) -> Iterator[None]:
         yield
     finally:
         ended.set()
-        with lock:
-            print_over(show, "")
+        print_over(show, "")
         for stream in streams:
             del stream.write
 

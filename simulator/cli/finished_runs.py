@@ -12,11 +12,7 @@ from simulator.cli.common import print_notes
 from simulator.cli.options import FinishedRun, Overwrite, command
 from simulator.files.errors import InputError
 
-EXPORTED = {
-    "geopackage": "run.gpkg",
-    "edgedata": "edgedata.xml",
-    "gmns": "link_performance.csv",
-}
+EXPORTED = {"geopackage": "run.gpkg", "edgedata": "edgedata.xml", "gmns": "link_performance.csv"}
 """What an export writes into the run directory if no path is given."""
 FOLDERS = ("runs", "studies")
 """Where commands write runs and studies if no other directory is given."""
@@ -144,10 +140,8 @@ def newest() -> Path:
     """
     pages = [page for folder in FOLDERS for page in Path(folder).glob(f"*/{PAGE}") if not page.parent.is_symlink()]
     if not pages:
-        where = " or ".join(FOLDERS)
-        raise InputError(
-            [f"DIR must be a run or a study: there is no {PAGE} in {where}; crowdveil run SCENARIO makes one"]
-        )
+        none = f"there is no {PAGE} in {' or '.join(FOLDERS)}; crowdveil run SCENARIO makes one"
+        raise InputError([f"DIR must be a run or a study: {none}"])
     return max(pages, key=lambda page: page.stat().st_mtime_ns)
 
 

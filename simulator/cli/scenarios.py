@@ -81,7 +81,7 @@ def check_scenario(
     placed = "" if parts.detectors is None else f", {counted(len(parts.detectors), 'detector')} on links"
     if parts.measured is not None:
         places = counted(parts.measured["name"].nunique(), "place")
-        placed += f", {counted(len(parts.measured), 'measured value')} at {places} on links to compare with the run"
+        placed += f", {counted(len(parts.measured), 'measured value')} at {places} on links to compare with"
     typer.echo(
         f"{checked.name}: {city.roads if city.has_roads else 'no roads'}, {cells}, {vehicles}, "
         f"{len(checked.campaigns)} campaign(s), mechanisms {', '.join(parts.mechanisms) or 'none'}{placed}"

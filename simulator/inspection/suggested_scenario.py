@@ -57,7 +57,7 @@ _CELLS, _OCCUPANCY, _FEWEST_ZONES, _OUTLYING = 100, 30, 4, 0.01
 """Most squares; least vehicles of a mean one at a query; fewest zones of a file; share of outlying fixes."""
 _EPSILON, _DELTA = 1.0, 0.1
 """The claim about the linked reports of a query for which the mechanisms are planned."""
-_HOUR_S, _DAY_S = 3600, 86_400
+_HOUR_S, _DAY_S, _OF_DAY = 3600, 86_400, RunClock.starting("00:00")
 _LARGE = 5_000_000
 """Bytes of a file of roads above which no alternative is read after the first that fits."""
 _TIME_FORMATS = ("%d/%m/%Y %H:%M:%S", "%m/%d/%Y %H:%M:%S", "%d.%m.%Y %H:%M:%S", "%Y%m%d%H%M%S", "%d/%m/%Y %H:%M")
@@ -528,7 +528,7 @@ def _alone(unread: Sequence[Reading], files: Mapping[str, list[Path]]) -> list[t
                 if not _NAMED.search(str(error)):
                     raise
                 return [("trips", str(error))]
-            times = "" if table.from_s is None else f", which depart from {_clock(table.from_s.min())} on"
+            times = "" if table.from_s is None else f", which depart from {_OF_DAY.text(table.from_s.min())} on"
             return [("trips", f"{table.trips.sum():,.10g} trips between {len(table.places):,} places{times}")]
     frames = [read_features(file, None) for file in files.get("zones", ())[:1]]
     return [("zones", f"{len(frame):,} polygons; attributes {listed([*frame.columns])}") for frame in frames]
@@ -568,43 +568,28 @@ def _timed(traffic: Reading, roads: Reading | None) -> tuple[dict[str, Any], dic
         return _recorded(value, static="owners" in traffic.keys)
     ticks = value.trips.departure_tick
     found = counted(len(ticks), "vehicle")
-    if traffic.role in _UNTIMED:
-        try:
-            within_a_minute, _ = _value(traffic.role, traffic.keys, roads, duration_s=60.0)
-        except (InputError, ScenarioError):
-            within_a_minute = None
-        if within_a_minute and len(within_a_minute.trips) == len(ticks):
-            _, take_s = _driven(traffic, value, roads, np.arange(len(ticks)))
-            duration_s = 60 * math.ceil(float(np.clip(len(ticks) * take_s.mean() / _FEW, 60, _HOUR_S)) / 60)
-            planned, _ = _value(traffic.role, traffic.keys, roads, duration_s=duration_s)
-            depart_s, take_s = _driven(traffic, planned, roads, np.arange(len(planned.trips)))
-            keys = _share(len(ticks))
-            busy_s = _busy(depart_s, depart_s + take_s, duration_s, stands_for=_weight(len(ticks), depart_s, keys))
-            within = "an hour" if duration_s == _HOUR_S else f"{duration_s:,} s, so that enough are on the roads"
-            text = f"{found}, without times: they depart evenly within {within}"
-            return {"duration_s": duration_s, "busy_s": busy_s}, keys, text
+    if traffic.role in _UNTIMED and not value.timed:
+        _, take_s = _driven(traffic, value, roads, np.arange(len(ticks)))
+        duration_s = 60 * math.ceil(float(np.clip(len(ticks) * take_s.mean() / _FEW, 60, _HOUR_S)) / 60)
+        planned, _ = _value(traffic.role, traffic.keys, roads, duration_s=duration_s)
+        depart_s, take_s = _driven(traffic, planned, roads, np.arange(len(planned.trips)))
+        busy_s = _busy(depart_s, depart_s + take_s, duration_s, vehicles=len(ticks))
+        within = "an hour" if duration_s == _HOUR_S else f"{duration_s:,} s, so that enough are on the roads"
+        text = f"{found}, without times: they depart evenly within {within}"
+        return {"duration_s": duration_s, "busy_s": busy_s}, _share(len(ticks)), text
     hours = np.bincount(ticks // _HOUR_S)
     hour = int(hours.argmax())
     depart_s, take_s = _driven(traffic, value, roads, np.flatnonzero(ticks // _HOUR_S == hour))
-    keys, begin_s = _share(int(hours[hour])), depart_s - hour * _HOUR_S
-    stands_for = _weight(int(hours[hour]), depart_s, keys)
-    heading = {"duration_s": _HOUR_S, "busy_s": _busy(begin_s, begin_s + take_s, _HOUR_S, stands_for=stands_for)}
+    depart_s, vehicles = depart_s - hour * _HOUR_S, int(hours[hour])
+    heading = {"duration_s": _HOUR_S, "busy_s": _busy(depart_s, depart_s + take_s, _HOUR_S, vehicles=vehicles)}
     given = {} if roads is None else {"roads": roads.keys, "cells": {"kind": "roads"}}
-    clock = clock_of_trips(_checked({"traffic": traffic.keys, **given}), None) or RunClock.starting("00:00")
-    if clock.dated or hour < 24:
-        heading["start"] = clock.at(hour * _HOUR_S).isoformat() if clock.dated else _clock(hour * _HOUR_S)
-    else:
-        keys["begin_s"] = hour * _HOUR_S
-    first, last, begin, end = (
-        clock.text(second)[:-3] for second in (*ticks[[0, -1]].tolist(), hour * _HOUR_S, (hour + 1) * _HOUR_S)
-    )
-    text = f"{found}, which depart from {first} to {last}, most of them, "
-    return heading, keys, f"{text}{hours[hour]:,}, from {begin} to {end}"
-
-
-def _weight(trips: int, routed: FloatArray, keys: Mapping[str, Any]) -> float:
-    """Return how many vehicles of the run each of the trips stands for whose routes were found."""
-    return trips * float(keys.get("share", 1.0)) / max(len(routed), 1)
+    clock = clock_of_trips(_checked({"traffic": traffic.keys, **given}), None) or _OF_DAY
+    seconds = (*ticks[[0, -1]].tolist(), hour * _HOUR_S, (hour + 1) * _HOUR_S)
+    first, last, begin, end = map(clock.text, seconds)
+    heading |= {"start": begin} if clock.dated or hour < 24 else {}
+    keys = _share(vehicles) | ({} if "start" in heading else {"begin_s": hour * _HOUR_S})
+    text = f"{found}, which depart from {first} to {last}, most of them, {vehicles:,}, from {begin} to {end}"
+    return heading, keys, text
 
 
 def _driven(traffic: Reading, demand: Demand, roads: Reading | None, trips: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -625,12 +610,7 @@ def _driven(traffic: Reading, demand: Demand, roads: Reading | None, trips: IntA
 
 
 def _busy(
-    begin_s: FloatArray,
-    end_s: FloatArray,
-    duration_s: float,
-    likely_s: Sequence[float] = (),
-    *,
-    stands_for: float = 1.0,
+    begin_s: FloatArray, end_s: FloatArray, duration_s: float, likely_s: Sequence[float] = (), *, vehicles: int = 0
 ) -> tuple[float, float, float]:
     """Return the first and the last of four moments at which vehicles are there, and how many are in the mean.
 
@@ -642,8 +622,8 @@ def _busy(
         Duration of the run, seconds.
     likely_s
         The two moments if vehicles are there; by default a sixth and two thirds of the run.
-    stands_for
-        Vehicles of the run that each one stands for.
+    vehicles
+        Vehicles that these stand for, of which a run drives `MOST_VEHICLES` at most; by default these alone.
     """
     come, gone = np.sort(begin_s), np.sort(end_s)
     likely = likely_s or (duration_s / 6, duration_s * 2 / 3)
@@ -655,12 +635,9 @@ def _busy(
         if there.max() > 0:
             best = at_s[0 if there[0] else int(there.argmax())]
             number = np.searchsorted(come, best, "right") - np.searchsorted(gone, best, "right")
+            stands_for = min(vehicles, MOST_VEHICLES) / len(come) if vehicles else 1.0
             return float(best[0]), float(best[-1]), stands_for * float(number.mean())
     return likely[0], likely[1], 0.0
-
-
-def _clock(second: float) -> str:
-    return f"{int(second) // _HOUR_S:02d}:{int(second) // 60 % 60:02d}"
 
 
 def _drawn(roads: Reading) -> tuple[dict[str, Any], tuple[float, float, float]]:
@@ -671,7 +648,7 @@ def _drawn(roads: Reading) -> tuple[dict[str, Any], tuple[float, float, float]]:
     section = {"vehicles": number, "demand": "gravity"}
     planned, _ = _value("trips", section, roads, duration_s=_HOUR_S)
     depart_s, take_s = _driven(Reading("trips", (), {}), planned, roads, np.arange(number))
-    return section, _busy(depart_s, depart_s + take_s, _HOUR_S, stands_for=_weight(number, depart_s, {}))
+    return section, _busy(depart_s, depart_s + take_s, _HOUR_S, vehicles=number)
 
 
 def _share(vehicles: int) -> dict[str, float]:
@@ -756,11 +733,10 @@ def _cells(
 def _occupied(present: float, cells: int | None, *, recorded: bool) -> list[str]:
     """Return comments on how many vehicles a mean cell holds at a query, and what to do if these are few."""
     source = "as recorded" if recorded else "estimated from departures and times without congestion"
-    comment = f"about {float(f'{present:.2g}'):,.10g} vehicles are there at a query, {source}"
-    if cells is None:
-        return [comment]
+    mean = "" if cells is None else f": {present / cells:,.2g} in a mean cell"
     few = f"fewer than {_OCCUPANCY}: larger cells or more vehicles would show the difference of mechanisms better"
-    return [f"{comment}: {present / cells:,.2g} in a mean cell", *([few] if present < _OCCUPANCY * cells else [])]
+    comment = f"about {float(f'{present:.2g}'):,.10g} vehicles are there at a query, {source}{mean}"
+    return [comment, few] if present < _OCCUPANCY * (cells or 0) else [comment]
 
 
 def _compared(mechanisms: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], str]:
@@ -768,9 +744,7 @@ def _compared(mechanisms: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, A
     target = Target(cells=_CELLS, population=_CELLS * _OCCUPANCY, epsilon=_EPSILON, delta=_DELTA)
     private = [one["kind"] for one in mechanisms if one["kind"] != "no_privacy"]
     parameters = {made.kind: made.parameters for made in plan(target, private, claims=False).plans}
-    claim = (
-        f"{' and '.join(private)} are set for equal claims: the linked reports of a query satisfy ε = {_EPSILON:g} "
-        f"with δ = {_DELTA:g}. With sampling_privacy these reports reveal the cell of a device with probability δ, so "
-        f"ε = {_EPSILON:g} with δ = 0 cannot be reached."
-    )
+    equal = f"the linked reports of a query satisfy ε = {_EPSILON:g} with δ = {_DELTA:g}"
+    limit = "with sampling_privacy they reveal the cell of a device with probability δ, so δ = 0 cannot be reached"
+    claim = f"{' and '.join(private)} have equal claims: {equal}; {limit}."
     return [{**one, **parameters.get(one["kind"], {})} for one in mechanisms], claim

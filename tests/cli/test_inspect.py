@@ -88,13 +88,13 @@ def test_speed_without_a_unit_gets_one_and_the_other_is_stated(folder, call):
     assert "# also fits: columns.speed_mph = 'speed'" in done.stdout
 
 
-@pytest.mark.parametrize(("day", "start"), [("", "08:00"), ("2024-03-05 ", "2024-03-05T08:00:00")])
+@pytest.mark.parametrize(("day", "start"), [("", "08:00:00"), ("2024-03-05 ", "2024-03-05 08:00:00")])
 def test_hour_and_date_of_trips_with_times(day, start, folder, call):
     rows = "".join(f"{1 + n % 6},{1 + (n + 1) % 6},10,{day}{8 + n // 40:02d}:{n % 60:02d}\n" for n in range(60))
     (folder / "trips.csv").write_text(f"origin,destination,trips,departure_s\n{rows}", encoding="utf-8")
     printed, made = written(call, folder, "boston", "trips.csv")
     assert made["scenario"]["start"] == start
-    assert f"most of them, 400, from {day}08:00 to {day}09:00" in printed
+    assert f"most of them, 400, from {day}08:00:00 to {day}09:00:00" in printed
 
 
 def test_trips_alone_are_counted_and_roads_are_missing(folder, call):

@@ -201,7 +201,7 @@ def test_a_check_states_how_much_is_compared(tmp_path, call_in_process):
     (tmp_path / "counts.csv").write_text(BY_NAME + "elsewhere,07:00,07:10,5,\n", encoding="utf-8")
     (tmp_path / "scenario.toml").write_text(SCENARIO, encoding="utf-8")
     done = call_in_process("scenarios", "check", "scenario.toml", cwd=tmp_path)
-    assert "2 detectors on links, 2 measured values at 2 places on links to compare with the run" in done.stdout
+    assert "2 detectors on links, 2 measured values at 2 places on links to compare with" in done.stdout
     assert "left out 1 row not at a detector of this name" in done.stderr
 
 

@@ -37,9 +37,8 @@ def write_geopackage(data: RunResult, file: str | Path, *, overwrite: bool) -> N
         layers["roads"] = data.roads
         if data.links is not None:
             layers["links"] = timed_links(data)
-        for name, table in (("detectors", data.detectors), ("counts", data.counts)):
-            if table is not None:
-                layers[name] = timed_places(data, table, data.roads)
+        counted = {"detectors": data.detectors, "counts": data.counts}.items()
+        layers |= {name: timed_places(data, table, data.roads) for name, table in counted if table is not None}
     facts = {"scenario": data.record.scenario, "seed": str(data.record.seed), "crowdveil": data.record.version}
     credit = "; ".join(data.attributions)
     write_layers(layers, Path(file), metadata=facts | ({"attribution": credit} if credit else {}), overwrite=overwrite)

@@ -86,9 +86,7 @@ def write_film(
         raise InputError([f"{file}: MP4 needs the program ffmpeg on the search path; a GIF needs none"])
     end_s = run.scenario.scenario.duration_s if to_s is None else to_s
     if not end_s > from_s or (every_s is not None and not every_s > 0.0):
-        raise InputError(
-            [f"film: to_s must be above from_s, and every_s above 0; got {from_s:g}, {end_s:g}, {every_s}"]
-        )
+        raise InputError([f"film: to_s must be above from_s, every_s above 0; got {from_s:g}, {end_s:g}, {every_s}"])
     moments = np.linspace(from_s, end_s, FRAMES) if every_s is None else np.arange(from_s, end_s, every_s)
     plt = pyplot()
     with plt.rc_context(paper_style(width_in) | {"savefig.dpi": _DOTS_PER_INCH}):
