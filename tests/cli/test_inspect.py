@@ -282,6 +282,7 @@ def test_mechanisms_have_equal_claims_in_cells_of_thirty_vehicles(folder, call):
         {"sampling": 0.1, "unary": 0.1, "baseline": 1.0}, abs=1e-5
     )
     assert "δ = 0.1" in made["scenario"]["description"]
+    assert "\r" not in printed, "nothing shows in a pipe that a command runs"
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "gpkg", "shp"])
