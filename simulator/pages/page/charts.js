@@ -339,6 +339,7 @@ const Charts = (() => {
     box.style.maxHeight = "";
     const top = box.getBoundingClientRect().top - box.scrollTop, most = box.clientHeight;
     const ends = [...box.querySelectorAll("tr")].map((row) => row.getBoundingClientRect().bottom - top).filter((end) => end <= most);
+    box.classList.toggle("more", box.scrollHeight > most);
     if (ends.length && box.scrollHeight > most) box.style.maxHeight = Math.max(...ends) + box.offsetHeight - most + "px";
   };
   const cut = new ResizeObserver((entries) => {
