@@ -742,9 +742,9 @@ def _occupied(present: float, cells: int | None, *, recorded: bool) -> list[str]
 def _compared(mechanisms: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], str]:
     """Return mechanisms, all but the exact baseline planned for one claim about linked reports, and the claim."""
     target = Target(cells=_CELLS, population=_CELLS * _OCCUPANCY, epsilon=_EPSILON, delta=_DELTA)
-    private = [one["kind"] for one in mechanisms if one["kind"] != "no_privacy"]
-    parameters = {made.kind: made.parameters for made in plan(target, private, claims=False).plans}
+    plans = plan(target, [one["kind"] for one in mechanisms if one["kind"] != "no_privacy"], claims=False).plans
+    parameters = {made.kind: made.parameters for made in plans}
     equal = f"the linked reports of a query satisfy ε = {_EPSILON:g} with δ = {_DELTA:g}"
-    limit = "with sampling_privacy they reveal the cell of a device with probability δ, so δ = 0 cannot be reached"
-    claim = f"{' and '.join(private)} have equal claims: {equal}; {limit}."
+    limit = "With Sampling Privacy they reveal the cell of a device with probability δ, so δ = 0 cannot be reached"
+    claim = f"Equal claims: with {' and with '.join(made.title for made in plans)}, {equal}. {limit}."
     return [{**one, **parameters.get(one["kind"], {})} for one in mechanisms], claim
