@@ -16,6 +16,14 @@ Status = Literal["passed", "failed", "skipped"]
 SPELLED_OUT = 4
 
 
+def shown(own: Any) -> str:
+    """Return a user's object as text in one line: its `repr`, or the name of its class if `repr` is plain or fails."""
+    try:
+        return type(own).__name__ if type(own).__repr__ is object.__repr__ else " ".join(repr(own).split())
+    except Exception:  # noqa: BLE001 - a user's class may raise anything
+        return type(own).__name__
+
+
 class ConformanceError(ValueError):
     """Raised if what is checked fails; `report` has every failed check and the reason."""
 

@@ -79,7 +79,7 @@ class Sweep:
     failures
         The points that failed, so far.
     notes
-        What the user should know about earlier results.
+        What the user should know about the design and earlier results.
     """
 
     design: Design
@@ -102,7 +102,7 @@ class Sweep:
             raise InputError([f"keep (--keep): must be scores, estimates or all; got {self.keep!r}"])
         if self.timeout_s is not None and not self.timeout_s > 0:
             raise InputError([f"timeout (--timeout): must be above 0 seconds; got {self.timeout_s:g}"])
-        self.points = self.design.points()
+        self.points, self.notes = self.design.points(), [*self.design.notes]
         index, of = self.shard
         first, last = (len(self.points) * part // of for part in (index - 1, index))
         self.todo = self.points[first:last]

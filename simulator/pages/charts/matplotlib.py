@@ -46,7 +46,7 @@ def draw(chart: Chart, ax: "Axes") -> None:
     ax.grid(axis="x" if chart.sideways else "both", color="0.9")
     ax.set_axisbelow(True)
     if chart.legend:
-        _add_legend(ax)
+        _add_legend(ax, [_label(series) for series in chart.series])
 
 
 def _set(ax: "Axes", letter: str, axis: Axis) -> None:
@@ -154,11 +154,10 @@ _DRAW = {
 }
 
 
-def _add_legend(ax: "Axes") -> None:
-    """Place the legend above the axes, where it hides nothing; each label occurs once."""
-    first: dict[str, Any] = {}
-    for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
-        first.setdefault(label, handle)
+def _add_legend(ax: "Axes", order: list[str]) -> None:
+    """Place the legend above the axes, where it hides nothing; each label occurs once, in the order of the series."""
+    handles, labels = ax.get_legend_handles_labels()
+    first = {label: handles[labels.index(label)] for label in dict.fromkeys([*order, *labels]) if label in labels}
     if first:
         place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
         ax.legend(list(first.values()), list(first), frameon=False, labelspacing=0.2, handlelength=2.2, **place)

@@ -184,9 +184,9 @@ const Charts = (() => {
     // A line from one end of an interval to the other, with a short line across each.
     const interval = (series, i) => {
       const [low, high] = ["low", "high"].map((side) => end(series, side, i));
-      if (!finite(low, high)) return "";
-      if (sideways) return `M${px(low)} ${py(series.y[i]) - 4}v8m0 -4H${px(high)}m0 -4v8`;
-      return `M${px(series.x[i]) - 4} ${py(high)}h8m-4 0V${Math.min(py(low), top + tall + 8)}m-4 0h8`;
+      if (!finite(low, high, sideways ? px(high) : py(high))) return "";
+      if (sideways) return `M${Math.max(px(low), left)} ${py(series.y[i]) - 4}v8m0 -4H${px(high)}m0 -4v8`;
+      return `M${px(series.x[i]) - 4} ${py(high)}h8m-4 0V${Math.min(py(low), top + tall)}m-4 0h8`;
     };
     for (const series of every) {
       const { style, width: breadth } = series, colour = tint(style.colour);
@@ -337,6 +337,9 @@ const Charts = (() => {
     for (const { target } of entries) {
       const box = target.closest(".scroll");
       box.previousElementSibling.hidden = box.scrollWidth <= box.clientWidth + 1;
+      if (!box.classList.contains("tall")) continue; // a long table's box ends between two rows
+      const top = box.getBoundingClientRect().top - box.scrollTop, ends = [...box.querySelectorAll("tr")].map((row) => row.getBoundingClientRect().bottom - top);
+      box.style.maxHeight = Math.max(160, ...ends.filter((end) => end <= 416)) + box.offsetHeight - box.clientHeight + "px";
     }
   });
   for (const one of document.querySelectorAll(".folds > .scroll, .folds > .scroll table")) cut.observe(one);
