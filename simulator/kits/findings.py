@@ -19,9 +19,10 @@ SPELLED_OUT = 4
 def shown(own: Any) -> str:
     """Return a user's object as text in one line: its `repr`, or the name of its class if `repr` is plain or fails."""
     try:
-        return type(own).__name__ if type(own).__repr__ is object.__repr__ else " ".join(repr(own).split())
+        text = " ".join(repr(own).split())
     except Exception:  # noqa: BLE001 - a user's class may raise anything
-        return type(own).__name__
+        text = ""
+    return type(own).__name__ if not text or " object at 0x" in text else text
 
 
 class ConformanceError(ValueError):

@@ -80,8 +80,8 @@ def mechanism_label(name: str, kinds: Mapping[str, str]) -> str:
 
     Without a title it is the name; a refined estimate's name goes on with ``+`` and the refinement.
     """
-    of, refinement = (name, "") if name in kinds else (name.partition("+")[0], "".join(name.partition("+")[1:]))
+    of, plus, refinement = name.partition("+")
     kind = kinds.get(of, "")
     title = title_of("mechanism", kind, of)
-    alone = title == of or sum(other == kind for other in kinds.values()) == 1
-    return (title if alone else f"{title} “{of}”") + refinement
+    alone = title == of or [*kinds.values()].count(kind) == 1
+    return f"{title}{plus}{refinement}" if alone else f"{title} “{of}”{plus}{refinement}"

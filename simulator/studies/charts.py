@@ -57,7 +57,7 @@ def _panels(own: pd.DataFrame, titles: Mapping[str, str]) -> Iterator[tuple[str,
         yield setting_words(groups[index][1].iloc[0], titles), groups[index][1]
 
 
-def score_charts(own: pd.DataFrame, titles: Mapping[str, str]) -> list[PageGroup]:
+def score_charts(own: pd.DataFrame, titles: Mapping[str, str], heading: str = "") -> list[PageGroup]:
     """Draw each score against each factor, one panel per combination of the other factors; all but the first folded."""
     unit = statistic_of(str(own["statistic"].iloc[0])).unit
     drawn: list[PageGroup] = []
@@ -66,7 +66,7 @@ def score_charts(own: pd.DataFrame, titles: Mapping[str, str]) -> list[PageGroup
             continue
         stated = score._replace(unit=unit if score.unit == "statistic" else score.unit)
         if charts := _curves(own, stated, "mechanism", titles):
-            drawn.append(PageGroup(score.title if drawn else "", charts, folded=bool(drawn)))
+            drawn.append(PageGroup(score.title if drawn else heading, charts, folded=bool(drawn)))
     return drawn
 
 
@@ -77,9 +77,8 @@ def _curves(own: pd.DataFrame, score: ScoreColumn, line: str, titles: Mapping[st
     low, high = own.get(f"{score.column}{LOW}", mean - reach), own.get(f"{score.column}{HIGH}", mean + reach)
     own = own.assign(mean=mean, low=low, high=high)
     share = score.format == "percent"
-    y = Axis(
-        f"{score.title}, {score.unit}" if score.unit else score.title, log=not share and _is_wide(mean), share=share
-    )
+    words = f"{score.title}, {score.unit}" if score.unit else score.title
+    y = Axis(words, log=not share and _is_wide(mean), share=share)
     charts = []
     varied = {name: title for name, title in titles.items() if own[name].nunique() > 1}
     for factor, title in varied.items():
@@ -133,24 +132,20 @@ def _evenly(values: pd.Series, title: str) -> tuple[Axis, pd.Series]:
 
 
 def heat_maps(own: pd.DataFrame, titles: Mapping[str, str]) -> list[Chart]:
-    """Draw RMSE over the first two numbers it depends on, a map per mechanism and combination of its other factors."""
+    """Draw RMSE over two numbers, a map for each mechanism whose error depends on these two and no more."""
     unit = statistic_of(str(own["statistic"].iloc[0])).unit
     drawn = []
     for mechanism, mine in own.groupby("mechanism", sort=False):
-        others = acting(mine, titles)
-        numeric = [name for name in others if is_numeric(own[name])]
-        if not mine["rmse"].max() > 0 or len(numeric) < 2:
+        names = [*acting(mine, titles)]
+        if len(names) != 2 or not all(is_numeric(own[name]) for name in names) or not mine["rmse"].max() > 0:
             continue
-        across, up = numeric[:2]
-        for label, rows in _panels(mine, {name: others[name] for name in others if name not in {across, up}}):
-            errors = rows.groupby([up, across], observed=True)["rmse"].mean().dropna().reset_index()
-            sides = errors[across].nunique(), errors[up].nunique()
-            if min(sides) < 2 or sides[0] * sides[1] > 2 * len(errors):
-                continue  # settings drawn at random
-            (x, x_places), (y, y_places) = (_evenly(errors[name], titles[name]) for name in (across, up))
-            caption = f"RMSE of {mechanism}{f': {label}' if label else ''}"
-            cells = Series(f"RMSE, {unit}", x_places, y_places, "cells", values=errors["rmse"])
-            drawn.append(Chart([cells], x, y, caption, f"{caption}, as in the table of settings."))
+        errors = mine.groupby(names, observed=True)["rmse"].mean().dropna().reset_index()
+        if errors[names[0]].nunique() * errors[names[1]].nunique() > 2 * len(errors):
+            continue  # settings drawn at random
+        (x, x_places), (y, y_places) = (_evenly(errors[name], titles[name]) for name in names)
+        cells = Series(f"RMSE, {unit}", x_places, y_places, "cells", values=errors["rmse"])
+        caption = f"RMSE of {mechanism}"
+        drawn.append(Chart([cells], x, y, caption, f"{caption}, as in the table of settings."))
     return drawn
 
 
@@ -241,8 +236,7 @@ def chart_groups(tables: Mapping[str, pd.DataFrame], titles: Mapping[str, str]) 
     """Return the charts of each section of the page; all but the first of a section are folded."""
     curves, heats, fronts = list[PageGroup](), list[PageGroup](), list[PageGroup]()
     for heading, own in by_campaign(tables):
-        scores = score_charts(own, titles)
-        curves += [group if place else group._replace(title=heading) for place, group in enumerate(scores)]
+        curves += score_charts(own, titles, heading)
         if charts := heat_maps(own, titles):
             heats.append(PageGroup(heading, charts))
         if charts := error_against_leak(own, tables.get("leaks"), titles):

@@ -85,13 +85,8 @@ class Design:
         for replicate, (number, setting) in itertools.product(
             range(1, self.replicates + 1), enumerate(self.settings, start=1)
         ):
-            point = Point.of(
-                setting.scenario,
-                hashes[number - 1],
-                number=len(points) + 1,
-                setting=number,
-                replicate=replicate,
-            )
+            place = {"number": len(points) + 1, "setting": number, "replicate": replicate}
+            point = Point.of(setting.scenario, hashes[number - 1], **place)
             if (same := points.get(point.key)) is not None:
                 which = (f"setting {twin.setting}, replicate {twin.replicate}" for twin in (same, point))
                 raise InputError([f"vary (--vary): two runs are the same: {', and '.join(which)}"])
@@ -221,9 +216,8 @@ def design_of(
         If a key has no values, or values are given for the file of a design, which has its own.
     """
     if isinstance(scenario, Scenario) or not is_design(scenario):
-        return Design.of_values(
-            scenario, _combined(vary), replicates=1 if replicates is None else replicates, **options
-        )
+        replicates = 1 if replicates is None else replicates
+        return Design.of_values(scenario, _combined(vary), replicates=replicates, **options)
     if vary:
         raise InputError(["vary (--vary): the file of a design names what is varied itself"])
     return read_design(Path(scenario), replicates=replicates, **options)
@@ -265,9 +259,8 @@ def read_design(path: Path, *, replicates: int | None = None, **options: Any) ->
     reference = str(path.parent / design.scenario) if design.scenario.endswith(".toml") else design.scenario
     permissions = {name: options[name] for name in ("allow_plugins", "untrusted") if name in options}
     base = scenarios.load(reference, overrides=design.set, seed=design.seed, **permissions)
-    return Design.of_values(
-        base, design.settings(), replicates=design.replicates if replicates is None else replicates, **options
-    )
+    replicates = design.replicates if replicates is None else replicates
+    return Design.of_values(base, design.settings(), replicates=replicates, **options)
 
 
 class _Range(Section):

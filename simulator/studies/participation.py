@@ -170,12 +170,8 @@ def participation_tables(
         busiest = rows.join(busy, on=["replicate", "cell"], how="inner").assign(group=BUSIEST)
         grouped = rows.assign(group=rows["cell"].map(groups)).dropna(subset="group")
         every = pd.concat([rows.assign(group=ALL), busiest, grouped])
-        every["square"], every["zero"], every["published"] = (
-            (every["value"] - every["true"]) ** 2,
-            every["true"] ** 2,
-            1,
-        )
-        every["within"] = every["square"] <= within**2 * every["zero"]
+        square, zero = (every["value"] - every["true"]) ** 2, every["true"] ** 2
+        every = every.assign(square=square, zero=zero, within=square <= within**2 * zero, published=1)
         runs = every.groupby(["group", *of_run], sort=False)
         found = runs.agg({"square": "mean", "zero": "mean", "true": "mean", "published": "sum", "within": "sum"})
         # Where nothing is published in a run, its shares are 0.
@@ -216,22 +212,19 @@ def needed_share(levels: Sequence[float], errors: Sequence[float], within: float
 def needed_sentences(found: pd.DataFrame, within: float) -> Iterator[str]:
     """Yield, for each statistic, from which participation on nine in ten of the busiest cells are within a bound."""
     for statistic, rows in found[found["group"] == BUSIEST].groupby("statistic", sort=False):
-        enough, lacking, useless = list[str](), list[str](), list[str]()
+        enough, lacking = list[str](), list[str]()
         for mechanism, mine in rows.groupby("mechanism", sort=False):
             levels, beyond = mine["participation"].tolist(), (1.0 - mine["within"]).tolist()
-            if not mine["beats_zero"].iloc[-1]:
-                useless.append(str(mechanism))
+            useless = "" if mine["beats_zero"].iloc[-1] else ", which errs no less than an estimate of 0 everywhere"
             if (share := needed_share(levels, beyond, 1.0 - KNOWN_SHARE)) is None:
-                lacking.append(f"{percent(1.0 - beyond[-1])} of them with {mechanism}")
+                lacking.append(f"{percent(1.0 - beyond[-1])} with {mechanism}{useless}")
             else:
-                enough.append(f"{'at most ' if share == levels[0] else ''}{percent(share)} with {mechanism}")
-        wanted = f"For nine in ten {statistic} of the {BUSIEST} within {percent(within)} of the truth"
+                enough.append(f"{'at most ' if share == levels[0] else ''}{percent(share)} with {mechanism}{useless}")
+        near = f"{statistic} of the {BUSIEST} are within {percent(within)} of the truth"
         if enough:
-            yield f"{wanted}, this share of the vehicles must take part: {listed(enough)}."
+            yield f"Nine in ten {near} once this share of the vehicles takes part: {listed(enough)}."
         if lacking:
-            yield f"{wanted}, not even all vehicles are enough: then as near are {listed(lacking)}."
-        if useless:
-            yield f"An estimate of 0 everywhere errs no more in these {statistic} than {listed(useless)}."
+            yield f"Even if all vehicles take part, fewer {near}: {listed(lacking)}."
 
 
 def participation_charts(found: pd.DataFrame) -> dict[str, list[Chart]]:
@@ -283,12 +276,10 @@ def write_participation(
     sentences, charts = list(needed_sentences(found, within)), participation_charts(found)
     write_tables(directory.path / TABLES, tables)
     formats = {"rmse_over_mean": "percent"}  # no share: `means` would give a share other intervals
-    views = {
-        name: [PageGroup(table=view_table(name, SHOWN["captions"][name], table, formats=formats))]
-        for name, table in tables.items()
-    }
+    views = {name: view_table(name, SHOWN["captions"][name], table, formats=formats) for name, table in tables.items()}
     drawn = [PageGroup(group, each) for group, each in charts.items()]
-    parts = {"curves": drawn[:2], "groups": drawn[2:], "costs": views["costs"], "tables": views["participation"]}
+    costs, table = (PageGroup(table=views[name]) for name in ("costs", "participation"))
+    parts = {"curves": drawn[:2], "groups": drawn[2:], "costs": [costs], "tables": [table]}
     facts = {"points": OF_MEANS, "energy": ENERGY}
     document = Document(
         title=f"{scenario.name} · crowdveil participation",

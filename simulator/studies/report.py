@@ -47,8 +47,9 @@ def write_report(study: Study, directory: str | Path) -> Path:
     write_tables(Path(directory) / TABLES, tables)
     titles, titled = factor_titles(along_axes(study).factors), with_titles(study, tables)
     for heading, own in by_campaign(titled):
-        file = plain_name(heading.replace("Campaign ", "errors-") or "errors")
-        write_document(error_latex(own, titled.get("leaks"), titles), Path(directory) / TABLES / f"{file}.tex")
+        file = Path(directory) / TABLES / f"{plain_name(heading.replace('Campaign ', 'errors-') or 'errors')}.tex"
+        if own["rmse"].max() > 0:
+            write_document(error_latex(own, titled.get("leaks"), titles), file)
     return write_document(build_report(study, tables), Path(directory) / FILE_NAME)
 
 
@@ -109,9 +110,8 @@ def write_study_figures(
         charts = [chart for group in groups if every or not group.folded for chart in group.charts]
         name = FIGURES[section]
         drawn |= {name if len(charts) == 1 else f"{name}-{i}": chart for i, chart in enumerate(charts, 1)}
-    return write_plots(
-        {name: partial(plot, chart) for name, chart in drawn.items()}, folder, width_in, formats, overwrite=overwrite
-    )
+    plots = {name: partial(plot, chart) for name, chart in drawn.items()}
+    return write_plots(plots, folder, width_in, formats, overwrite=overwrite)
 
 
 def factor_titles(factors: Sequence[str]) -> dict[str, str]:
@@ -154,9 +154,8 @@ def _finding(own: pd.DataFrame, leaks: pd.DataFrame | None, titles: Mapping[str,
     if not len(erring):
         return "no estimate has an error."
     unit = statistic_of(str(own["statistic"].iloc[0])).unit
-    erring = erring.assign(privacy=stated_leaks(erring, leaks, list(titles))["words"]).sort_values(
-        "rmse", kind="stable"
-    )
+    erring = erring.assign(privacy=stated_leaks(erring, leaks, list(titles))["words"])
+    erring = erring.sort_values("rmse", kind="stable")
     of = {str(name): rows for name, rows in erring.groupby("mechanism", sort=False, observed=True)}
     acts = {name: acting(rows, titles, ("rmse", "privacy")) for name, rows in of.items()}
 
@@ -170,10 +169,9 @@ def _finding(own: pd.DataFrame, leaks: pd.DataFrame | None, titles: Mapping[str,
         return words + (f", with {row['privacy']}" if among is None and row["privacy"] else "")
 
     sentences, compared = list[str](), Counter[str]()
-    groups = [
-        rows for words, rows in erring.groupby("privacy", sort=False) if words and rows["mechanism"].nunique() > 1
-    ]
-    for place, rows in enumerate(groups[:_MOST_NAMED]):
+    groups = [rows for words, rows in erring.groupby("privacy", sort=False) if words]
+    groups = [rows for rows in groups if rows["mechanism"].nunique() > 1][:_MOST_NAMED]
+    for place, rows in enumerate(groups):
         best, *others = (row for _, row in rows.drop_duplicates("mechanism").iterrows())
         compared.update(map(str, rows["mechanism"].unique()))
         less = [f"{row['mechanism']} has {stated(row, first=False, among=rows)}" for row in others[:_MOST_NAMED]]

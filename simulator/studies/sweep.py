@@ -189,12 +189,10 @@ class Sweep:
         done, keys = self.directory.finished(), {point.key for point in self.points}
         if others := len(done - keys):
             changed = before is not None and before["source_sha256"] != source_sha256()
-            why = (
-                "crowdveil's source has changed since" if changed else "the design, the data or the source has changed"
-            )
+            what = "crowdveil's source" if changed else "the design, the data or the source"
             self.notes.append(
-                f"{others:,} finished points in {self.directory.path} are not of this study ({why}): they are kept in "
-                f"{self.directory.path / 'earlier'} and not used"
+                f"{others:,} finished points in {self.directory.path} are not of this study ({what} has changed): "
+                f"they are kept in {self.directory.path / 'earlier'} and not used"
             )
         if fault := cache_fault():
             self.notes.append(fault)

@@ -26,6 +26,9 @@ MOST_ROWS = 1000
 """Largest number of rows of a table on the page; files have all."""
 
 
+_LATEX = str.maketrans({"ε": r"$\varepsilon$", "±": r"$\pm$", "∞": r"$\infty$", "–": "--", "−": "$-$"})
+
+
 def write_tables(directory: str | Path, tables: Mapping[str, pd.DataFrame]) -> None:
     """Write tables, given by name, as ``NAME.csv`` with all digits into a directory, created if it is missing."""
     for name, table in tables.items():
@@ -55,27 +58,13 @@ def error_latex(own: pd.DataFrame, leaks: pd.DataFrame | None, titles: Mapping[s
         halves = mine[f"rmse{HALF}"]
         cells[unit] = mine["rmse"].map(number) + halves.map(number).radd(" ± ").where(halves.notna(), "")
         parts.append(pd.DataFrame({"Mechanism": str(name), **cells, "claim": mine["claim"]}).drop_duplicates())
-    table = pd.concat(parts) if parts else pd.DataFrame(columns=["Mechanism", *titles.values(), unit, "claim"])
+    table = pd.concat(parts)
     stated = "ε" in table and ((table["claim"] == table["ε"]) | (table["claim"] == MISSING)).all()
     table = table.drop(columns="claim") if stated else table.rename(columns={"claim": "ε claimed"})
     table["Mechanism"] = table["Mechanism"].mask(table["Mechanism"].duplicated(), "")
     latex = table.to_latex(index=False, escape=True, column_format="l" + "r" * (len(table.columns) - 1))
     runs = f"mean over {own['n'].max()} runs, ± the larger distance to an end of its 95 % interval"
     return f"% \\usepackage{{booktabs}}; {runs}\n{latex.translate(_LATEX)}"
-
-
-_LATEX = str.maketrans(
-    {
-        "ε": r"$\varepsilon$",
-        "δ": r"$\delta$",
-        "±": r"$\pm$",
-        "−": "$-$",
-        "∞": r"$\infty$",
-        "–": "--",
-        "“": "``",
-        "”": "''",
-    }
-)
 
 
 def sections_of(page: str, groups: Mapping[str, Sequence[PageGroup]], **facts: object) -> list[PageSection]:
