@@ -63,7 +63,7 @@ def figures(
     from simulator.pages.plots.film import write_film  # noqa: PLC0415 - slow to import
     from simulator.pages.plots.looks import pyplot  # noqa: PLC0415 - slow to import
     from simulator.results.run import RunResult  # noqa: PLC0415 - slow to import
-    from simulator.results.store import damage_named  # noqa: PLC0415 - slow to import
+    from simulator.results.store import COMPLETE, damage_named  # noqa: PLC0415 - slow to import
     from simulator.studies.report import write_study_figures  # noqa: PLC0415 - slow to import
     from simulator.studies.store import FACTS, Study  # noqa: PLC0415 - slow to import
 
@@ -77,7 +77,7 @@ def figures(
         return
     folder, formats = directory / "figures" if out is None else out, formats_of(format_ or "svg,pdf")
     options: dict[str, Any] = {"width_in": width_in, "formats": formats, "overwrite": overwrite, "every": every}
-    if (directory / FACTS).is_file():
+    if (directory / FACTS).is_file() and not (directory / COMPLETE).is_file():
         names, notes = write_study_figures(Study.load(directory), folder, **options)
     else:
         with damage_named(directory):

@@ -1,4 +1,4 @@
-"""Charts of studies: scores over what was varied, maps over two factors, errors against leaks, attacks."""
+"""Charts of studies: scores over what was varied, errors against leaks, attacks."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -131,24 +131,6 @@ def _evenly(values: pd.Series, title: str) -> tuple[Axis, pd.Series]:
     return names_axis(title, [value_text(value) for value in ordered]), places
 
 
-def heat_maps(own: pd.DataFrame, titles: Mapping[str, str]) -> list[Chart]:
-    """Draw RMSE over two numbers, a map for each mechanism whose error depends on these two and no more."""
-    unit = statistic_of(str(own["statistic"].iloc[0])).unit
-    drawn = []
-    for mechanism, mine in own.groupby("mechanism", sort=False):
-        names = [*acting(mine, titles)]
-        if len(names) != 2 or not all(is_numeric(own[name]) for name in names) or not mine["rmse"].max() > 0:
-            continue
-        errors = mine.groupby(names, observed=True)["rmse"].mean().dropna().reset_index()
-        if errors[names[0]].nunique() * errors[names[1]].nunique() > 2 * len(errors):
-            continue  # settings drawn at random
-        (x, x_places), (y, y_places) = (_evenly(errors[name], titles[name]) for name in names)
-        cells = Series(f"RMSE, {unit}", x_places, y_places, "cells", values=errors["rmse"])
-        caption = f"RMSE of {mechanism}"
-        drawn.append(Chart([cells], x, y, caption, f"{caption}, as in the table of settings."))
-    return drawn
-
-
 def error_against_leak(own: pd.DataFrame, leaks: pd.DataFrame | None, titles: Mapping[str, str]) -> list[Chart]:
     """Draw the error against what each view leaks: ε, and δ at a fixed ε where no finite ε holds for some settings."""
     if leaks is None:
@@ -234,12 +216,10 @@ def by_campaign(tables: Mapping[str, pd.DataFrame]) -> list[tuple[str, pd.DataFr
 
 def chart_groups(tables: Mapping[str, pd.DataFrame], titles: Mapping[str, str]) -> dict[str, list[PageGroup]]:
     """Return the charts of each section of the page; all but the first of a section are folded."""
-    curves, heats, fronts = list[PageGroup](), list[PageGroup](), list[PageGroup]()
+    curves, fronts = list[PageGroup](), list[PageGroup]()
     for heading, own in by_campaign(tables):
         curves += score_charts(own, titles, heading)
-        if charts := heat_maps(own, titles):
-            heats.append(PageGroup(heading, charts))
         if charts := error_against_leak(own, tables.get("leaks"), titles):
             fronts.append(PageGroup(heading, charts, folded=bool(fronts)))
     attacks = attack_charts(tables.get("attacks"), titles)
-    return {"curves": curves, "heats": heats, "fronts": fronts, "attacks": attacks}
+    return {"curves": curves, "fronts": fronts, "attacks": attacks}

@@ -23,7 +23,7 @@ from simulator.studies.tables import TABLES, best_of, error_latex, interval_text
 FILE_NAME = "report.html"
 _MOST_NAMED = 6
 """Mechanisms whose errors the finding states; the table of settings has all."""
-FIGURES = {"curves": "error", "heats": "error-map", "fronts": "error-leak", "attacks": "attack"}
+FIGURES = {"curves": "error", "fronts": "error-leak", "attacks": "attack"}
 """Name of the figures of each section of the page."""
 OF_MEANS = "Points are means over replicates, bars their 95 % intervals."
 

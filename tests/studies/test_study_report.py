@@ -95,11 +95,6 @@ def test_numbers_of_the_report(two_factors):
     assert (of_sampling["x"], of_sampling["y"]) == ([0.1, 0.45], [9.5, 3.5])
     for side, name in enumerate(("low", "high")):
         assert of_sampling[name] == pytest.approx([ends(y)[side] for y in (9.5, 3.5)], rel=1e-4)
-    heat = drawn["heats-0"]
-    assert (heat["x"]["ticks"], heat["y"]["ticks"]) == ([[0, "0.1"], [1, "0.45"]], [[0, "0"], [1, "10,000"]])
-    (cells,) = heat["series"]
-    placed = dict(zip(zip(cells["x"], cells["y"], strict=True), cells["values"], strict=True))
-    assert placed == {(0, 0): 9.5, (1, 0): 3.5, (0, 1): 10.5, (1, 1): 4.5}
 
 
 @pytest.mark.parametrize(
@@ -128,7 +123,6 @@ def test_settings_drawn_at_random_are_points_without_lines():
     rows = [(1, (float(rng.random()), float(rng.random())), {"m": float(rng.random())}) for _ in range(30)]
     html = page_of(study(rows, (SAMPLING, OUTSIDE)))
     drawn = charts(html)
-    assert not any(name.startswith("heat") for name in drawn)
     series = [chart["series"] for chart in drawn.values() if chart["y"]["title"][:4] == "RMSE"]
     assert [len(each) for each in series] == [1, 1]
     assert [each[0]["mark"] for each in series] == ["points", "points"]
@@ -312,7 +306,6 @@ def test_values_that_move_together_are_one_axis_with_a_line_a_mechanism_and_theo
     html = page_of(swept([(0.05, 0.05), (1.0, 1.0), (2.0, 2.0)], theory=7.0))
     assert "mechanisms.*.epsilon" in html
     drawn = charts(html)
-    assert [name for name in drawn if name.startswith("heats")] == []
     errors = [
         chart for chart in drawn.values() if chart["y"]["title"] == "RMSE, vehicles" and chart["x"]["title"] == "ε"
     ]

@@ -133,16 +133,6 @@ def _draw_dashes(ax: "Axes", series: Series, chart: Chart) -> None:
         ax.plot(*ends, **look)
 
 
-def _draw_cells(ax: "Axes", series: Series, _chart: Chart) -> None:
-    x, y, values = (_numbers(each) for each in (series.x, series.y, series.values))
-    grid = np.full((int(y.max()) + 1, int(x.max()) + 1), np.nan)
-    grid[y.astype(int), x.astype(int)] = values
-    picture = ax.imshow(grid, origin="lower", aspect="auto", cmap="Blues")
-    ax.figure.colorbar(picture, ax=ax, label=plain(series.name))
-    for across, up, value in zip(x, y, values, strict=True):
-        ax.annotate(f"{value:.3g}", (across, up), ha="center", va="center", fontsize="small")
-
-
 _DRAW = {
     "line": _draw_line,
     "points": _draw_line,
@@ -150,7 +140,6 @@ _DRAW = {
     "bars": _draw_bars,
     "band": _draw_band,
     "dashes": _draw_dashes,
-    "cells": _draw_cells,
 }
 
 
