@@ -12,11 +12,7 @@ from simulator.cli.common import print_notes
 from simulator.cli.options import FinishedRun, Overwrite, command
 from simulator.files.errors import InputError
 
-EXPORTED = {
-    "geopackage": "run.gpkg",
-    "edgedata": "edgedata.xml",
-    "gmns": "link_performance.csv",
-}
+EXPORTED = {"geopackage": "run.gpkg", "edgedata": "edgedata.xml", "gmns": "link_performance.csv"}
 """What an export writes into the run directory if no path is given."""
 FOLDERS = ("runs", "studies")
 """Where commands write runs and studies if no other directory is given."""

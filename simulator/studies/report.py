@@ -163,7 +163,7 @@ def _finding(own: pd.DataFrame, leaks: pd.DataFrame | None, titles: Mapping[str,
         words = interval_text(row, "rmse") + (f" {unit} (RMSE)" if first else "")
         named = acts[str(row["mechanism"])]
         if among is not None:  # rows of the same privacy, which the sentence begins with
-            named = {name: title for name, title in named.items() if among[name].nunique() > 1}
+            named = {name: title for name, title in named.items() if title != "ε" or among[name].nunique() > 1}
         where = setting_words(row, named)
         words += f", at {where}" if where else ""
         return words + (f", with {row['privacy']}" if among is None and row["privacy"] else "")

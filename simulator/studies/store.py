@@ -37,13 +37,7 @@ import pyarrow.parquet as pq
 
 import scenarios
 from scenarios import Scenario
-from simulator.files.atomic_write import (
-    is_staging_name,
-    publish,
-    remove_leftovers,
-    staging_directory,
-    write_file,
-)
+from simulator.files.atomic_write import is_staging_name, publish, remove_leftovers, staging_directory, write_file
 from simulator.files.errors import InputError
 from simulator.files.extras import import_extra
 from simulator.studies.design import LABELS

@@ -133,14 +133,8 @@ def _draw_dashes(ax: "Axes", series: Series, chart: Chart) -> None:
         ax.plot(*ends, **look)
 
 
-_DRAW = {
-    "line": _draw_line,
-    "points": _draw_line,
-    "linked": _draw_line,
-    "bars": _draw_bars,
-    "band": _draw_band,
-    "dashes": _draw_dashes,
-}
+_DRAW: dict[str, Any] = dict.fromkeys(("line", "points", "linked"), _draw_line)
+_DRAW |= {"bars": _draw_bars, "band": _draw_band, "dashes": _draw_dashes}
 
 
 def _add_legend(ax: "Axes", order: list[str]) -> None:
