@@ -1,4 +1,4 @@
-"""Every command in the README works as written."""
+"""Every command in the README, and in the pages of commands and findings, works as written."""
 
 import os
 import re
@@ -14,8 +14,11 @@ import scenarios
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = ("README.md", "docs/commands.md", "docs/findings.md")
+"""The pages whose commands are typed, in order."""
+FINDINGS = (ROOT / "docs" / "findings.md").read_text(encoding="utf-8")
 TEST_COMMAND = "<!-- test command -->"
-EVALUATION = re.search(r"<!-- evaluation -->\n(\|.*?\|\n)\n```sh\ncrowdveil (evaluate .*?)\n```", README, re.DOTALL)
+EVALUATION = re.search(r"<!-- evaluation -->\n(\|.*?\|\n)\n```sh\ncrowdveil (evaluate .*?)\n```", FINDINGS, re.DOTALL)
 """A table of errors, and the command that writes it."""
 
 
@@ -40,7 +43,7 @@ def with_every_extra(clone, programs):
 
 
 def typed(readme):
-    """Return the commands of the README, once each and in order, without its installation and its tests.
+    """Return the commands of some pages, once each and in order, without the installation and the tests.
 
     Continuous integration runs the test command as written; here it would run this test. Two repetitions of a
     simulation take the same path of the code as five.
@@ -73,7 +76,7 @@ def test_readme_commands_run_in_order_on_a_fresh_clone(tmp_path):
     def run(command, env):
         return subprocess.run(command, cwd=clone, env=env, capture_output=True, text=True, check=False)
 
-    commands = typed((clone / "README.md").read_text(encoding="utf-8"))
+    commands = typed("\n".join((clone / page).read_text(encoding="utf-8") for page in PAGES))
     assert len(commands) >= 17
     for command in commands:
         done, extra = run(command, without), re.search(r"#.*\(extra (\w+)\)", command[-1])
@@ -111,8 +114,13 @@ def test_table_of_the_evaluation_is_what_its_command_writes(data, tmp_path):
 
 
 def test_listed_scenarios_are_the_shipped_ones():
-    listed = set(re.findall(r"^\| `([\w-]+)` \|", README, flags=re.MULTILINE))
+    page = (ROOT / "docs" / "scenarios.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^\| `([\w-]+)` \|", page, flags=re.MULTILINE))
     assert {shipped.name for shipped in scenarios.shipped()} <= listed
+
+
+def test_readme_is_read_in_minutes():
+    assert len(README.splitlines()) <= 90
 
 
 def test_links_have_existing_targets():

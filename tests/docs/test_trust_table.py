@@ -1,4 +1,4 @@
-"""What the README states about the best mechanism under each trust is what the planner computes."""
+"""What the page of findings states about the best mechanism under each trust is what the planner computes."""
 
 import itertools
 import re
@@ -9,10 +9,10 @@ import pytest
 
 from mechanisms.planning import Target, compare_trusts, plan
 
-README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+FINDINGS = (Path(__file__).parents[2] / "docs" / "findings.md").read_text(encoding="utf-8")
 SIZE = {"cells": 100, "population": 10**6, "occupancy": 100, "epsilon": 1.0, "delta": 1e-6}
-ROWS = re.findall(r"(?m)^\| ([^|]+) \| [^|]+ \| ([^|]+) \| ([\d.,]+) \| ([\d.,]+) \|$", README)
-COMMANDS = re.findall(r"(?m)^crowdveil plan (.* --trusts(?: --adjacency enter_leave)?)$", README)
+ROWS = re.findall(r"(?m)^\| ([^|]+) \| [^|]+ \| ([^|]+) \| ([\d.,]+) \| ([\d.,]+) \|$", FINDINGS)
+COMMANDS = re.findall(r"(?m)^crowdveil plan (.* --trusts(?: --adjacency enter_leave)?)$", FINDINGS)
 NAMES = {
     "Laplace noise on the counts": ("laplace_counts",) * 2,
     "discrete Laplace noise": ("server_noise",) * 2,
@@ -53,10 +53,10 @@ def test_sentences_about_what_is_published(column, adjacency):
     names = ("sampling_privacy", "sampling_privacy_suppressed", "randomized_response")
     plans = {made.name: made for made in plan(target, names, claims=False).plans}
     [noisy] = plan(replace(target, servers=5, honest=3), ["server_noise"], claims=False).plans
-    shares = re.search(r"If three of them do not collude, the second row is ([\d.]+) and ([\d.]+)\.", README)
+    shares = re.search(r"If three of them do not collude, the second row is ([\d.]+) and ([\d.]+)\.", FINDINGS)
     assert digits(noisy.std_error, shares[1 + column]) == shares[1 + column]
     assert noisy.aggregation["noise"]["kind"] == "polya"
-    text = " ".join(README.split())
+    text = " ".join(FINDINGS.split())
     stated = re.search(
         r"errs by ([\d.]+) \(a move\) or ([\d.]+) \(entering or leaving\) if at least 100 devices .*? "
         r"and by ([\d.]+) or ([\d.]+), with small .* responses err by ([\d.]+) or ([\d.]+) for any crowd",

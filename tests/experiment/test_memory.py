@@ -150,8 +150,8 @@ def test_memory_estimate_is_within_a_factor_of_two(tmp_path, name, overrides):
     assert 0.5 <= needed / measured <= 2.0
 
 
-def test_readme_states_the_bytes_of_a_vehicle_that_runs_measure():
+def test_page_of_benchmarks_states_the_bytes_of_a_vehicle_that_runs_measure():
     facts = run("tiny").facts
-    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    (stated,) = re.findall(r"\| memory of a vehicle without its route;.*?\| (\d+) bytes;", readme)
+    page = (Path(__file__).parents[2] / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    (stated,) = re.findall(r"\| memory of a vehicle without its route;.*?\| (\d+) bytes;", page)
     assert facts["memory_bytes"]["vehicles"] / facts["vehicles"] == pytest.approx(int(stated), abs=0.5)
