@@ -96,7 +96,7 @@ const Charts = (() => {
     const corners = [[-half, -arm], [half, -arm], [half, -half], [arm, -half], [arm, half], [half, half], [half, arm], [-half, arm], [-half, half], [-arm, half], [-arm, -half], [-half, -half]];
     return "M" + corners.map(([x, y]) => `${x * Math.cos(turn) - y * Math.sin(turn)} ${x * Math.sin(turn) + y * Math.cos(turn)}`).join("L") + "Z";
   };
-  const symbol = ({ symbol: name, colour, hollow }, size) => ({ d: OUTLINES[name](size / 2), fill: tint(hollow ? "#fff" : colour), stroke: hollow ? tint(colour) : size > 5 ? tint("#fff") : "none", "stroke-width": hollow ? 1.5 : 0.8 });
+  const symbol = ({ symbol: name, colour, hollow }, size) => ({ d: OUTLINES[name](size / 2), fill: hollow ? "none" : tint(colour), stroke: hollow ? tint(colour) : size > 5 ? tint("#fff") : "none", "stroke-width": hollow ? 1.5 : 0.8 });
 
   // ---- one chart -----------------------------------------------------------------------------------------------
   const has = ({ mark }, ...marks) => marks.includes(mark);
