@@ -16,15 +16,6 @@ Status = Literal["passed", "failed", "skipped"]
 SPELLED_OUT = 4
 
 
-def shown(own: Any) -> str:
-    """Return a user's object as text in one line: its `repr`, or the name of its class if `repr` is plain or fails."""
-    try:
-        text = " ".join(repr(own).split())
-    except Exception:  # noqa: BLE001 - a user's class may raise anything
-        text = ""
-    return type(own).__name__ if not text or " object at 0x" in text else text
-
-
 class ConformanceError(ValueError):
     """Raised if what is checked fails; `report` has every failed check and the reason."""
 
@@ -36,6 +27,16 @@ class ConformanceError(ValueError):
         """Return what was checked and each failed check as text."""
         failed = [f"- {result.name}: {result.detail}" for result in self.report.failures]
         return "\n".join([f"{self.report.mechanism} {self.report.verdict}:", *failed])
+
+
+def words_of(subject: object) -> str:
+    """Return the `repr` of what is checked in one line; the name of its type if it has none or raises an error."""
+    try:
+        return (
+            " ".join(repr(subject).split()) if type(subject).__repr__ is not object.__repr__ else type(subject).__name__
+        )
+    except Exception:  # noqa: BLE001 - a user's class may raise anything
+        return type(subject).__name__
 
 
 @dataclass(frozen=True, slots=True)

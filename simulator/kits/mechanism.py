@@ -47,7 +47,7 @@ from typing import Any, Self
 
 from mechanisms.parameter import ParameterError, check_integer
 from simulator.kits.contract import Contract, checked
-from simulator.kits.findings import CheckResult, ConformanceReport, Findings, run_check, shown
+from simulator.kits.findings import CheckResult, ConformanceReport, Findings, run_check, words_of
 from simulator.kits.mechanisms import claims, estimates, interface, likelihood, releases
 from simulator.kits.mechanisms.harness import Harness
 
@@ -179,7 +179,7 @@ class MechanismContract(Contract):
         """
         _, first, trials = _trials(type(self))
         sizes, results = tuple(trial.cells for trial in trials[:2]), tuple(map(self.result, self.checks()))
-        return ConformanceReport(shown(first), self.seed, self.level, results, sizes, _limits(trials))
+        return ConformanceReport(words_of(first), self.seed, self.level, results, sizes, _limits(trials))
 
 
 @lru_cache(maxsize=1)

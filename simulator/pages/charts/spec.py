@@ -237,9 +237,9 @@ def open_axis(title: str, values: Sequence[float]) -> tuple[Axis, list[float]]:
         unknown: "unknown",
     }
     ticks = dict(sorted((ticks | {at: words for at, words in names.items() if at in places}).items()))
-    ends = min(*ticks, *places), max(*ticks, *places)  # not every tenth power has a tick
-    air = (ends[1] / ends[0]) ** 0.07
-    return Axis(title, log=True, ticks=ticks, ends=(ends[0] / air, ends[1] * air)), places
+    shown = [*ticks, *places]
+    air = (max(shown) / min(shown)) ** 0.07
+    return Axis(title, log=True, ticks=ticks, ends=(min(shown) / air, max(shown) * air)), places
 
 
 def names_axis(title: str, names: Sequence[str]) -> Axis:
