@@ -32,8 +32,8 @@ COMMANDS = {
     "report": "Write report.html of a finished run again.",
     "statement": "Write one page on a finished run to take to a meeting: what is collected, who learns what, what can "
     "fail.",
-    "figures": "Write the figures of a finished run as SVG and PDF, at the width of a paper's column, or a film of "
-    "its map.",
+    "figures": "Write the figures of a finished run or study as SVG and PDF, at the width of a paper's column, or a "
+    "run's film.",
     "export": "Write a finished run for QGIS, SUMO or GMNS tools.",
     "reproduce": "Compute the papers' tables and figures and compare them; exit code 0 even if published values "
     "differ.",
