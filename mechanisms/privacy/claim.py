@@ -439,7 +439,7 @@ class Claim:
 
 
 def _from_one(point: tuple[float, float]) -> float:
-    return abs(point[0] - 1.0)
+    return abs(point[0] - 1.0) if point[0] else math.inf
 
 
 @dataclass(frozen=True, slots=True)

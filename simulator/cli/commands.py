@@ -30,8 +30,10 @@ COMMANDS = {
     "evaluate": "Evaluate mechanisms over data sets: error, leak and cost of each, set for one target; one table.",
     "participation": "Find how many vehicles must take part: error of counts, flows and speeds against participation.",
     "report": "Write report.html of a finished run again.",
-    "figures": "Write the figures of a finished run as SVG and PDF, at the width of a paper's column, or a film of "
-    "its map.",
+    "statement": "Write one page on a finished run to take to a meeting: what is collected, who learns what, what can "
+    "fail.",
+    "figures": "Write the figures of a finished run or study as SVG and PDF, at the width of a paper's column, or a "
+    "run's film.",
     "export": "Write a finished run for QGIS, SUMO or GMNS tools.",
     "reproduce": "Compute the papers' tables and figures and compare them; exit code 0 even if published values "
     "differ.",
@@ -45,7 +47,7 @@ COMMANDS = {
     "roads": "Roads of a scenario: show, export.",
 }
 """The first line of each command's own help."""
-PLACES = {name: f"finished_runs:{name}" for name in ("report", "figures", "export")} | {
+PLACES = {name: f"finished_runs:{name}" for name in ("report", "statement", "figures", "export")} | {
     "open": "finished_runs:open_report"
 }
 """Module and function of a command in this package, if they have not the command's name."""

@@ -1,22 +1,38 @@
-"""`crowdveil report`, `figures`, `export` and `open`: what is made of a finished run, and its page in the browser."""
+"""`crowdveil report`, `statement`, `figures`, `export` and `open`: what is made of a finished run, and its pages."""
 
 import os
 import sys
 import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from simulator.cli.common import print_notes
-from simulator.cli.options import FinishedRun, Overwrite, command
+from simulator.cli.options import FinishedRun, Overwrite, StatementOptions, command, options_of
 from simulator.files.errors import InputError
+
+if TYPE_CHECKING:
+    from simulator.results.run import RunResult
 
 EXPORTED = {"geopackage": "run.gpkg", "edgedata": "edgedata.xml", "gmns": "link_performance.csv"}
 """What an export writes into the run directory if no path is given."""
 FOLDERS = ("runs", "studies")
 """Where commands write runs and studies if no other directory is given."""
 PAGE = "report.html"
+
+
+@contextmanager
+def opened_run(directory: Path) -> Iterator["RunResult"]:
+    """Load a finished run; an error in the block that has no message of its own names its directory."""
+    from simulator.results.run import RunResult  # noqa: PLC0415 - slow to import
+    from simulator.results.store import damage_named  # noqa: PLC0415 - slow to import
+
+    with damage_named(directory):
+        yield RunResult.load(directory)
 
 
 @command
@@ -27,6 +43,38 @@ def report(directory: FinishedRun) -> None:
 
     with damage_named(directory):
         typer.echo(write_report(directory))
+
+
+@partial(command, after=options_of(StatementOptions))
+def statement(
+    directory: FinishedRun,
+    *,
+    mechanism: str = "",
+    campaign: str = "",
+    out: Path | None = None,
+    overwrite: Overwrite = False,
+    **given: Any,
+) -> None:
+    """Write one page on a finished run to take to a meeting: what is collected, who learns what, what can fail.
+
+    Parameters
+    ----------
+    mechanism : NAME
+        What the page is about; if not given, the first mechanism other than no privacy.
+    campaign : NAME
+        In which campaign; if not given, the first that counts with the mechanism.
+    out : FILE
+        Ending in .html, which prints on one A4, .md or .json; DIR/statement.html if not given.
+    """
+    from simulator.pages.statement import statement_of_run, write_statement  # noqa: PLC0415 - slow to import
+
+    out = directory / "statement.html" if out is None else out
+    with opened_run(directory) as run:
+        made = statement_of_run(run, mechanism, campaign, **given)
+        write_statement(made, out, overwrite=overwrite)
+        others = {own.mechanism for one in run.record.deployments for own in one.mechanisms}
+    print_notes([f"about {made.title} only; --mechanism: {', '.join(sorted(others))}"] * (len(others) > 1))
+    typer.echo(out)
 
 
 @command
@@ -58,8 +106,7 @@ def figures(
     from simulator.pages.plots.files import formats_of, width_in_inches, write_figures  # noqa: PLC0415 - slow to import
     from simulator.pages.plots.film import WIDTH_IN, write_film  # noqa: PLC0415 - slow to import
     from simulator.pages.plots.looks import pyplot  # noqa: PLC0415 - slow to import
-    from simulator.results.run import RunResult  # noqa: PLC0415 - slow to import
-    from simulator.results.store import COMPLETE, damage_named  # noqa: PLC0415 - slow to import
+    from simulator.results.store import COMPLETE  # noqa: PLC0415 - slow to import
     from simulator.studies.report import write_study_figures  # noqa: PLC0415 - slow to import
     from simulator.studies.store import FACTS, Study  # noqa: PLC0415 - slow to import
 
@@ -67,8 +114,8 @@ def figures(
     pyplot()  # before the run is read: without matplotlib there is nothing to do
     if film:
         file = directory / f"film.{format_ or 'gif'}" if out is None else out
-        with damage_named(directory):
-            print_notes(write_film(RunResult.load(directory), file, width_in=width_in, overwrite=overwrite))
+        with opened_run(directory) as run:
+            print_notes(write_film(run, file, width_in=width_in, overwrite=overwrite))
         typer.echo(file)
         return
     folder, formats = directory / "figures" if out is None else out, formats_of(format_ or "svg,pdf")
@@ -76,8 +123,8 @@ def figures(
     if (directory / FACTS).is_file() and not (directory / COMPLETE).is_file():
         names, notes = write_study_figures(Study.load(directory), folder, **options)
     else:
-        with damage_named(directory):
-            names, notes = write_figures(RunResult.load(directory), folder, **options)
+        with opened_run(directory) as run:
+            names, notes = write_figures(run, folder, **options)
     print_notes(notes)
     typer.echo(f"{folder}: {len(names)} figures, each as {', '.join(formats)}")
 
@@ -101,14 +148,12 @@ def export(
     """
     from simulator.pages.exports.geopackage import write_geopackage  # noqa: PLC0415 - slow to import
     from simulator.pages.exports.link_tables import write_edge_data, write_link_performance  # noqa: PLC0415 - slow to import
-    from simulator.results.run import RunResult  # noqa: PLC0415 - slow to import
-    from simulator.results.store import damage_named  # noqa: PLC0415 - slow to import
 
-    data, path = RunResult.load(directory), directory / EXPORTED[to] if out is None else out
-    notes = [f"wherever this is shown, state the source of the data: {credit}" for credit in data.attributions]
+    path = directory / EXPORTED[to] if out is None else out
     write = {"geopackage": write_geopackage, "edgedata": write_edge_data, "gmns": write_link_performance}[to]
-    with damage_named(directory):
-        write(data, path, overwrite=overwrite)
+    with opened_run(directory) as run:
+        notes = [f"wherever this is shown, state the source of the data: {credit}" for credit in run.attributions]
+        write(run, path, overwrite=overwrite)
     print_notes(notes)
     typer.echo(f"{path}: written for {to}")
 

@@ -83,7 +83,7 @@ def _described(parameter: Parameter, kind: Any, texts: Texts) -> Parameter:
     if parameter.kind is Parameter.KEYWORD_ONLY:
         info = info or typer.Option()
         if info.default is ...:  # else it has a flag; without one typer gives a bool two
-            info.default = f"--{parameter.name.rstrip('_')}"
+            info.default = f"--{parameter.name.rstrip('_').replace('_', '-')}"
     info = info or typer.Argument()
     info.metavar, info.help = texts[parameter.name]
     return parameter.replace(annotation=Annotated[kind, info])
@@ -195,3 +195,24 @@ class StudyOptions(NamedTuple):
         start = start_of(self.scheduler, self.workers)
         limits = {"assume_yes": self.yes, "timeout_s": self.timeout}
         return {"start": start, "remote": is_remote(self.scheduler), **limits}
+
+
+class StatementOptions(NamedTuple):
+    """What a privacy statement says and no run or plan knows; blank on the page if not given.
+
+    Parameters
+    ----------
+    purpose : TEXT
+        For what the data are collected.
+    legal_basis : TEXT
+        On what legal basis.
+    retention : TEXT
+        When which party deletes what it holds.
+    review_date : TEXT
+        When the statement is reviewed.
+    """
+
+    purpose: str = ""
+    legal_basis: str = ""
+    retention: str = ""
+    review_date: str = ""

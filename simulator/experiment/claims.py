@@ -139,8 +139,8 @@ def tabulate_claims(section: Claims, campaigns: Sequence[Campaign], queries: Seq
     -------
     pandas.DataFrame
         The columns of `claims.parquet`: per view one row at δ = 0, which `at_delta_zero` marks (ε = inf and kind
-        "infinite" if no ε is finite, and kind "bound" if none is known to be), and one for each other of `epsilons`
-        with its δ. Parameters that a view lacks, and unknown values, are
+        "infinite" if no ε is finite, and kind "bound" if none is known to be), and one for ε = 0 and for each other of
+        `epsilons` with its δ. Parameters that a view lacks, and unknown values, are
         null. `adjacency` is the change of one device that the claim hides (`mechanisms.privacy.view`); published
         values have rows for both. `campaign` is the campaign with a budget, whose schedule the basis states, or the
         one that publishes through a release or with servers' noise; null for claims that hold in all campaigns
@@ -158,7 +158,7 @@ def tabulate_claims(section: Claims, campaigns: Sequence[Campaign], queries: Seq
             stated = claim.about(campaign=claim.campaign or _only(alike), basis=basis)
             made.setdefault(tuple(stated.subject.values()), []).append(stated)
     weakest = [*map(Claim.weakest, made.values()), *whole_run_claims(campaigns, queries)]
-    return TABLES["claims"].frame(row for claim in weakest for row in claim.rows(section.epsilons))
+    return TABLES["claims"].frame(row for claim in weakest for row in claim.rows((0.0, *section.epsilons)))
 
 
 _BUDGET_WORDS = {

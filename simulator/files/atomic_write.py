@@ -125,7 +125,7 @@ def plain_name(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]", "_", text)
 
 
-def export_file(path: Path, fill: Callable[[Path], None], *, overwrite: bool) -> None:
+def export_file(path: Path, fill: Callable[[Path], object], *, overwrite: bool) -> None:
     """Let `fill` write a temporary file next to the target, then move it to the target in one step.
 
     Parameters

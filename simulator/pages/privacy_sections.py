@@ -83,11 +83,9 @@ def coalition_words(coalition: Sequence[str], record: DeploymentRecord) -> str:
     every = record.servers
     if is_capable("deployment", record.kind, "shares") and len(servers) == len(coalition):
         return f"{'Any ' * (len(servers) < every)}{share_holders(len(servers), every)}".capitalize()
-    if every == 1:
-        return (
-            "The server" if len(coalition) == 1 else f"The server and {listed([p for p in coalition if ':' not in p])}"
-        )
-    return f"Server {servers[0]}" if len(servers) == 1 else f"Servers {listed(servers)}"
+    others = [party for party in coalition if ":" not in party]
+    named = "The server" if every == 1 else f"Server{'s' * (len(servers) > 1)} {listed(servers)}"
+    return listed([named, *others])
 
 
 def deployments_section(run: RunResult) -> PageSection | None:
@@ -152,7 +150,9 @@ def claims_section(run: RunResult) -> PageSection:
     tables = []
     for name, of_campaign in run.claims_by_mechanism.items():
         claims = [*run.whole_run.get(name, []), *of_campaign]
-        epsilons = sorted({epsilon for claim in claims for epsilon, _ in claim.points})
+        epsilons = sorted(
+            {epsilon for claim in claims for epsilon, _ in claim.points if epsilon}
+        )  # of 0: the statement
         rows = [
             (row_words(alike), alike, [[dict(claim.points).get(at) for claim in alike] for at in epsilons])
             for alike in by_crowd(claims)

@@ -214,7 +214,7 @@ def test_rounds_that_counted_different_devices_are_claimed_as_linked(town):
         claims = town(die, "channel.loss=0.1", shares).claims
         rows = claims[claims["view"].str.startswith("released") & claims["delta"].gt(0)]
         assert set(rows["queries"]) == {1, 2, 3}  # one, and those of either campaign
-        assert len(rows) == 3 * 18
+        assert len(rows) == 3 * 24
         for row in rows.itertuples():
             released = ReleasedCounts if row.view == "released_counts" else ReleasedDifferences
             crowd = None if pd.isna(row.crowd) else row.crowd
