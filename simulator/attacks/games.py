@@ -87,7 +87,7 @@ class Attack:
         They are the coalition of all members and, if the attack is `growing`, the coalitions of its first members.
         """
         there = dict.fromkeys(party for record in records for party in record.parties)
-        members = tuple(one for member in self.members for one in member.among(there))
+        members = tuple(dict.fromkeys(one for member in self.members for one in member.among(there)))
         return [
             (members[:size], [one.party for one in members[:size] if not (one.vehicles or one.party in there)])
             for size in range(1 if self.growing else len(members), len(members) + 1)

@@ -61,7 +61,8 @@ MECHANISMS = (
 _BASELINE = "no_privacy"
 _PROBE, _RUNS = "probe", "runs"
 """Folders of an evaluation: runs of each data set without privacy, to know its size; and all others."""
-_DELETED = ("mechanisms", "attacks", "refinements", "release", "aggregation", "fcd", "claims", "detectors", "counts")
+_COUNTED = ("detectors", "counts")
+_DELETED = ("mechanisms", "attacks", "refinements", "release", "aggregation", "fcd", "claims", "ledger", *_COUNTED)
 
 
 @dataclass(eq=False)
