@@ -238,13 +238,10 @@ def _play(attack: Attack, stored: StoredTranscripts) -> tuple[list[Columns], dic
             "campaign": ", ".join(stored.campaigns),
         }
         findings += [{**coalition, **columns} for columns in rows]
-    queries = len(worlds[0][1].record.queries)
     untried = [_untried(members, absent) for members, absent in coalitions if absent]
-    return (
-        findings,
-        guesses,
-        [*untried, *(game.lacking(queries) for place, game in enumerate(attack.games) if place not in answered)],
-    )
+    queries = len(worlds[0][1].record.queries) if worlds else 0
+    unanswered = [game for place, game in enumerate(attack.games) if worlds and place not in answered]
+    return findings, guesses, [*untried, *(game.lacking(queries) for game in unanswered)]
 
 
 def _rounds(

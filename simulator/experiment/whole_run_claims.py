@@ -34,7 +34,7 @@ def whole_run_claims(
     queries
         Closed queries.
     coalitions
-        Coalitions that have a claim of their own where there are operators, besides the parties of each and of all.
+        Coalitions that have a claim of their own where they name operators, besides the parties of each and of all.
     """
     operators = dict.fromkeys(campaign.operator for campaign in campaigns if campaign.operator)
     every = [(f"operator:{one}/*",) for one in ([*operators, "*"] if len(operators) > 1 else operators)]
@@ -48,7 +48,7 @@ def whole_run_claims(
         whole = WholeRun(name, asking, moments, queries)
         for view in (LINKED, PUBLISHED):
             yield whole.claim(view).about(view=view, **whole.subject(asking))
-        for coalition in dict.fromkeys([*every, *(one for one in coalitions if operators and one)]):
+        for coalition in dict.fromkeys([*every, *(one for one in coalitions if "operator:" in str(one))]):
             yield from whole.received(coalition)
 
 

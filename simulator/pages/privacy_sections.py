@@ -77,7 +77,7 @@ def coalition_words(coalition: Sequence[str], record: DeploymentRecord) -> str:
     words
         For example ``Any 2 of the 3 servers``, ``Servers 1 and 2``, ``Operator A: the mixer``.
     """
-    if record.operator is not None and coalition != ["network"]:
+    if record.operator is not None and coalition[0] != "network":
         own = [party.rpartition("/")[2] for party in coalition]
         words = coalition_words(own, record.model_copy(update={"operator": None}))
         return f"Operator {record.operator}: {inner_case(words)}"
@@ -156,8 +156,8 @@ def ledger_section(run: RunResult) -> PageSection | None:
     if run.ledger is None:
         return None
     keys, entries = ["ledger", "mechanism", "period", "campaign"], run.ledger.fillna({"operator": ""})
-    each = entries.assign(asked=entries["outcome"] == "asked").groupby(keys, sort=False)
-    spent = {name: (name, "last") for name in ("operator", "spent", "budget", "delta")}
+    each = entries.assign(asked=entries["outcome"] == "asked").groupby(keys)
+    spent = {name: (name, "last") for name in ("operator", "spent", "budget", "delta", "time")}
     rows = each.agg(queries=("query", "size"), asked=("asked", "sum"), own=("spent_by_query", "sum"), **spent)
     return PageSection("ledger", "Ledger", template="ledger", values={"rows": rows.reset_index().to_dict("records")})
 

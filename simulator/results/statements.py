@@ -1,6 +1,7 @@
 """The only maker of sentences: claims, their reasons and notes of a run in words."""
 
 import math
+import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from operator import attrgetter
@@ -143,7 +144,8 @@ def campaigns_of(claim: Claim) -> str:
 
 def coalition_of(claim: Claim) -> str:
     """Name the parties of operators that a claim is about together."""
-    return (claim.coalition or "").replace("operator:*/*", "all operators").replace("/*", "").replace(", ", " and ")
+    words = (claim.coalition or "").replace("operator:*/*", "all operators").replace(", ", " and ")
+    return re.sub(r"operator:([^/]+)/\*", r"operator \1", words)
 
 
 def share_holders(colluding: int, servers: int) -> str:

@@ -1,7 +1,7 @@
 """Campaign: what is asked, which devices are asked and when, as one value, and the SimPy process that asks it."""
 
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -347,7 +347,7 @@ class CampaignProcess:
                 outside=outside,
                 bytes_up=report_nbytes(vocabulary) + SPEED_NBYTES,
                 bytes_down=campaign.deployment.question_nbytes,
-                channel=context.channel.of_operator(campaign.operator),
+                channel=self._channel,
                 transmission=Transmission(TRUTH_MOMENT, moment_s, deadline_s, campaign.deployment.route(1)),
                 noise=context.streams.of("channel", question.mechanism, campaign.name, number),
                 draws=context.streams.of("release", question.mechanism, campaign.name, number),
@@ -359,6 +359,14 @@ class CampaignProcess:
         answers = [QueryAnswer(question.mechanism, values, theory, [account], published=True, took_s=deadline_s)]
         of_speeds = question.statistic
         context.closed(Query(campaign.name, number, moment_s, moment_s, counts, occupancy, totals, answers, of_speeds))
+
+    @property
+    def _channel(self) -> Channel:
+        """The channel to the servers of the campaign: of their outages only, with the deployment's names of servers."""
+        operator, channel = self.campaign.operator, self.context.channel
+        named = [(outage, outage.server.rpartition("/")[2]) for outage in channel.outages]
+        own = [replace(outage, server=name) for outage, name in named if outage.server == named_by(operator, name)]
+        return replace(channel, outages=tuple(own))
 
     def _select(self, number: int, start_s: float) -> QuerySelection:
         context, campaign, places = self.context, self.campaign, self.context.engine.places()
@@ -427,7 +435,7 @@ class CampaignProcess:
             return Survey(
                 mechanism,
                 answers=context.population.answers,
-                channel=context.channel.of_operator(campaign.operator),
+                channel=self._channel,
                 deadline_s=campaign.schedule.deadline_s,
                 deployment=deployment,
                 draws=Draws(*(context.streams.of(part, *of_query) for part in Draws._fields)),

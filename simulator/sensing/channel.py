@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
-from simulator.aggregation.transcript import named_by
 from simulator.arrays import FloatArray, Mask
 from simulator.sensing.selection import LocalShare
 
@@ -322,12 +321,6 @@ class Channel:
     outages: tuple[Downtime, ...] = ()
     question: QuestionChannel = field(default_factory=QuestionChannel)
     zones: tuple[LocalShare, ...] = ()
-
-    def of_operator(self, operator: str | None) -> "Channel":
-        """Return the channel to the servers of one operator: only its outages, with the deployment's own names."""
-        named = [(outage, outage.server.rpartition("/")[2]) for outage in self.outages]
-        own = [replace(outage, server=name) for outage, name in named if outage.server == named_by(operator, name)]
-        return replace(self, outages=tuple(own))
 
     def loss(self, moment: int) -> float:
         """Return the loss probability at `moment` 1 (round one), 2 (round two) or later."""
