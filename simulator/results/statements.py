@@ -362,7 +362,7 @@ def whole_run_lines(claims: Sequence[Claim]) -> list[str]:
     if published.limit != sent.limit:
         lines.append(f"all that is published: {short_limit(published)}")
     pooled = [claim for claim in claims if claim.view == RECEIVED]
-    return lines + [f"all that {coalition_of(claim)} stored: {short_limit(claim)}" for claim in pooled]
+    return lines + [f"stored by {coalition_of(claim)}: {short_limit(claim)}" for claim in pooled]
 
 
 def row_words(alike: Sequence[Claim]) -> str:

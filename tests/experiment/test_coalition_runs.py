@@ -467,8 +467,8 @@ def test_coalitions_across_operators_receive_what_their_parties_stored(tmp_path)
     assert pooled[["operator:A/*", "operator:B/*", "operator:*/*"]].tolist() == pytest.approx([2.0, 2.0, 4.0])
     assert pooled[f"{a}, {b1}, {b2}"] == pytest.approx(4.0)
     text = found.summary()
-    assert "all that operator A stored: ε = 2 (exact)" in text
-    assert "all that all operators stored: ε ≤ 4 (bound)" in text
+    assert "stored by operator A: ε = 2 (exact)" in text
+    assert "stored by all operators: ε ≤ 4 (bound)" in text
 
 
 @pytest.mark.parametrize(
