@@ -268,8 +268,7 @@ def broken_attack(attack: ValidFields) -> Iterator[RuleViolation]:
 
 def _shares(attack: ValidFields, campaigns: Sequence[ValidFields], default: ValidFields) -> Iterator[RuleViolation]:
     """Yield a fault for an attack on shares if no campaign has any; which parties there are is known when built."""
-    servers = [campaign.section("aggregation") or default for campaign in campaigns]
-    kinds = [deployment.get("kind") for deployment in servers]
+    kinds = [(campaign.section("aggregation") or default).get("kind") for campaign in campaigns]
     known = all(is_built_in("deployment", kind) and not is_capable("deployment", kind, "shares") for kind in kinds)
     if known and is_capable("attack", attack.get("kind"), "shares"):
         named = " or ".join(f'"{name}"' for name in names_of("deployment", "shares"))

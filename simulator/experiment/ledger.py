@@ -29,7 +29,7 @@ def ledger_entries(scenario: Scenario, campaigns: Sequence[Campaign], clock: Run
     Raises
     ------
     ScenarioError
-        If a query exceeds the budget of a ledger that refuses the run.
+        If a query exceeds the budget of a ledger that refuses the run, or no query is left to ask.
     """
 
     @cache
@@ -44,21 +44,23 @@ def ledger_entries(scenario: Scenario, campaigns: Sequence[Campaign], clock: Run
     begins_s = 3600.0 * start.hour + 60.0 * start.minute + start.second
     asked: defaultdict[tuple[str, str, int], Counter[str]] = defaultdict(Counter)  # by ledger, mechanism and period
     order = [
-        (campaign.schedule.asked_s(query), query, campaign)
+        (campaign.schedule.asked_s(query), query, campaign, name)
         for campaign in campaigns
         for query in range(1, campaign.schedule.queries + 1)
+        for name in campaign.mechanisms
+        if campaign.asks(name, query)
     ]
-    every = [(*entry, name) for entry in sorted(order, key=lambda entry: entry[0]) for name in entry[2].mechanisms]
-    for time_s, query, campaign, mechanism in every:
+    left = len(order)
+    for time_s, query, campaign, mechanism in sorted(order, key=lambda entry: entry[0]):
         entries = []
-        for section in scenario.ledger if campaign.asks(mechanism, query) else ():
-            if section.covers(campaign.name, mechanism):
-                period = int((begins_s + time_s) // PERIODS[section.period]) + 1
-                numbers = asked[section.name, mechanism, period]
-                after = reached(section, mechanism, frozenset((numbers + Counter([campaign.name])).items()))
-                entries.append((section, period, numbers, after))
+        for section in (one for one in scenario.ledger if one.covers(campaign.name, mechanism)):
+            period = int((begins_s + time_s) // PERIODS[section.period]) + 1
+            numbers = asked[section.name, mechanism, period]
+            after = reached(section, mechanism, frozenset((numbers + Counter([campaign.name])).items()))
+            entries.append((section, period, numbers, after))
         over = [section for section, *_, after in entries if exceeds(after, section.epsilon)]
         skips = any(section.exceeded == "skip" for section in over)
+        left -= skips
         for section, period, numbers, after in entries:
             if section in over and not skips:
                 rule = (
@@ -74,6 +76,8 @@ def ledger_entries(scenario: Scenario, campaigns: Sequence[Campaign], clock: Run
             spent = {"spent_by_query": 0.0 if skips else after - before, "spent": before if skips else after}
             limits = {"budget": section.epsilon, "delta": section.delta, "outcome": "skipped" if skips else "asked"}
             yield {**subject, **asked_at, "reached": after, **spent, **limits}
+    if order and not left:
+        raise ScenarioError(scenario.name, [Fault("ledger", "must allow some query: each exceeds a budget")])
 
 
 def skipped_of(campaign: str, entries: Sequence[dict[str, Any]]) -> set[tuple[str, int]]:

@@ -214,8 +214,7 @@ def tabulate_servers(queries: Sequence[Query], operators: Mapping[str, str | Non
 
     sent = arrived + late + lost; `used` are the messages whose report was counted. `operators` are by campaign.
     """
-    rows = [{**place, **vars(server)} for place, account in _rounds(queries) for server in account.servers]
-    table = TABLES["servers"].frame(rows)
+    table = TABLES["servers"].frame({**place, **vars(one)} for place, of in _rounds(queries) for one in of.servers)
     pairs = zip(table["campaign"], table["server"], strict=True)
     return table.assign(server=[named_by(operators[campaign], server) for campaign, server in pairs])
 

@@ -1,7 +1,6 @@
 """The only maker of sentences: claims, their reasons and notes of a run in words."""
 
 import math
-import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from operator import attrgetter
@@ -144,8 +143,8 @@ def campaigns_of(claim: Claim) -> str:
 
 def coalition_of(claim: Claim) -> str:
     """Name the parties of operators that a claim is about together."""
-    words = (claim.coalition or "").replace("operator:*/*", "all operators").replace(", ", " and ")
-    return re.sub(r"operator:([^/]+)/\*", r"operator \1", words)
+    words = (claim.coalition or "").replace("operator:*/*", "all operators").replace("/*", "")
+    return words.replace("operator:", "operator ").replace(", ", " and ")
 
 
 def share_holders(colluding: int, servers: int) -> str:

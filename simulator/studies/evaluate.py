@@ -61,8 +61,7 @@ MECHANISMS = (
 _BASELINE = "no_privacy"
 _PROBE, _RUNS = "probe", "runs"
 """Folders of an evaluation: runs of each data set without privacy, to know its size; and all others."""
-_COUNTED = ("detectors", "counts")
-_DELETED = ("mechanisms", "attacks", "refinements", "release", "aggregation", "fcd", "claims", "ledger", *_COUNTED)
+_DELETED = ("mechanisms", "attacks", "refinements", "release", "aggregation", "fcd", "claims", "detectors", "counts")
 
 
 @dataclass(eq=False)
@@ -326,7 +325,7 @@ def base_tables(scenario: Scenario) -> dict[str, Any]:
     campaign = dict(tables["campaigns"][counting[0]])
     for name in ("release", "aggregation", "budget"):
         campaign.pop(name, None)
-    kept = {name: value for name, value in tables.items() if name not in _DELETED}
+    kept = {name: value for name, value in tables.items() if name not in (*_DELETED, "ledger")}
     traffic = {key: value for key, value in kept["traffic"].items() if key != "beside"}
     heading = {**kept["scenario"], "seed": scenario.seed}
     return {**kept, "scenario": heading, "traffic": traffic, "campaigns": [campaign]}

@@ -318,7 +318,7 @@ def test_invalid_query_windows_are_refused(tmp_path):
     for section, words in (
         ("{kind='link_rounds', coalition=['server:1'], from_query=3, to_query=2}", "to_query"),
         ("{kind='link_rounds', coalition=['server:1'], from_query=4}", "from_query"),
-        ("{kind='link_rounds', coalition=[{party='server:1', from_query=2}]}", "to_query"),
+        ("{kind='link_rounds', coalition=[{party='server:1', from_query=2, to_query=1}]}", "to_query"),
         ("{kind='link_rounds', coalition=[{party='nobody'}]}", "coalition"),
         ("{kind='round_one', coalition=['server:1'], together=true}", "together"),
         ("{kind='longitudinal', coalition=['server:1'], asked=[6], together=true}", "asked"),

@@ -205,6 +205,8 @@ def test_a_run_that_exceeds_a_ledger_is_refused_before_it_starts():
     assert fault.rule.startswith(
         "is exceeded: query 2 of campaign buses brings mechanisms.binary to ε = 2.1 at δ = 0 in period 1"
     )
+    with pytest.raises(ScenarioError, match="ledger: must allow some query"):
+        limited(BINARY, ledger={"epsilon": 0.6})
     absorbing = {**BUSES, "budget": {"kind": "absorption", "window": 2}}
     with pytest.raises(ScenarioError, match='exceeded: must be "refuse" beside a budget'):
         limited(BINARY, campaigns=(absorbing,), ledger={"epsilon": 1.0})
