@@ -176,6 +176,9 @@ class Claim:
         Whether any party of the run has the view.
     one_server : bool
         Whether a single server has the view: it receives all answers of a device, or all answers shuffled.
+    noise : (float, int), optional
+        Standard deviation σ of discrete Gaussian noise on counts, and how many counts a device changes by 1 at most.
+        The noise hides the device by itself, which a curve without its tails does not show.
     """
 
     kind: ClaimKind
@@ -199,6 +202,7 @@ class Claim:
     rounds: int = 2
     seen: bool = True
     one_server: bool = False
+    noise: tuple[float, int] | None = None
 
     def __post_init__(self) -> None:
         """Check that the kind, ε and the curve are consistent."""
@@ -241,7 +245,7 @@ class Claim:
         unknown = next((claim for claim in claims if claim.kind == "unknown"), None)
         # Of equal ε, the one that is proved not to be finite, else the first.
         always = unknown or max(claims, key=lambda claim: (claim.epsilon, claim.kind == "infinite"))
-        return always if unknown or len(claims) == 1 else replace(always, curve=GreatestDelta(tuple(claims)))
+        return always if unknown or len(claims) == 1 else replace(always, curve=GreatestDelta((*claims,)), noise=None)
 
     def about(self, view: Any = None, /, **values: Any) -> "Claim":
         """Return the claim with what it is about: the parameters of a view, if one is given, and fields by name."""
@@ -284,13 +288,13 @@ class Claim:
     def rows(self, epsilons: Iterable[float]) -> Iterator[dict[str, Any]]:
         """Yield the rows of a table: ε at δ = 0, which is marked, then δ at other ε; what is unknown is NaN."""
         unknown = self.kind == "unknown"
-        same = {**self.subject, "basis": self.basis, "reason": self.reason}
+        same = {**self.subject, "unit": self.unit, "basis": self.basis, "reason": self.reason}
         always = {"epsilon": math.nan if unknown else self.epsilon, "delta": math.nan if unknown else 0.0}
         yield {**same, **always, "kind": self.kind, "at_delta_zero": True}
         for epsilon in () if unknown else epsilons:
             if epsilon != self.epsilon:  # else it is the row at δ = 0
                 there = self.curve.at(epsilon) if isinstance(self.curve, GreatestDelta) else self
-                same = {**there.subject, "basis": there.basis, "reason": there.reason}
+                same |= {**there.subject, "basis": there.basis, "reason": there.reason}
                 delta = {"epsilon": epsilon, "delta": there.delta(epsilon), "kind": there.delta_kind}
                 yield {**same, **delta, "at_delta_zero": False}
 
@@ -328,6 +332,13 @@ class Claim:
     def round(self) -> str:
         """The number of the view's round where the mechanism has several; empty otherwise."""
         return self.view.partition("_round_")[2] if self.rounds > 1 else ""
+
+    @property
+    def unit(self) -> str:
+        """The unit of privacy in words: what of a device is hidden together."""
+        one = "one report" if self.family == "report" else "one query"
+        several = one if self.queries == 1 else f"{self.queries:,} queries of a device"
+        return "a device’s whole run" if self.campaigns else several
 
     @property
     def of_reports(self) -> bool:

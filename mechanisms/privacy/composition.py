@@ -99,11 +99,11 @@ class ComposedDelta:
 @lru_cache(maxsize=64)
 def _both_directions(composed: ComposedDelta) -> tuple["SummedLoss", "SummedLoss"]:
     p, q = np.array(composed.p), np.array(composed.q)
-    there, back = (_on_grid(pair, composed.fineness) for pair in ([(p, q)], [(q, p)]))
+    there, back = (on_grid(pair, composed.fineness) for pair in ([(p, q)], [(q, p)]))
     return SummedLoss(there, composed.queries), SummedLoss(back, composed.queries)
 
 
-def _on_grid(pairs: Sequence[Pair], fineness: int, least: float = 0.0) -> tuple["GridPair", ...]:
+def on_grid(pairs: Sequence[Pair], fineness: int, least: float = 0.0) -> tuple["GridPair", ...]:
     """Return pairs whose curves connect the points of those given at the multiples of one interval for all of them.
 
     Losses that are exceeded with at most the probability `least` are taken as infinite, and the same probability of
@@ -128,10 +128,10 @@ def _on_grid(pairs: Sequence[Pair], fineness: int, least: float = 0.0) -> tuple[
     squares = sum(float(masses @ losses**2) for masses, losses, _ in given)
     spread = math.sqrt(squares / sum(float(masses.sum()) for masses, _, _ in given))
     width = largest / min(math.ceil(fineness * largest / max(spread, largest / LARGEST_GRID)), LARGEST_GRID)
-    return tuple(_divided(*one, width) for one in given)
+    return tuple(split(*one, width) for one in given)
 
 
-def _divided(masses: Floats, losses: Floats, certain: float, width: float) -> "GridPair":
+def split(masses: Floats, losses: Floats, certain: float, width: float) -> "GridPair":
     """Return the pair in which each loss is divided between the two nearest multiples of an interval."""
     places = losses / width
     # A loss that is a multiple but for its rounding error stays one.
@@ -223,7 +223,7 @@ class ComposedCurve:
 def _parts(curve: Curve, limit: float, fineness: int) -> tuple["GridPair", ...]:
     """Return independent pairs whose product dominates one query: pairs of its laws, or one from its curve."""
     laws = curve.laws() if isinstance(curve, HasLaws) else ()
-    return _on_grid(laws, OF_LAWS * fineness, least=LEAST_DELTA) if laws else (grid_pair(curve, limit, fineness),)
+    return on_grid(laws, OF_LAWS * fineness, least=LEAST_DELTA) if laws else (grid_pair(curve, limit, fineness),)
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,8 +248,11 @@ class GridPair:
     certain: float
 
 
-def grid_pair(curve: Curve, limit: float = math.inf, fineness: int = FINENESS) -> GridPair:
-    """Return a pair whose curve connects points of the curve of one query, and is nowhere below it."""
+def grid_pair(curve: Curve, limit: float = math.inf, fineness: int = FINENESS, least: float = LEAST_DELTA) -> GridPair:
+    """Return a pair whose curve connects points of the curve of one query, and is nowhere below it.
+
+    Where the curve is at most `least`, it is taken as flat.
+    """
     # The curve at ε halved again and again, from its end on; more of them where it falls far before its end.
     high = min(limit, LARGEST_CROWD_EPSILON)
     halvings = HALVINGS if fineness >= FINENESS else ROUGH_HALVINGS
@@ -263,7 +266,7 @@ def grid_pair(curve: Curve, limit: float = math.inf, fineness: int = FINENESS) -
         if high == limit:
             deltas[0] = 0.0
     # It is taken as flat where it hardly falls.
-    enough = max(LEAST_DELTA, float(deltas[0]) * (1.0 + LEAST_FALL))
+    enough = max(least, float(deltas[0]) * (1.0 + LEAST_FALL))
     flat = deltas <= enough
     first = len(flat) if flat.all() else int(flat.argmin())
     end, last = float(epsilons[first - 1]), float(deltas[first - 1])
@@ -273,7 +276,7 @@ def grid_pair(curve: Curve, limit: float = math.inf, fineness: int = FINENESS) -
         near = np.flatnonzero(heights <= enough)
         if len(near):
             end, last = float(between[near[0]]), float(heights[near[0]])
-    if distance - last <= LEAST_DELTA:
+    if distance - last <= least:
         return GridPair(1.0, np.zeros(0, dtype=np.int64), np.zeros(0), distance)
     # Root mean square loss: half its square is the mean loss under P, ∫ (1 + e^−ε)·δ(ε) dε, here from chords.
     x, y = np.array([end, *epsilons[first:], 0.0]), np.array([last, *deltas[first:], distance])
@@ -315,7 +318,7 @@ class TogetherDelta:
         telling = [pair for pair in pairs if pair.steps.any()]
         reach = sum(pair.interval * int(pair.steps[-1]) for pair in telling)
         width = max(min((pair.interval for pair in telling), default=1.0), reach / LARGEST_GRID)
-        parts = [_divided(pair.masses, np.asarray(pair.steps * pair.interval), pair.certain, width) for pair in telling]
+        parts = [split(pair.masses, np.asarray(pair.steps * pair.interval), pair.certain, width) for pair in telling]
         return SummedLoss([*parts, *(pair for pair in pairs if not pair.steps.any())], 1)
 
 

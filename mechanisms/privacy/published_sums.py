@@ -303,7 +303,13 @@ def sums_claim(
         f"{'a move between two cells or outside' if moves else 'a device in a cell or outside'}; "
         f"{others} ({source}). For readers of the sums who see no single report"
     )
+    hidden = None
     if noise is not None:
+        if noise.kind == "discrete_gaussian" and honest:
+            # The sum of h servers' noise is a discrete Gaussian but for a share of 10⁻¹⁶h if σ ≥ 2 (Kairouz, Liu and
+            # Steinke 2021, The Distributed Discrete Gaussian Mechanism, theorem 1); else one server's noise is counted.
+            spread = noise.scale * math.sqrt(honest if noise.scale >= 2.0 else 1)
+            hidden = (spread, view.queries * (2 if moves else 1))
         basis = f"The {noise.kind} noise, scale {noise.scale:g}, of {honest} servers that do not collude. {basis}"
         pure = view.queries * (2 if moves else 1) * (noise.pure_epsilon(honest) if honest else math.inf)
         if pure < report.epsilon:
@@ -312,7 +318,7 @@ def sums_claim(
         elif honest and math.isfinite(report.epsilon):
             report = Claim.bound(report.epsilon, report.curve, basis)
     if view.queries == 1 and least == most:
-        return replace(Claim.exact(report.epsilon, curve, f"{basis}; exact."), kind=report.kind)
+        return replace(Claim.exact(report.epsilon, curve, f"{basis}; exact."), kind=report.kind, noise=hidden)
     over = (
         "; δ by branch and bound over the others' truths, usually within 0.1 % of its maximum"
         if view.queries == 1
@@ -323,7 +329,7 @@ def sums_claim(
     fineness = FINE if least == most else FINENESS
     several = composed(single, view.queries, limit=report.epsilon / view.queries, fineness=fineness)
     claim = Claim.bound(report.epsilon, AmplifiedDelta(several, report), f"{basis}{over}.")
-    return replace(claim, kind=report.kind)
+    return replace(claim, kind=report.kind, noise=hidden)
 
 
 def known_counts_claim(view: ReleasedCounts, noise: IntegerNoise, *, two: bool) -> Claim:

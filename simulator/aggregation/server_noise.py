@@ -155,4 +155,5 @@ def noisy_claim(mechanism: LocalMechanism, view: ReleasedCounts, noise: IntegerN
     if isinstance(mechanism, NoPrivacy) or plain.kind == "unknown":
         return noisy
     least = noisy if noisy.epsilon < plain.epsilon else plain
-    return Claim.bound(least.epsilon, LeastDelta((noisy, plain)), f"{least.basis} The lesser of two bounds.")
+    lesser = Claim.bound(least.epsilon, LeastDelta((noisy, plain)), f"{least.basis} The lesser of two bounds.")
+    return replace(lesser, noise=noisy.noise)

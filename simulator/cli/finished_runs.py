@@ -12,11 +12,7 @@ from simulator.cli.common import print_notes
 from simulator.cli.options import FinishedRun, Overwrite, command
 from simulator.files.errors import InputError
 
-EXPORTED = {
-    "geopackage": "run.gpkg",
-    "edgedata": "edgedata.xml",
-    "gmns": "link_performance.csv",
-}
+EXPORTED = {"geopackage": "run.gpkg", "edgedata": "edgedata.xml", "gmns": "link_performance.csv"}
 """What an export writes into the run directory if no path is given."""
 FOLDERS = ("runs", "studies")
 """Where commands write runs and studies if no other directory is given."""
@@ -38,7 +34,7 @@ def figures(
     directory: FinishedRun,
     *,
     out: Path | None = None,
-    width: str = "single",
+    width: str | None = None,
     format_: str | None = None,
     every: Annotated[bool, typer.Option("--all")] = False,
     film: bool = False,
@@ -51,7 +47,7 @@ def figures(
     out
         Folder of the figures, DIR/figures if not given; or the film, DIR/film.gif if not given.
     width : single|double|MM
-        A column of 3.5 in, two of 7.16 in, or millimetres.
+        A column of 3.5 in, two of 7.16 in, or millimetres; single if not given, and 1,280 dots for a film.
     format_ : svg,pdf,png
         Formats, with commas; svg,pdf if not given. Of a film gif or mp4; gif if not given.
     every
@@ -60,12 +56,12 @@ def figures(
         Write a film of the vehicles and of the estimates instead of the figures.
     """
     from simulator.pages.plots.files import formats_of, width_in_inches, write_figures  # noqa: PLC0415 - slow to import
-    from simulator.pages.plots.film import write_film  # noqa: PLC0415 - slow to import
+    from simulator.pages.plots.film import WIDTH_IN, write_film  # noqa: PLC0415 - slow to import
     from simulator.pages.plots.looks import pyplot  # noqa: PLC0415 - slow to import
     from simulator.results.run import RunResult  # noqa: PLC0415 - slow to import
     from simulator.results.store import damage_named  # noqa: PLC0415 - slow to import
 
-    width_in = width_in_inches(width)
+    width_in = WIDTH_IN if film and width is None else width_in_inches(width or "single")
     pyplot()  # before the run is read: without matplotlib there is nothing to do
     if film:
         file = directory / f"film.{format_ or 'gif'}" if out is None else out
@@ -144,10 +140,8 @@ def newest() -> Path:
     """
     pages = [page for folder in FOLDERS for page in Path(folder).glob(f"*/{PAGE}") if not page.parent.is_symlink()]
     if not pages:
-        where = " or ".join(FOLDERS)
-        raise InputError(
-            [f"DIR must be a run or a study: there is no {PAGE} in {where}; crowdveil run SCENARIO makes one"]
-        )
+        none = f"there is no {PAGE} in {' or '.join(FOLDERS)}; crowdveil run SCENARIO makes one"
+        raise InputError([f"DIR must be a run or a study: {none}"])
     return max(pages, key=lambda page: page.stat().st_mtime_ns)
 
 

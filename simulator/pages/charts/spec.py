@@ -240,8 +240,9 @@ def open_axis(title: str, values: Sequence[float]) -> tuple[Axis, list[float]]:
         unknown: "unknown",
     }
     ticks = dict(sorted((ticks | {at: words for at, words in names.items() if at in places}).items()))
-    air = (max(ticks) / min(ticks)) ** 0.07
-    return Axis(title, log=True, ticks=ticks, ends=(min(ticks) / air, max(ticks) * air)), places
+    shown = [*ticks, *places]
+    air = (max(shown) / min(shown)) ** 0.07
+    return Axis(title, log=True, ticks=ticks, ends=(min(shown) / air, max(shown) * air)), places
 
 
 def names_axis(title: str, names: Sequence[str]) -> Axis:

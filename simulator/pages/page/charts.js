@@ -185,10 +185,11 @@ const Charts = (() => {
     const interval = (series, i) => {
       const [low, high] = ["low", "high"].map((side) => end(series, side, i));
       if (!finite(low, high)) return "";
-      if (sideways) return `M${px(low)} ${py(series.y[i]) - 4}v8m0 -4H${px(high)}m0 -4v8`;
-      return `M${px(series.x[i]) - 4} ${py(high)}h8m-4 0V${Math.min(py(low), top + tall + 8)}m-4 0h8`;
+      if (sideways) return `M${Math.max(px(low), left)} ${py(series.y[i]) - 4}v8m0 -4H${px(high)}m0 -4v8`;
+      return `M${px(series.x[i]) - 4} ${py(high)}h8m-4 0V${Math.min(py(low), top + tall)}m-4 0h8`;
     };
-    for (const series of every) {
+    const behind = (series) => has(series, "bars", "band"); // drawn first, so that they hide no marks
+    for (const series of [...every.filter(behind), ...every.filter((one) => !behind(one))]) {
       const { style, width: breadth } = series, colour = tint(style.colour);
       const spots = series.x.map((at, i) => [px(at), series.y && series.y[i] !== null ? py(series.y[i]) : NaN]);
       const crowded = spots.length > 60; // smaller, and paler where hundreds lie on each other
@@ -333,13 +334,22 @@ const Charts = (() => {
   window.addEventListener("beforeprint", () => { printing = true; changed(); });
   window.addEventListener("afterprint", () => { printing = false; changed(); });
   window.addEventListener("scroll", hide, { passive: true });
+  // A box that scrolls ends below a whole row.
+  const wholeRows = (box) => {
+    box.style.maxHeight = "";
+    const top = box.getBoundingClientRect().top - box.scrollTop, most = box.clientHeight;
+    const ends = [...box.querySelectorAll("tr")].map((row) => row.getBoundingClientRect().bottom - top).filter((end) => end <= most);
+    box.classList.toggle("more", box.scrollHeight > most);
+    if (ends.length && box.scrollHeight > most) box.style.maxHeight = Math.max(...ends) + box.offsetHeight - most + "px";
+  };
   const cut = new ResizeObserver((entries) => {
     for (const { target } of entries) {
       const box = target.closest(".scroll");
-      box.previousElementSibling.hidden = box.scrollWidth <= box.clientWidth + 1;
+      if (box.matches(".folds > *")) box.previousElementSibling.hidden = box.scrollWidth <= box.clientWidth + 1;
+      if (box.classList.contains("tall")) requestAnimationFrame(() => wholeRows(box)); // not at once: it changes what is observed
     }
   });
-  for (const one of document.querySelectorAll(".folds > .scroll, .folds > .scroll table")) cut.observe(one);
+  for (const one of document.querySelectorAll(".folds > .scroll, .folds > .scroll table, .scroll.tall")) cut.observe(one);
   document.body.append(tip);
   const saveSvg = (svg, name) => save(name + ".svg", new Blob([source(svg)], { type: "image/svg+xml" }));
   const savePng = (svg, name) => png(svg, name + ".png");
