@@ -338,7 +338,7 @@ class Claim:
         """The unit of privacy in words: what of a device is hidden together."""
         one = "one report" if self.family == "report" else "one query"
         several = one if self.queries == 1 else f"{self.queries:,} queries of a device"
-        return "a device’s whole run" if self.campaigns else several
+        return "a device’s whole run" if self.campaigns and not self.coalition else several
 
     @property
     def of_reports(self) -> bool:
