@@ -4,7 +4,7 @@ import os
 import sys
 import webbrowser
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -40,7 +40,7 @@ def figures(
     film: bool = False,
     overwrite: Overwrite = False,
 ) -> None:
-    """Write the figures of a finished run as SVG and PDF, at the width of a paper's column, or a film of its map.
+    """Write the figures of a finished run or study as SVG and PDF, at the width of a paper's column, or a run's film.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def figures(
     format_ : svg,pdf,png
         Formats, with commas; svg,pdf if not given. Of a film gif or mp4; gif if not given.
     every
-        Maps of every campaign, not of the first only.
+        Maps of every campaign, not of the first only; of a study the charts that its page folds away.
     film
         Write a film of the vehicles and of the estimates instead of the figures.
     """
@@ -59,7 +59,9 @@ def figures(
     from simulator.pages.plots.film import WIDTH_IN, write_film  # noqa: PLC0415 - slow to import
     from simulator.pages.plots.looks import pyplot  # noqa: PLC0415 - slow to import
     from simulator.results.run import RunResult  # noqa: PLC0415 - slow to import
-    from simulator.results.store import damage_named  # noqa: PLC0415 - slow to import
+    from simulator.results.store import COMPLETE, damage_named  # noqa: PLC0415 - slow to import
+    from simulator.studies.report import write_study_figures  # noqa: PLC0415 - slow to import
+    from simulator.studies.store import FACTS, Study  # noqa: PLC0415 - slow to import
 
     width_in = WIDTH_IN if film and width is None else width_in_inches(width or "single")
     pyplot()  # before the run is read: without matplotlib there is nothing to do
@@ -70,10 +72,12 @@ def figures(
         typer.echo(file)
         return
     folder, formats = directory / "figures" if out is None else out, formats_of(format_ or "svg,pdf")
-    with damage_named(directory):
-        names, notes = write_figures(
-            RunResult.load(directory), folder, width_in=width_in, formats=formats, overwrite=overwrite, every=every
-        )
+    options: dict[str, Any] = {"width_in": width_in, "formats": formats, "overwrite": overwrite, "every": every}
+    if (directory / FACTS).is_file() and not (directory / COMPLETE).is_file():
+        names, notes = write_study_figures(Study.load(directory), folder, **options)
+    else:
+        with damage_named(directory):
+            names, notes = write_figures(RunResult.load(directory), folder, **options)
     print_notes(notes)
     typer.echo(f"{folder}: {len(names)} figures, each as {', '.join(formats)}")
 
