@@ -211,7 +211,7 @@ class RunRecord(Record):
             seen for one in recorded for own in one.mechanisms if own.mechanism == mechanism for seen in own.learns
         ]
         for seen in found:
-            servers = all(party.startswith("server:") for party in seen.coalition)
+            servers = all("server:" in party for party in seen.coalition)
             if seen.view is not None and (servers or campaign is None):
                 views[seen.view] = min(len(seen.coalition), views.get(seen.view, len(seen.coalition)))
         if self.rounds_of(mechanism) == 1 and "linked_reports" in views:
