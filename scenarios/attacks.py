@@ -26,7 +26,8 @@ LARGEST_MAGNITUDE = 10**9
 """Upper bound of `magnitude`: the sum of this number over as many vehicles does not overflow 64 bits."""
 VEHICLES = "vehicles:"
 EVERY_SERVER, EVERY_PARTY = "server:*", "all"
-"""Members that stand for several parties of each campaign attacked."""
+"""Members that stand for several parties of each campaign attacked; so do names with a star for an operator or a
+party."""
 
 Party = Annotated[str, Field(pattern=PARTY_PATTERN)]
 
@@ -35,7 +36,8 @@ class MemberSection(Section):
     """A party that is a member of the coalition during some queries only."""
 
     party: Party
-    """``"server:1"``, …, ``"server:*"``, ``"mixer"``, ``"network"``, ``"vehicles:N"`` or ``"all"``."""
+    """``"server:1"``, ``"operator:A/server:1"``, …, ``"server:*"``, ``"mixer"``, ``"network"``, ``"vehicles:N"`` or
+    ``"all"``."""
     from_query: Count = 1
     """First query of each campaign for which the coalition has the messages the party received."""
     to_query: Count | None = None
@@ -56,13 +58,9 @@ Member = Annotated[
 def _members(valid: ValidFields) -> Iterator[RuleViolation]:
     """Yield a fault for a coalition that cannot grow, that names a party twice, or two numbers of vehicles."""
     coalition = parties_of(valid.get("coalition") or ())
-    if valid.get("growing") and len(coalition) < 2 and not {EVERY_SERVER, EVERY_PARTY}.intersection(coalition):
-        yield valid.violation("growing", "must be false where the coalition is a single party")
-    for every, among in ((EVERY_SERVER, ("server:",)), (EVERY_PARTY, ("server:", "mixer", "network"))):
-        named = [party for party in coalition if party.startswith(among) and party != every]
-        if every in coalition and named:
-            yield RuleViolation(("coalition",), f'must not name {named[0]} beside "{every}", which includes it')
     vehicles = [member for member in coalition if member.startswith(VEHICLES)]
+    if valid.get("growing") and len(coalition) < 2 and not any("*" in one or one == EVERY_PARTY for one in coalition):
+        yield valid.violation("growing", "must be false where the coalition is a single party")
     if len(vehicles) > 1:
         yield RuleViolation(("coalition",), "must give the number of corrupted vehicles only once", vehicles)
 
@@ -85,7 +83,9 @@ class AttackSection(NamedByKind):
     ]
     """The parties that pool the messages they received: ``"server:1"``, …, ``"mixer"``, ``"network"``,
     ``"vehicles:N"``. ``"server:*"`` stands for every server of each campaign attacked, ``"all"`` for its servers, its
-    mixer and the network; both may be written without a list. An empty list is an observer who reads only what is
+    mixer and the network; both may be written without a list. Servers and mixers of a campaign with an `operator` are
+    named ``"operator:A/server:1"``; ``"operator:A/*"`` stands for all of them, ``"operator:*/*"`` for all operators'.
+    An empty list is an observer who reads only what is
     published. A party that is a member for some queries only is a table,
     ``{party = "server:2", from_query = 3, to_query = 6}``."""
     from_query: Count | None = None
@@ -241,10 +241,6 @@ def corrupted_in(coalition: Iterable[Any]) -> int:
     return sum(int(member.removeprefix(VEHICLES)) for member in parties if member.startswith(VEHICLES))
 
 
-MOST_ROUNDS = 3
-"""Maximum number of rounds of a mechanism. The exact number, and so which servers exist, is known when it is built."""
-
-
 def broken_attack(attack: ValidFields) -> Iterator[RuleViolation]:
     """Yield each broken rule between an attack and the scenario's other sections; paths are relative to the attack."""
     scenario = attack.outer
@@ -266,63 +262,18 @@ def broken_attack(attack: ValidFields) -> Iterator[RuleViolation]:
     counting = [campaign for campaign in meant if campaign.get("statistic", "count") == "count"]
     if not counting:
         return
-    yield from _parties(attack, coalition, counting, scenario.section("aggregation"))
+    yield from _shares(attack, counting, scenario.section("aggregation"))
     yield from _queries(attack, counting)
 
 
-def _parties(
-    attack: ValidFields, coalition: Sequence[str], campaigns: Sequence[ValidFields], default: ValidFields
-) -> Iterator[RuleViolation]:
-    """Yield a fault for each party that a named campaign lacks or, where none is named, that every campaign lacks."""
-    if any("aggregation" not in campaign for campaign in campaigns):
-        return  # the invalid aggregation has a fault of its own
-    deployments = [
-        (campaign.get("name"), default if campaign["aggregation"] is None else campaign.section("aggregation"))
-        for campaign in campaigns
-    ]
-    kinds = [deployment.get("kind") for _, deployment in deployments]
-    if any(not is_built_in("deployment", kind) or is_capable("deployment", kind, "divided") for kind in kinds):
-        return  # their parties are known when they are built
-    shared = any(is_capable("deployment", servers["kind"], "shares") for _, servers in deployments)
-    if is_capable("attack", attack.get("kind"), "shares") and not shared:
+def _shares(attack: ValidFields, campaigns: Sequence[ValidFields], default: ValidFields) -> Iterator[RuleViolation]:
+    """Yield a fault for an attack on shares if no campaign has any; which parties there are is known when built."""
+    kinds = [(campaign.section("aggregation") or default).get("kind") for campaign in campaigns]
+    known = all(is_built_in("deployment", kind) and not is_capable("deployment", kind, "shares") for kind in kinds)
+    if known and is_capable("attack", attack.get("kind"), "shares"):
         named = " or ".join(f'"{name}"' for name in names_of("deployment", "shares"))
         rule = f"needs a campaign with aggregation.kind = {named}: no other deployment has shares"
         yield RuleViolation(("kind",), rule, "shares")
-        return
-    members = list(enumerate(coalition))
-    lacking = [{place for place, party in members if not _has(deployment, party)} for _, deployment in deployments]
-    if attack.get("together"):
-        lacking = [set.intersection(*lacking)] * len(lacking)
-    elif attack.get("campaigns") is None and not all(lacking):
-        return
-    reported: set[int] = set()
-    for (name, deployment), missing in zip(deployments, lacking, strict=True):
-        rule = f"there is no such party in campaigns.{name}, which is {deployment['kind']}: {_there(deployment)}"
-        for place in sorted(missing - reported):
-            yield RuleViolation(("coalition", place), rule, coalition[place])
-        reported |= missing
-
-
-def _servers(deployment: ValidFields) -> int:
-    if is_capable("deployment", deployment["kind"], "shares"):
-        return int(deployment.get("servers") or 2)
-    return MOST_ROUNDS if is_capable("deployment", deployment["kind"], "per round") else 1
-
-
-def _has(deployment: ValidFields, member: str) -> bool:
-    if member.startswith(VEHICLES) or member in ("network", EVERY_SERVER, EVERY_PARTY):
-        return True
-    if member == "mixer":
-        return is_capable("deployment", deployment["kind"], "mixer")
-    return int(member.partition(":")[2]) <= _servers(deployment)
-
-
-def _there(deployment: ValidFields) -> str:
-    if is_capable("deployment", deployment["kind"], "per round"):
-        return "there are a server for each round, and network"
-    servers = [f"server:{number}" for number in range(1, _servers(deployment) + 1)]
-    listed = servers if len(servers) <= 4 else [*servers[:2], "…", servers[-1]]
-    return f"there are {', '.join([*listed, *(['mixer'] if _has(deployment, 'mixer') else []), 'network'])}"
 
 
 def _queries(attack: ValidFields, campaigns: Sequence[ValidFields]) -> Iterator[RuleViolation]:

@@ -116,13 +116,23 @@ def _budget(campaign: ValidFields) -> Iterator[RuleViolation]:
         yield RuleViolation(("budget", "kind"), rule, kind)
 
 
+def _ledger(ledger: ValidFields) -> Iterator[RuleViolation]:
+    """Yield a fault for unknown names, and for a ledger that may skip a query of a budget over consecutive queries."""
+    campaigns = ledger.outer.sections("campaigns")
+    yield from broken_names(ledger, "mechanisms", "mechanism", ledger.outer.sections("mechanisms"))
+    yield from broken_names(ledger, "campaigns", "campaign", campaigns)
+    budgets = {campaign.section("budget").get("kind") for campaign in campaigns} - {None, "uniform"}
+    if ledger.get("exceeded") == "skip" and budgets:
+        yield ledger.violation("exceeded", f'must be "refuse" beside a budget of kind {budgets.pop()}')
+
+
 def _refined(refinement: ValidFields) -> Iterator[RuleViolation]:
     """Yield a fault for unknown mechanisms."""
     yield from broken_names(refinement, "mechanisms", "mechanism", refinement.outer.sections("mechanisms"))
 
 
 _NAMED = {"cells": "partition"} | dict.fromkeys(
-    ("campaigns", "behaviours", "mechanisms", "refinements", "attacks", "detectors"), "name"
+    ("campaigns", "ledger", "behaviours", "mechanisms", "refinements", "attacks", "detectors"), "name"
 )
 """The key of the name of an item, by list."""
 
@@ -198,6 +208,7 @@ BETWEEN_SECTIONS: tuple[BrokenRules, ...] = (
     _places,
     _releases,
     Each("campaigns", (_budget,)),
+    Each("ledger", (_ledger,)),
     Each("refinements", (_TOTAL, _refined)),
     Each("attacks", (broken_attack,)),
     _shares,

@@ -1,7 +1,8 @@
 """``[[campaigns]]``: series of queries, what they estimate, and the times of their rounds."""
 
+import math
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -53,6 +54,9 @@ class CampaignSection(Section):
 
     name: Name = "campaign"
     """Unique name in key paths and results."""
+    operator: Name | None = None
+    """Who runs its servers, which are then named ``"operator:A/server:1"``, … Campaigns of one operator have the same
+    parties, campaigns of different operators different ones. Default: no operator is named."""
     start_s: Moment
     """Start of the first round of the first query. There are no queries during warm-up."""
     queries: Count = 1
@@ -107,6 +111,42 @@ class CampaignSection(Section):
             statistic=unlike("count"),
         ),
     )
+
+
+PERIODS = {"hour": 3_600.0, "day": 86_400.0, "week": 604_800.0, "run": math.inf}
+"""Seconds of each period."""
+_Names = Annotated[tuple[Name, ...], Field(strict=False, min_length=1)]
+
+
+class LedgerSection(Section):
+    """A budget of each person for each period, over all queries that several campaigns and operators ask.
+
+    The claim of all queries of a period is composed as the claims of a run are, for a device that answers every query.
+    Periods follow one another without a gap; the first begins at the midnight before the run, or with the run if its
+    time of day is not known. A query belongs to the period in which it starts.
+    """
+
+    name: Name = "ledger"
+    """Unique name in key paths and results."""
+    epsilon: Positive
+    """ε of a person in a period."""
+    delta: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    """δ at which ε is stated."""
+    period: Literal["hour", "day", "week", "run"] = "day"
+    """Length of a period."""
+    view: Literal["linked_reports", "published"] = "linked_reports"
+    """What is limited: all that a device sends, or all that is published. Before the run, what is published is known to
+    reveal at most what the release states, and without a release at most what is sent."""
+    exceeded: Literal["refuse", "skip"] = "refuse"
+    """What happens to a query that would exceed the budget: the run is refused, or the query is not asked."""
+    campaigns: _Names | None = None
+    """Campaigns that are limited, as those of one operator. Default: all."""
+    mechanisms: _Names | None = None
+    """Mechanisms that are limited, each for itself: they are alternatives, of which a device has one. Default: all."""
+
+    def covers(self, campaign: str, mechanism: str) -> bool:
+        """Return whether it limits a mechanism in a campaign."""
+        return campaign in (self.campaigns or (campaign,)) and mechanism in (self.mechanisms or (mechanism,))
 
 
 def last_round_s(times: ValidFields) -> float:

@@ -73,7 +73,7 @@ class Outage(Section):
     """A period during which a server receives nothing."""
 
     server: Annotated[_Server, BeforeValidator(_as_party, json_schema_input_type=_Server | int)]
-    """The server: ``"server:1"``, ``"mixer"``, or the server's number."""
+    """The server: ``"server:1"``, ``"mixer"``, ``"operator:A/server:1"``, or the server's number."""
     from_s: Moment
     """Start of the outage."""
     to_s: Annotated[Moment, Field(gt=0)]

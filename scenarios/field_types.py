@@ -10,14 +10,16 @@ from pydantic_core import PydanticCustomError
 from scenarios.errors import suggestion
 
 NAME_PATTERN = r"^[A-Za-z0-9._-]+$"
-SERVER_PATTERN = r"^(server:[1-9][0-9]{0,8}|mixer)$"
-PARTY_PATTERN = r"^(server:([1-9][0-9]{0,8}|\*)|all|mixer|network|vehicles:[1-9][0-9]{0,8})$"
+SERVER_PATTERN = r"^(operator:[A-Za-z0-9._-]+/)?(server:[1-9][0-9]{0,8}|mixer)$"
+PARTY_PATTERN = (
+    r"^((operator:[A-Za-z0-9.*_-]+/)?(server:([1-9][0-9]{0,8}|\*)|mixer|\*)|all|network|vehicles:[1-9][0-9]{0,8})$"
+)
 PLUG_IN_PATTERN = r"^([A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*|[A-Za-z0-9._-]+)$"
 
 PATTERNS = {
     NAME_PATTERN: "must be of letters, digits, '.', '_' and '-' alone, at least one",
-    SERVER_PATTERN: 'must name a server: "server:1" and so on, or "mixer"',
-    PARTY_PATTERN: 'must name a party: "server:1" …, "server:*", "mixer", "network", "vehicles:100" …, or "all"',
+    SERVER_PATTERN: 'must name a server: "server:1" and so on, or "mixer"; of an operator, "operator:A/server:1"',
+    PARTY_PATTERN: 'must name a party: "server:1", "operator:A/server:1", "server:*", "mixer", "vehicles:100" or "all"',
     PLUG_IN_PATTERN: "a plug-in is named as package.module:Class, or by the name that an installed package gives it",
 }
 

@@ -13,6 +13,8 @@ from scenarios.kinds import name_object
 from scenarios.references import is_table, store
 
 DEEPEST = 50
+EVERY = "*"
+"""In a key path: every item of a list that states the key after it."""
 TOO_DEEP = f"tables and lists must nest at most {DEEPEST} deep"
 
 _LEADING_POINT = re.compile(r"""\"[^"]*\"|'[^']*'|(?<![\w.])\.(?=\d)""")
@@ -31,8 +33,8 @@ def apply_overrides(raw: dict[str, Any], overrides: Overrides) -> list[Fault]:
         The file as parsed; changed in place.
     overrides
         Texts ``a.b=v``, whose value is parsed as TOML (``.1`` as ``0.1``), or taken as text if it is not valid TOML; or
-        a mapping ``{"a.b": v}``. The path is as in the file, with list items given by name or index; missing tables
-        along the path are created.
+        a mapping ``{"a.b": v}``. The path is as in the file, with list items given by name or index; ``*`` stands for
+        every item that states the key after it. Missing tables along the path are created.
 
     Raises
     ------
@@ -142,6 +144,15 @@ def _put(raw: dict[str, Any], path: list[str], value: Any) -> None:
     key: str | int
     done = 0
     while True:
+        if isinstance(here, list) and path[done] == EVERY:
+            rest = path[done + 1 :]
+            stating = [item for item in here if rest and isinstance(item, dict) and rest[0] in item]
+            if not stating:
+                rule = f"{EVERY} stands for every item that states the key after it, and no item does"
+                raise ScenarioError("override", [Fault(".".join(path), rule)])
+            for item in stating:
+                _put(item, rest, value)
+            return
         if isinstance(here, list):
             key, used = _item(here, path, done)
         elif isinstance(here, dict):

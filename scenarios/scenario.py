@@ -15,7 +15,7 @@ from pydantic import Field, PrivateAttr, ValidationError
 from scenarios.attacks import Attack
 from scenarios.behaviours import Behaviour
 from scenarios.between_sections import BETWEEN_SECTIONS
-from scenarios.campaigns import CampaignSection
+from scenarios.campaigns import CampaignSection, LedgerSection
 from scenarios.cells import Cells, Levels
 from scenarios.channel import Aggregation, ChannelSection, Servers
 from scenarios.detectors import CountsSection, DetectorSection
@@ -33,7 +33,7 @@ from scenarios.rules import described_rules
 from scenarios.run_clock import RunClock, clock_of
 from scenarios.section import NamedByKind, Section, known_of
 
-_LISTS = ("campaigns", "behaviours", "mechanisms", "refinements", "attacks", "detectors")
+_LISTS = ("campaigns", "ledger", "behaviours", "mechanisms", "refinements", "attacks", "detectors")
 
 
 class Scenario(Section):
@@ -66,6 +66,8 @@ class Scenario(Section):
     """How the answers to a query are simulated."""
     campaigns: Annotated[tuple[CampaignSection, ...], Field(strict=False, min_length=1)]
     """The campaigns: when vehicles are asked."""
+    ledger: Annotated[tuple[LedgerSection, ...], Field(strict=False)] = ()
+    """Budgets of each person over several campaigns. Default: none."""
     mechanisms: Annotated[tuple[Mechanism, ...], Field(strict=False, min_length=1)]
     """The mechanisms on the devices; all answer the same queries about the same traffic."""
     channel: ChannelSection = ChannelSection()

@@ -19,7 +19,7 @@ ClaimKind = Literal["exact", "bound", "infinite", "unknown"]
 
 VIEW_PARAMETERS = ("adjacency", "queries", "crowd", "k", "colluding", "servers")
 """Fields of a claim that a view may have; of shuffled reports the crowd is their number."""
-SUBJECT = ("campaign", "campaigns", "mechanism", "view", "release", *VIEW_PARAMETERS)
+SUBJECT = ("campaign", "campaigns", "coalition", "mechanism", "view", "release", *VIEW_PARAMETERS)
 """Fields that state what a claim is about; no two claims of a table have the same values."""
 
 # A δ at least this large counts as 1.
@@ -164,6 +164,8 @@ class Claim:
         a budget.
     campaigns : str, optional
         All campaigns of the mechanism, if the claim is about them together; None for claims that hold in one campaign.
+    coalition : str, optional
+        The parties that pool what they stored, separated by commas, if the claim is about them; None for other claims.
     release : str, optional
         The release that the claim is about; None if it is about none.
     reason : Reason, optional
@@ -194,6 +196,7 @@ class Claim:
     servers: int | None = None
     campaign: str | None = None
     campaigns: str | None = None
+    coalition: str | None = None
     release: str | None = None
     reason: Reason | None = None
     rounds: int = 2
@@ -335,7 +338,7 @@ class Claim:
         """The unit of privacy in words: what of a device is hidden together."""
         one = "one report" if self.family == "report" else "one query"
         several = one if self.queries == 1 else f"{self.queries:,} queries of a device"
-        return "a device’s whole run" if self.campaigns else several
+        return "a device’s whole run" if self.campaigns and not self.coalition else several
 
     @property
     def of_reports(self) -> bool:

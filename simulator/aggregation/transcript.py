@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from typing import Any, Literal, Protocol, Self, TypeAlias
 
 import numpy as np
@@ -18,6 +19,7 @@ ContentKind = Literal["reports", "shares", "sealed"]
 """Content of an entry: a plain report, a share of one, or an encrypted message that the party cannot read."""
 
 ShareVectors: TypeAlias = npt.NDArray[np.uint64]
+Party: TypeAlias = str
 
 
 class Sharing(Protocol):
@@ -153,8 +155,18 @@ class Released:
 
 MIXER, NETWORK, VEHICLES = "mixer", "network", "vehicles:"
 """Parties besides servers; the number of corrupted vehicles follows the last of these words."""
-EVERY_SERVER, EVERY_PARTY = "server:*", "all"
-"""Members of a coalition that stand for all servers of a deployment, and for all its parties."""
+MEANT = {"server:*": "*server:*", "all": "*"}
+"""Members of a coalition that stand for all servers of a deployment, and for all its parties, as patterns of names."""
+
+
+def named_by(operator: str | None, party: Party) -> Party:
+    """Return the name of a party in a run: before an operator's servers and mixer stands the operator's name."""
+    return party if operator is None or party == NETWORK else f"operator:{operator}/{party}"
+
+
+def is_member(party: Party, coalition: Iterable[Party]) -> bool:
+    """Return whether a coalition has a party: by its name, or by a member that stands for several parties."""
+    return any(fnmatchcase(party, MEANT.get(member, member)) for member in coalition)
 
 
 @dataclass(frozen=True)
@@ -184,8 +196,6 @@ class Coalition:
         vehicles = sum(int(name.removeprefix(VEHICLES)) for name in names if name.startswith(VEHICLES))
         return cls(servers, MIXER in names, NETWORK in names, vehicles)
 
-
-Party: TypeAlias = str
 
 PSEUDONYM_NBYTES = 16
 """Bytes of a one-time pseudonym as sent: 128 random bits, so two of 10⁹ devices share one with probability 10⁻²⁰."""

@@ -159,7 +159,8 @@ def _score(stay: Mask, last: LastDevice) -> Score:
 
 def _servers(observer: Observer, query: QueryRecord) -> list[int]:
     """Return the rows of the servers that are members of the coalition during a query."""
-    parties = [member.party for member in observer.coalition if member.at(query.number_in_campaign)]
+    names = observer.stored.campaigns[query.campaign].parties
+    parties = [names.get(member.party, "") for member in observer.coalition if member.at(query.number_in_campaign)]
     return [number - 1 for number in Coalition.of(parties).servers]
 
 

@@ -87,7 +87,7 @@ class Attack:
         They are the coalition of all members and, if the attack is `growing`, the coalitions of its first members.
         """
         there = dict.fromkeys(party for record in records for party in record.parties)
-        members = tuple(one for member in self.members for one in member.among(there))
+        members = tuple(dict.fromkeys(one for member in self.members for one in member.among(there)))
         return [
             (members[:size], [one.party for one in members[:size] if not (one.vehicles or one.party in there)])
             for size in range(1 if self.growing else len(members), len(members) + 1)
@@ -238,13 +238,10 @@ def _play(attack: Attack, stored: StoredTranscripts) -> tuple[list[Columns], dic
             "campaign": ", ".join(stored.campaigns),
         }
         findings += [{**coalition, **columns} for columns in rows]
-    queries = len(worlds[0][1].record.queries)
     untried = [_untried(members, absent) for members, absent in coalitions if absent]
-    return (
-        findings,
-        guesses,
-        [*untried, *(game.lacking(queries) for place, game in enumerate(attack.games) if place not in answered)],
-    )
+    queries = len(worlds[0][1].record.queries) if worlds else 0
+    unanswered = [game for place, game in enumerate(attack.games) if worlds and place not in answered]
+    return findings, guesses, [*untried, *(game.lacking(queries) for game in unanswered)]
 
 
 def _rounds(

@@ -10,7 +10,7 @@ import pandas as pd
 
 from mechanisms.local import LocalMechanism, SamplingPrivacy
 from simulator.aggregation.deployment import Deployment
-from simulator.aggregation.transcript import HandleKind, Released, StoredEntries
+from simulator.aggregation.transcript import HandleKind, Released, StoredEntries, named_by
 from simulator.arrays import IntArray
 from simulator.sensing.campaign import Campaign
 from simulator.sensing.query import Query, QueryRecord, answers_of_devices
@@ -42,6 +42,8 @@ class CampaignRecord:
     fleet
         (vehicles,) int64, the numbers of all vehicles in random order; the last are corrupted first; None:
         the recorded devices in the order of their numbers.
+    operator
+        Who runs the servers; None if no operator is named.
     """
 
     deployment: Deployment
@@ -50,11 +52,12 @@ class CampaignRecord:
     k: int | None = None
     noised: str = ""
     fleet: IntArray | None = None
+    operator: str | None = None
 
     @property
-    def parties(self) -> tuple[str, ...]:
-        """The parties of the deployment that store something."""
-        return self.deployment.parties(self.mechanism)
+    def parties(self) -> dict[str, str]:
+        """By their names in the run, the deployment's names of the parties that store something."""
+        return {named_by(self.operator, party): party for party in self.deployment.parties(self.mechanism)}
 
     @property
     def servers(self) -> int:
@@ -226,6 +229,7 @@ def record_campaigns(
             tuple(query.recorded[name] for query, _ in answered if name in query.recorded),
             *_replaced(named[campaign], name),
             fleet=fleet,
+            operator=named[campaign].operator,
         )
         for (campaign, name), answered in answers_of_devices(queries).items()
     }

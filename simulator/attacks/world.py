@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from simulator.aggregation.transcript import EVERY_PARTY, EVERY_SERVER, VEHICLES, HandleKind
+from simulator.aggregation.transcript import VEHICLES, HandleKind, is_member
 from simulator.arrays import IntArray, Mask
 from simulator.attacks.guesses import Prior
 from simulator.attacks.observation import Observation, OwnReports, read_round
@@ -22,7 +22,7 @@ class Member:
     Attributes
     ----------
     party
-        "server:1", …, "mixer", "network", "vehicles:N"; "server:*" and "all" stand for several.
+        "server:1", "operator:A/server:1", …, "mixer", "network", "vehicles:N"; "server:*" and "all" stand for several.
     from_query, to_query
         The first and the last query of a campaign for which the coalition has what the party received.
     """
@@ -37,10 +37,8 @@ class Member:
         return int(self.party.removeprefix(VEHICLES)) if self.party.startswith(VEHICLES) else 0
 
     def among(self, parties: Collection[str]) -> "list[Member]":
-        """Return the members that it stands for where there are these parties."""
-        first = {EVERY_SERVER: "server:", EVERY_PARTY: ""}.get(self.party)
-        named = [self.party] if first is None else [party for party in parties if party.startswith(first)]
-        return [replace(self, party=party) for party in named]
+        """Return the members that it stands for where there are these parties; itself where it stands for none."""
+        return [replace(self, party=party) for party in parties if is_member(party, [self.party])] or [self]
 
     def at(self, query: int) -> bool:
         """Return whether the party is a member during a query, given by its number in its campaign."""
@@ -81,17 +79,18 @@ class Observer:
     def observe_query(self, query: QueryRecord) -> Observation:
         """Return the coalition's observation of one query, whose reports may have been altered."""
         campaign = self.stored.campaigns[query.campaign]
+        names = campaign.parties
         members = [member for member in self.coalition if member.at(query.number_in_campaign)]
         corrupted = self._own(query, campaign) if any(member.vehicles for member in members) else None
         return Observation.of(
             self.stored.transcripts(query),
             # A coalition that spans campaigns may have parties that one of the campaigns does not have.
-            [member.party for member in members if member.vehicles or member.party in campaign.parties],
+            [names.get(member.party, member.party) for member in members if member.vehicles or member.party in names],
             mechanism=campaign.mechanism,
             released=(campaign.released(query),),
             own=() if corrupted is None else (corrupted,),
             asked={query.number: int(query.asked[0])},
-            keys=[member.party for member in self.coalition],
+            keys=[names.get(member.party, member.party) for member in self.coalition],
             last_vehicle=self.last_vehicle,
         )
 

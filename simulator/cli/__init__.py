@@ -5,12 +5,12 @@ import gc
 import os
 import signal
 import sys
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from io import TextIOWrapper
 
 from typer import TyperException
 
-from simulator.cli.commands import app, print_version
+from simulator.cli.commands import app, notice, print_version
 
 __all__ = ["app", "main"]
 
@@ -68,7 +68,9 @@ def _run() -> tuple[int, str]:
         if sys.argv[1:] == ["--version"]:
             print_version()  # at once: to parse options, typer imports pydantic
             return 0, ""
-        code = app(prog_name="crowdveil", standalone_mode=False) or 0
+        shown = sys.stderr.isatty() and "--quiet" not in sys.argv and "_CROWDVEIL_COMPLETE" not in os.environ
+        with notice(" ".join(sys.argv[1:])) if shown else nullcontext():
+            code = app(prog_name="crowdveil", standalone_mode=False) or 0
     except TyperException as error:
         return error.exit_code, error.format_message()
     except ValueError as error:

@@ -1,9 +1,15 @@
 """The commands of `crowdveil` by name. Their help lists them without importing them, so that it appears at once."""
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
+from math import inf
+from shutil import get_terminal_size
+from textwrap import shorten
+from threading import Event, RLock, Thread
+from time import monotonic
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -26,8 +32,8 @@ COMMANDS = {
     "report": "Write report.html of a finished run again.",
     "statement": "Write one page on a finished run to take to a meeting: what is collected, who learns what, what can "
     "fail.",
-    "figures": "Write the figures of a finished run as SVG and PDF, at the width of a paper's column, or a film of "
-    "its map.",
+    "figures": "Write the figures of a finished run or study as SVG and PDF, at the width of a paper's column, or a "
+    "run's film.",
     "export": "Write a finished run for QGIS, SUMO or GMNS tools.",
     "reproduce": "Compute the papers' tables and figures and compare them; exit code 0 even if published values "
     "differ.",
@@ -49,16 +55,45 @@ PLACES = {name: f"finished_runs:{name}" for name in ("report", "statement", "fig
 
 
 @contextmanager
-def notice(what: str) -> Iterator[None]:
-    """Show on standard error, if it is a terminal, what happens in the block; rich would take too long to import."""
-    line = f"crowdveil: {what} …" if sys.stderr is not None and sys.stderr.isatty() else ""
-    sys.stderr.write(line)
-    sys.stderr.flush()
+def notice(command: str) -> Iterator[None]:
+    """Show on standard error, a terminal, which command runs and for how long, whenever nothing is printed for 1 s.
+
+    The line is erased before the command prints, and at the end. Importing rich for it would take too long.
+    """
+    streams = [one for one in (sys.stderr, sys.stdout) if one is not None and one.isatty()]
+    ended, lock, began_s = Event(), RLock(), monotonic()
+    printed_s, shown, show = began_s, "", sys.stderr.write
+    command = shorten(f"crowdveil {command}", max(20, get_terminal_size().columns - 12), placeholder=" …")
+
+    def print_over(write: Callable[[str], int], text: str) -> int:
+        nonlocal printed_s, shown
+        with lock:
+            if shown:
+                show(f"\r{' ' * len(shown)}\r")
+                sys.stderr.flush()
+            # After part of a line, as of a progress bar, the notice waits for the end of the line.
+            printed_s, shown = monotonic() if text.endswith("\n") else inf, ""
+            return write(text)
+
+    def tick() -> None:
+        nonlocal shown
+        while not ended.wait(0.25):
+            with lock:
+                if monotonic() - printed_s >= 1.0:
+                    shown = f"{command} … {monotonic() - began_s:.0f} s"
+                    show(f"\r{shown}")
+                    sys.stderr.flush()
+
+    for stream in streams:
+        stream.write = partial(print_over, stream.write)  # type: ignore[method-assign]
+    Thread(target=tick, daemon=True).start()
     try:
         yield
     finally:
-        sys.stderr.write(f"\r{' ' * len(line)}\r" if line else "")
-        sys.stderr.flush()
+        ended.set()
+        print_over(show, "")
+        for stream in streams:
+            del stream.write
 
 
 class Group(TyperGroup):
@@ -95,8 +130,7 @@ class LazyGroup(Group):
         name, listed, rest = super().resolve_command(ctx, args)
         if name is None:
             return None, listed, rest
-        with nullcontext() if "--quiet" in rest or ctx.resilient_parsing else notice(f"loading {name}"):
-            return name, load_command(name), rest
+        return name, load_command(name), rest
 
 
 def load_command(name: str) -> "Command":

@@ -18,11 +18,7 @@ from simulator.files.errors import InputError
 if TYPE_CHECKING:
     from simulator.results.run import RunResult
 
-EXPORTED = {
-    "geopackage": "run.gpkg",
-    "edgedata": "edgedata.xml",
-    "gmns": "link_performance.csv",
-}
+EXPORTED = {"geopackage": "run.gpkg", "edgedata": "edgedata.xml", "gmns": "link_performance.csv"}
 """What an export writes into the run directory if no path is given."""
 FOLDERS = ("runs", "studies")
 """Where commands write runs and studies if no other directory is given."""
@@ -86,32 +82,35 @@ def figures(
     directory: FinishedRun,
     *,
     out: Path | None = None,
-    width: str = "single",
+    width: str | None = None,
     format_: str | None = None,
     every: Annotated[bool, typer.Option("--all")] = False,
     film: bool = False,
     overwrite: Overwrite = False,
 ) -> None:
-    """Write the figures of a finished run as SVG and PDF, at the width of a paper's column, or a film of its map.
+    """Write the figures of a finished run or study as SVG and PDF, at the width of a paper's column, or a run's film.
 
     Parameters
     ----------
     out
         Folder of the figures, DIR/figures if not given; or the film, DIR/film.gif if not given.
     width : single|double|MM
-        A column of 3.5 in, two of 7.16 in, or millimetres.
+        A column of 3.5 in, two of 7.16 in, or millimetres; single if not given, and 1,280 dots for a film.
     format_ : svg,pdf,png
         Formats, with commas; svg,pdf if not given. Of a film gif or mp4; gif if not given.
     every
-        Maps of every campaign, not of the first only.
+        Maps of every campaign, not of the first only; of a study the charts that its page folds away.
     film
         Write a film of the vehicles and of the estimates instead of the figures.
     """
     from simulator.pages.plots.files import formats_of, width_in_inches, write_figures  # noqa: PLC0415 - slow to import
-    from simulator.pages.plots.film import write_film  # noqa: PLC0415 - slow to import
+    from simulator.pages.plots.film import WIDTH_IN, write_film  # noqa: PLC0415 - slow to import
     from simulator.pages.plots.looks import pyplot  # noqa: PLC0415 - slow to import
+    from simulator.results.store import COMPLETE  # noqa: PLC0415 - slow to import
+    from simulator.studies.report import write_study_figures  # noqa: PLC0415 - slow to import
+    from simulator.studies.store import FACTS, Study  # noqa: PLC0415 - slow to import
 
-    width_in = width_in_inches(width)
+    width_in = WIDTH_IN if film and width is None else width_in_inches(width or "single")
     pyplot()  # before the run is read: without matplotlib there is nothing to do
     if film:
         file = directory / f"film.{format_ or 'gif'}" if out is None else out
@@ -120,8 +119,12 @@ def figures(
         typer.echo(file)
         return
     folder, formats = directory / "figures" if out is None else out, formats_of(format_ or "svg,pdf")
-    with opened_run(directory) as run:
-        names, notes = write_figures(run, folder, width_in=width_in, formats=formats, overwrite=overwrite, every=every)
+    options: dict[str, Any] = {"width_in": width_in, "formats": formats, "overwrite": overwrite, "every": every}
+    if (directory / FACTS).is_file() and not (directory / COMPLETE).is_file():
+        names, notes = write_study_figures(Study.load(directory), folder, **options)
+    else:
+        with opened_run(directory) as run:
+            names, notes = write_figures(run, folder, **options)
     print_notes(notes)
     typer.echo(f"{folder}: {len(names)} figures, each as {', '.join(formats)}")
 
@@ -186,10 +189,8 @@ def newest() -> Path:
     """
     pages = [page for folder in FOLDERS for page in Path(folder).glob(f"*/{PAGE}") if not page.parent.is_symlink()]
     if not pages:
-        where = " or ".join(FOLDERS)
-        raise InputError(
-            [f"DIR must be a run or a study: there is no {PAGE} in {where}; crowdveil run SCENARIO makes one"]
-        )
+        none = f"there is no {PAGE} in {' or '.join(FOLDERS)}; crowdveil run SCENARIO makes one"
+        raise InputError([f"DIR must be a run or a study: {none}"])
     return max(pages, key=lambda page: page.stat().st_mtime_ns)
 
 

@@ -3,7 +3,6 @@
 from contextlib import nullcontext
 from pathlib import Path
 
-from simulator.cli.commands import notice
 from simulator.cli.common import load_scenario, print_files_outside, saying_what_is_kept
 from simulator.cli.options import AllowPlugins, Overrides, Quiet, Reference, Seed, Untrusted, Yes, command
 
@@ -31,14 +30,13 @@ def run(
         Replace an earlier run in that directory.
     """
     checked = load_scenario(scenario, set_, seed=seed, allow_plugins=allow_plugins, untrusted=untrusted)
-    # Imported only here: a scenario with a fault is refused before, and the user sees that something happens.
-    with nullcontext() if quiet else notice("loading the simulator"):
-        from simulator.experiment.run import run_scenario  # noqa: PLC0415 - imported only when needed
-        from simulator.files.resources import permitting  # noqa: PLC0415 - imported only when needed
-        from simulator.pages.report import write_report  # noqa: PLC0415 - imported only when needed
-        from simulator.pages.terminal_summary import Progress, print_summary  # noqa: PLC0415 - imported only when needed
-        from simulator.results.provenance import files_outside  # noqa: PLC0415 - imported only when needed
-        from simulator.results.store import check_free, link_latest  # noqa: PLC0415 - imported only when needed
+    # Imported only here: a scenario with a fault is refused before.
+    from simulator.experiment.run import run_scenario  # noqa: PLC0415 - imported only when needed
+    from simulator.files.resources import permitting  # noqa: PLC0415 - imported only when needed
+    from simulator.pages.report import write_report  # noqa: PLC0415 - imported only when needed
+    from simulator.pages.terminal_summary import Progress, print_summary  # noqa: PLC0415 - imported only when needed
+    from simulator.results.provenance import files_outside  # noqa: PLC0415 - imported only when needed
+    from simulator.results.store import check_free, link_latest  # noqa: PLC0415 - imported only when needed
 
     directory = out or Path("runs") / f"{checked.name}-{checked.seed}"
     numbered = out is None and not overwrite

@@ -55,7 +55,7 @@ def check_scenario(
     from simulator.experiment.assembly.demand import check_demand  # noqa: PLC0415 - slow, and needed by this command alone
     from simulator.experiment.assembly.own_kinds import faults_of_own_kinds  # noqa: PLC0415 - slow, as the next
     from simulator.experiment.components import RunComponents  # noqa: PLC0415 - slow, and needed by this command alone
-    from simulator.files.messages import notes_of, texts_of  # noqa: PLC0415 - needed by this command alone
+    from simulator.files.messages import counted, notes_of, texts_of  # noqa: PLC0415 - needed by this command alone
     from simulator.files.resources import permitting  # noqa: PLC0415 - slow, and needed by this command alone
     from simulator.results.provenance import without_paths  # noqa: PLC0415 - slow, and needed by this command alone
     from simulator.streams import Streams  # noqa: PLC0415 - slow, and needed by this command alone
@@ -78,9 +78,13 @@ def check_scenario(
     announced = planned.trips.vehicles if planned else getattr(checked.traffic, "vehicles", None)
     vehicles = f"engine {checked.traffic.engine}" if announced is None else f"{announced:,} vehicles"
     cells = " and ".join(f"{one.count:,} cells" for one in city.partitions.values())
+    placed = "" if parts.detectors is None else f", {counted(len(parts.detectors), 'detector')} on links"
+    if parts.measured is not None:
+        places = counted(parts.measured["name"].nunique(), "place")
+        placed += f", {counted(len(parts.measured), 'measured value')} at {places} on links to compare with"
     typer.echo(
         f"{checked.name}: {city.roads if city.has_roads else 'no roads'}, {cells}, {vehicles}, "
-        f"{len(checked.campaigns)} campaign(s), mechanisms {', '.join(parts.mechanisms) or 'none'}"
+        f"{len(checked.campaigns)} campaign(s), mechanisms {', '.join(parts.mechanisms) or 'none'}{placed}"
     )
 
 

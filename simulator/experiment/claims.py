@@ -24,7 +24,7 @@ from mechanisms.privacy.view import ADJACENCIES, possible_adjacency
 from scenarios.field_types import number
 from scenarios.general import Claims
 from simulator.aggregation.server_noise import noisy_claim
-from simulator.experiment.deployment_record import CountedReports, deployment_views
+from simulator.experiment.deployment_record import Coalition, CountedReports, deployment_views
 from simulator.experiment.whole_run_claims import whole_run_claims
 from simulator.files.messages import Note, warning
 from simulator.results.schema import TABLES
@@ -112,7 +112,9 @@ def _gathered(campaigns: Sequence[Campaign], queries: Sequence[Query]) -> Iterat
         yield alike, [query for query in queries if query.campaign in names]
 
 
-def tabulate_claims(section: Claims, campaigns: Sequence[Campaign], queries: Sequence[Query]) -> pd.DataFrame:
+def tabulate_claims(
+    section: Claims, campaigns: Sequence[Campaign], queries: Sequence[Query], coalitions: Iterable[Coalition] = ()
+) -> pd.DataFrame:
     """Return the table of the claims of every mechanism for every view, and of every release.
 
     Claims for released and shuffled reports are computed from the reports that were counted in the run.
@@ -134,6 +136,8 @@ def tabulate_claims(section: Claims, campaigns: Sequence[Campaign], queries: Seq
     queries
         Closed queries. For a round of shuffled reports `crowd` is the fewest reports counted in a query of the
         campaign; queries that counted none are left out.
+    coalitions
+        Coalitions of operators' parties with a claim of their own.
 
     Returns
     -------
@@ -157,7 +161,7 @@ def tabulate_claims(section: Claims, campaigns: Sequence[Campaign], queries: Seq
             basis = f"{_schedule_words(alike[0].budget, claim.mechanism)}{claim.basis}"
             stated = claim.about(campaign=claim.campaign or _only(alike), basis=basis)
             made.setdefault(tuple(stated.subject.values()), []).append(stated)
-    weakest = [*map(Claim.weakest, made.values()), *whole_run_claims(campaigns, queries)]
+    weakest = [*map(Claim.weakest, made.values()), *whole_run_claims(campaigns, queries, coalitions)]
     return TABLES["claims"].frame(row for claim in weakest for row in claim.rows((0.0, *section.epsilons)))
 
 
@@ -191,10 +195,11 @@ def _group_claims(
     section: Claims, alike: Sequence[Campaign], queries: Sequence[Query], windows: Iterable[int]
 ) -> Iterator[Claim]:
     """Yield the claims that hold in each of some campaigns that ask the same mechanisms."""
-    lengths, budget = Counter(query.campaign for query in queries), alike[0].budget
-    shorter = sorted(window for window in windows if window < max(lengths.values(), default=0))
-    asked = (*section.queries, *shorter, *(() if budget is None else (budget.window,)))
+    budget, named = alike[0].budget, {campaign.name: campaign for campaign in alike}
     for name, mechanism in alike[0].mechanisms.items():
+        lengths = Counter(one.campaign for one in queries if (name, one.number) not in named[one.campaign].skipped)
+        shorter = sorted(window for window in windows if window < max(lengths.values(), default=0))
+        asked = (*section.queries, *shorter, *(() if budget is None else (budget.window,)))
         as_it_is = any(
             campaign.speeds is None and name not in campaign.publications and campaign.deployment.noise is None
             for campaign in alike

@@ -97,7 +97,8 @@ def collect(
     rounds, answers = tabulate_rounds(queries), rows_of_answers(queries, participation)
     scores = score_answers(answers, participation)
     estimates = tabulate_estimates(answers, cells_before)
-    claims = tabulate_claims(scenario.claims, campaigns, queries)
+    coalitions = [tuple(member.party for member in attack.members) for attack in components.attacks]
+    claims = tabulate_claims(scenario.claims, campaigns, queries, coalitions)
     noticed = [*city.notes, *of_traffic]
     noticed += [note for campaign in campaigns for note in campaign.notes]
     counts = None
@@ -134,13 +135,14 @@ def collect(
         statements=[NoteRecord(**note._asdict()) for note in dict.fromkeys([*noticed, *warnings])],
     )
     guesses = _of_all_cells(attacked.guesses, cells_before) if scenario.shows_vehicles else None
-    of_vehicles = {"entries": moved.motion.entries, "places": moved.motion.places, "guesses": guesses}
+    timed = {"entries": moved.motion.entries, "places": moved.motion.places, "guesses": guesses}
+    timed["ledger"] = TABLES["ledger"].frame(components.ledger) if components.ledger else None
     named = without_paths(record.model_dump(by_alias=True, exclude_unset=True), scenario)
     tables = {
         "cells": _tabulate_cells(polygons),
         "estimates": with_times(estimates, components.clock),
         "rounds": rounds,
-        "servers": tabulate_servers(queries),
+        "servers": tabulate_servers(queries, {campaign.name: campaign.operator for campaign in campaigns}),
         "scores": scores,
         "claims": claims,
         "attacks": TABLES["attacks"].frame(attacked.findings),
@@ -150,7 +152,7 @@ def collect(
         "counts": counts,
         "roads": tabulate_roads(city.roads, engine) if city.has_roads else None,
         "surroundings": with_streets(city.roads) if city.has_roads else None,
-        **{name: None if table is None else with_times(table, components.clock) for name, table in of_vehicles.items()},
+        **{name: None if table is None else with_times(table, components.clock) for name, table in timed.items()},
     }
     samples = None if samplers["fcd"] is None else samplers["fcd"].samples()
     return RunResult(RunRecord.model_validate(named), tables, scenario=scenario, stopwatch=stopwatch, fcd=samples)

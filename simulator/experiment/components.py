@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.util import find_spec
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -23,6 +23,7 @@ from simulator.experiment.assembly.mechanisms import build_mechanisms
 from simulator.experiment.assembly.own_kinds import check_own_kinds
 from simulator.experiment.assembly.selection import build_shares
 from simulator.experiment.build_cache import cached_city
+from simulator.experiment.ledger import ledger_entries, ledger_notes, skipped_of
 from simulator.experiment.memory_estimate import check_memory
 from simulator.experiment.refine import Refining, plan_refinements
 from simulator.experiment.selection_bias import check_known
@@ -85,6 +86,8 @@ class RunComponents:
         The channel between devices and servers.
     rates
         The rates of participation by place and time.
+    ledger
+        The entries of the ledgers, of each query that they limit.
     """
 
     scenario: Scenario
@@ -99,6 +102,7 @@ class RunComponents:
     measured: pd.DataFrame | None = None
     channel: Channel = field(default_factory=Channel)
     rates: tuple[LocalShare, ...] = ()
+    ledger: Sequence[dict[str, Any]] = ()
 
     @classmethod
     def build(cls, scenario: Scenario) -> Self:
@@ -121,6 +125,8 @@ class RunComponents:
         campaigns = build_campaigns(scenario, every, city)
         refinements = plan_refinements(scenario)
         check_known(scenario, campaigns, zones, rates)
+        ledger = [*ledger_entries(scenario, campaigns, clock)]
+        campaigns = [replace(one, skipped=skipped_of(one.name, ledger)) for one in campaigns]
         attacks = build_attacks(scenario)
         check_attacks(scenario, attacks, campaigns)
         detectors, left_out = build_detectors(scenario, city.ground.roads)
@@ -131,7 +137,7 @@ class RunComponents:
             long = f"traffic.step_s: the run takes {steps:,.0f} steps: expect it to take long"
             notes = [*notes, Note("many_steps", long, where="traffic.step_s")]
         parts = (scenario, city, mechanisms, campaigns, refinements, tuple(notes), attacks, clock)
-        return cls(*parts, detectors, measured, channel, rates)
+        return cls(*parts, detectors, measured, channel, rates, ledger)
 
     @cached_property
     def streams(self) -> Streams:
@@ -173,6 +179,7 @@ class RunComponents:
                 for text in mechanism.warnings()
             ),
             *self._randomness_not_kept(),
+            *ledger_notes(self.ledger),
         ]
 
     def _randomness_not_kept(self) -> Iterator[Note]:

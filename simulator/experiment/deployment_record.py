@@ -23,7 +23,7 @@ from mechanisms.privacy import (
 from mechanisms.privacy.claim import Reason
 from mechanisms.privacy.view_claims import located_claim
 from simulator.aggregation.deployment import Deployment
-from simulator.aggregation.transcript import MIXER, NETWORK
+from simulator.aggregation.transcript import MIXER, NETWORK, named_by
 from simulator.experiment.assembly.own_kinds import same_keys
 from simulator.experiment.error_theory import OCCUPANCIES
 from simulator.files.messages import texts_of
@@ -44,6 +44,7 @@ FEW_SERVERS = 4
 EPSILON = 1.0
 """The ε at which the record states δ."""
 
+NOTHING = Claim.exact(0.0, ConstantDelta(0.0), "Nothing is received of the device.")
 Coalition = tuple[str, ...]
 
 
@@ -171,15 +172,15 @@ def describe_deployments(campaigns: Sequence[Campaign], queries: Sequence[Query]
         mechanisms = []
         for name, counted in answering.items():
             mechanism = campaign.mechanisms[name]
-            learns = [
-                _view(members, campaign, name, counted, statements) for members in coalitions(deployment, mechanism)
-            ]
+            learns = [_view(one, campaign, name, counted, statements) for one in coalitions(deployment, mechanism)]
             cost = CostRecord.model_validate(deployment.cost(mechanism), from_attributes=True)
-            parties = list(deployment.parties(mechanism))
+            stored = {named_by(campaign.operator, party): nbytes for party, nbytes in cost.stored_bytes.items()}
+            cost, parties = cost.model_copy(update={"stored_bytes": stored}), [*campaign.parties(name)]
             mechanisms.append(MechanismDeployment(mechanism=name, parties=parties, cost=cost, learns=learns))
         described.append(
             DeploymentRecord(
                 campaign=campaign.name,
+                operator=campaign.operator,
                 servers=max(len(deployment.servers_of(campaign.mechanisms[name])) for name in answering),
                 mechanisms=mechanisms,
                 **same_keys(deployment, "kind", "needed", "paired", "robust", "handles"),
@@ -249,17 +250,31 @@ def coalitions(deployment: Deployment, mechanism: LocalMechanism) -> list[Coalit
     return [*listed, (NETWORK,)] if NETWORK in parties else listed
 
 
+def view_of_coalition(
+    coalition: Sequence[str], campaign: Campaign, name: str, counted: CountedReports, queries: int = 1
+) -> tuple[View | None, Claim]:
+    """Return a coalition's view of a device over some queries of a campaign, None if it sees nothing, and its claim.
+
+    A device that cannot be followed from query to query reveals at most what it reveals where it can be.
+    """
+    mechanism, devices = campaign.mechanisms[name], max(1, counted.fewest[0])
+    view = campaign.deployment.view(coalition, mechanism, devices=devices, queries=queries)
+    if view is None:
+        return None, NOTHING
+    claim = counted.claim(campaign.asked[name], replace(view, queries=queries))
+    return view, claim if view.queries == queries else claim.as_bound(
+        "Pseudonyms hide which reports are of one device."
+    )
+
+
 def _view(
     coalition: Coalition, campaign: Campaign, name: str, counted: CountedReports, statements: dict[str, int]
 ) -> ViewRecord:
-    """Return the record of a coalition's view; without a view, of the claim that nothing is revealed."""
-    mechanism, deployment = campaign.mechanisms[name], campaign.deployment
-    view = deployment.view(coalition, mechanism, devices=max(1, counted.fewest[0]))
-    nothing = Claim.exact(0.0, ConstantDelta(0.0), "The coalition receives nothing of the device.")
-    claim = nothing if view is None else counted.claim(campaign.asked[name], view)
-    delta, statement = claim.delta(EPSILON), deployment.learns(coalition, mechanism)
+    """Return the record of a coalition's view."""
+    view, claim = view_of_coalition(coalition, campaign, name, counted)
+    delta, statement = claim.delta(EPSILON), campaign.deployment.learns(coalition, campaign.mechanisms[name])
     return ViewRecord(
-        coalition=list(coalition),
+        coalition=[named_by(campaign.operator, party) for party in coalition],
         statement=statements.setdefault(statement, len(statements)),
         words=statement,
         view=None if view is None else view.name,

@@ -188,11 +188,13 @@ class RunHandle:
         KeyError
             If there is no such campaign.
         ValueError
-            If the query could not be closed before the end of the run.
+            If the query could not be closed before the end of the run, or there is a ledger: it has scheduled queries.
         """
         if campaign not in self._campaigns:
             hint = suggestion(campaign, self._campaigns)
             raise KeyError(f"there is no campaign {campaign!r}{hint}; there are {', '.join(self._campaigns)}")
+        if self._components.ledger:
+            raise ValueError(f"a query of campaign {campaign} cannot be added: the ledger has only scheduled queries")
         process = self._campaigns[campaign]
         asked = process.campaign
         closed_s = self.time_s + asked.schedule.lasts_s(len(asked.moments))

@@ -11,6 +11,7 @@ from scipy.special import ndtri
 
 from simulator.aggregation.publication import CellValues
 from simulator.aggregation.rounds import RoundAccount
+from simulator.aggregation.transcript import named_by
 from simulator.arrays import FloatArray, IntArray
 from simulator.results.schema import TABLES
 from simulator.results.tables import SCALED
@@ -208,13 +209,14 @@ def tabulate_estimates(answers: Sequence[AnswerRows], cells_before: Mapping[str,
     )
 
 
-def tabulate_servers(queries: Sequence[Query]) -> pd.DataFrame:
+def tabulate_servers(queries: Sequence[Query], operators: Mapping[str, str | None]) -> pd.DataFrame:
     """Return one row per query, mechanism, round and server: the columns of `servers.parquet`.
 
-    sent = arrived + late + lost; `used` are the messages whose report was counted.
+    sent = arrived + late + lost; `used` are the messages whose report was counted. `operators` are by campaign.
     """
-    rows = [{**place, **vars(server)} for place, account in _rounds(queries) for server in account.servers]
-    return TABLES["servers"].frame(rows)
+    table = TABLES["servers"].frame({**place, **vars(one)} for place, of in _rounds(queries) for one in of.servers)
+    pairs = zip(table["campaign"], table["server"], strict=True)
+    return table.assign(server=[named_by(operators[campaign], server) for campaign, server in pairs])
 
 
 def tabulate_rounds(queries: Sequence[Query]) -> pd.DataFrame:

@@ -81,10 +81,8 @@ _SHAPEFILE = b"\0\0\x27\x0a"
 _VEHICLES = re.compile(rb"<(vehicle|trip|flow|route|vType|person)[\s>]")
 """Elements of SUMO's additional files that belong to vehicles; others are detectors, stops or signals."""
 _DRAWN = {b"linestring": ("lines", "trace"), b"polygon": ("zones",), b"point": ("points", "trace")}
-_FOLDERS = {
-    "gmns": ({"node", "link"}, re.compile(r"(\w+)\.(csv|csv\.gz|parquet)")),
-}
-"""Names of the files by which a folder is recognised."""
+_GMNS = re.compile(r"(node|link)\.(csv|csv\.gz|parquet)")
+"""Names of the two files by which a folder of GMNS is recognised."""
 _UNREAD = (".dbf", ".shx", ".prj", ".cpg", ".qpj", ".sbn", ".sbx", ".toml", ".md", ".pdf", ".html", ".png")
 _TIMES = ("time", "date", "utc", "epoch")
 
@@ -204,10 +202,8 @@ def find_files(paths: Iterable[Path]) -> tuple[dict[Path, tuple[str, ...]], list
 
 
 def _roles_of_folder(folder: Path) -> tuple[str, ...]:
-    names = [file.name.lower() for file in folder.iterdir()]
-    for role, (needed, form) in _FOLDERS.items():
-        if needed <= {match[1] for name in names if (match := form.fullmatch(name))}:
-            return (role,)
+    if len({match[1] for file in folder.iterdir() if (match := _GMNS.fullmatch(file.name.lower()))}) > 1:
+        return ("gmns",)
     return ("trace",) if any(folder.glob("*/Trajectory/*.plt")) or any(folder.glob("Trajectory/*.plt")) else ()
 
 

@@ -18,12 +18,14 @@ import numpy as np
 import tomli_w
 
 import scenarios
+from mechanisms.planning import Target, plan
 from scenarios import Scenario, ScenarioError
 from scenarios.references import relative_to
+from scenarios.run_clock import RunClock
 from simulator.arrays import FloatArray, IntArray
 from simulator.cells.zones import read_features
 from simulator.experiment.assembly.city import build_city
-from simulator.experiment.assembly.demand import plan_traffic
+from simulator.experiment.assembly.demand import clock_of_trips, plan_traffic
 from simulator.experiment.assembly.engine import read_recorded
 from simulator.experiment.assembly.roads import build_roads
 from simulator.experiment.study_area import Ground
@@ -51,8 +53,11 @@ PLANE = "+proj=tmerc +lat_0=0 +lon_0=0"
 """System of coordinates in metres about which nothing else is known: a plane at longitude 0, latitude 0."""
 MOST_VEHICLES = 20_000
 _VEHICLES_PER_KM = 10
-_CELLS, _FEWEST_ZONES, _OUTLYING = 100, 4, 0.01
-_HOUR_S, _DAY_S = 3600, 86_400
+_CELLS, _OCCUPANCY, _FEWEST_ZONES, _OUTLYING = 100, 30, 4, 0.01
+"""Most squares; least vehicles of a mean one at a query; fewest zones of a file; share of outlying fixes."""
+_EPSILON, _DELTA = 1.0, 0.1
+"""The claim about the linked reports of a query for which the mechanisms are planned."""
+_HOUR_S, _DAY_S, _OF_DAY = 3600, 86_400, RunClock.starting("00:00")
 _LARGE = 5_000_000
 """Bytes of a file of roads above which no alternative is read after the first that fits."""
 _TIME_FORMATS = ("%d/%m/%Y %H:%M:%S", "%m/%d/%Y %H:%M:%S", "%d.%m.%Y %H:%M:%S", "%Y%m%d%H%M%S", "%d/%m/%Y %H:%M")
@@ -62,8 +67,10 @@ NEEDS_ROADS = "roads, on which the vehicles drive: name a file of roads too, or 
 NEEDS_NODES = "a table of nodes, with the places of the ends of edges: name it too, or put it into the folder"
 NEEDS_MORE = "roads, or recorded vehicles: name a file of them too, or put it into the folder"
 _LONG = 60
-_QUERIES, _FEW, _MOST_ROUTED = 4, 10, 5000
-"""Queries of a campaign; vehicles that are at least on the roads at each, in the mean; trips whose routes are found."""
+_QUERIES, _FEW, _MOST_ROUTED = 4, 200, 5000
+"""Queries of a campaign; vehicles that are at least on the roads, in the mean; trips whose routes are found."""
+_SIDES = tuple(digit * 10.0**power for power in range(1, 7) for digit in (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8))[6:]
+"""Sides of squares, from 50 m."""
 _STRAIGHT, _MERCATOR = "the straight distance between", "EPSG:3857"
 """Words of a warning of networks without a system of coordinates, and the system that often causes it."""
 _NETWORKS = {role for role, known in ROLES.items() if known.section == "roads"}
@@ -224,7 +231,7 @@ def _tables(
 ) -> dict[str, Any]:
     """Return the tables of a scenario: the sections given, and the rest of `crowdveil scenarios new`'s template."""
     template = scenarios.template()
-    from_s, to_s = map(math.floor, busy_s or (duration_s / 6, duration_s * 2 / 3))
+    from_s, to_s = map(math.floor, busy_s[:2] or (duration_s / 6, duration_s * 2 / 3))
     every_s = max(math.floor((to_s - from_s) / 3), 1)
     gap_s = min(30.0, every_s / 2, duration_s / 20)
     times = {"start_s": from_s, "every_s": every_s, "round_gap_s": gap_s, "deadline_s": gap_s}
@@ -422,19 +429,20 @@ def inspect(paths: Iterable[Path], *, folder: Path, name: str = "") -> Inspectio
         others = [path for path in [*found] if ROLES[found[path][0]].section == "traffic" and path not in read]
         comments["traffic"] = [text, *(f"instead: {ROLES[found[path][0]].key} = {path.name}" for path in others)]
     elif roads is not None:
-        by_length = roads.value.total_length_m / 1000 * _VEHICLES_PER_KM
-        on_the_way = _FEW * _HOUR_S / max(_mean_trip(roads.value)[1], 1.0)
-        number = int(np.clip(max(by_length, on_the_way), 10, MOST_VEHICLES))
-        sections["traffic"] = {"vehicles": int(float(f"{number:.1g}")), "demand": "gravity"}
+        sections["traffic"], heading["busy_s"] = _drawn(roads)
         missing.append("demand: no file has trips or vehicles, so trips are drawn on the roads; or state trips = FILE")
     ground = Ground(roads and roads.value, traffic.value if traffic and "engine" in traffic.keys else None)
     rows += [*((section, texts[0]) for section, texts in comments.items()), *_extent(ground, used)]
-    sections["cells"] = _cells(sections, ground, files, heading, notes)
+    sections["cells"], cells = _cells(sections, ground, files, heading, notes)
+    comments["cells"] = _occupied(heading["busy_s"][2], cells, recorded=ground.recorded is not None)
+    rows.append(("cells", "; ".join(comments["cells"])))
     plain = re.sub(r"[^A-Za-z0-9._-]", "-", name or paths[0].resolve().name.partition(".")[0])
     tables = _tables(sections, name=plain.lstrip("-.") or "my-city", **heading)
     if isinstance(faults := Scenario.check(tables, Path()), list):
         raise ScenarioError("inspect", faults)
     tables |= {key: relative_to(tables[key], folder.resolve()) for key in ("roads", "cells", "traffic")}
+    tables["mechanisms"], claim = _compared(tables["mechanisms"])
+    tables["scenario"]["description"], comments["mechanisms"] = claim, ["set for the claim in the description"]
     toml = _toml(tables, comments, f"Written by crowdveil inspect {' '.join(path.resolve().name for path in paths)}")
     return Inspection(rows, list(dict.fromkeys(notes)), missing, toml)
 
@@ -520,7 +528,7 @@ def _alone(unread: Sequence[Reading], files: Mapping[str, list[Path]]) -> list[t
                 if not _NAMED.search(str(error)):
                     raise
                 return [("trips", str(error))]
-            times = "" if table.from_s is None else f", which depart from {_clock(table.from_s.min())} on"
+            times = "" if table.from_s is None else f", which depart from {_OF_DAY.text(table.from_s.min())} on"
             return [("trips", f"{table.trips.sum():,.10g} trips between {len(table.places):,} places{times}")]
     frames = [read_features(file, None) for file in files.get("zones", ())[:1]]
     return [("zones", f"{len(frame):,} polygons; attributes {listed([*frame.columns])}") for frame in frames]
@@ -560,28 +568,28 @@ def _timed(traffic: Reading, roads: Reading | None) -> tuple[dict[str, Any], dic
         return _recorded(value, static="owners" in traffic.keys)
     ticks = value.trips.departure_tick
     found = counted(len(ticks), "vehicle")
-    if traffic.role in _UNTIMED:
-        try:
-            within_a_minute, _ = _value(traffic.role, traffic.keys, roads, duration_s=60.0)
-        except (InputError, ScenarioError):
-            within_a_minute = None
-        if within_a_minute and len(within_a_minute.trips) == len(ticks):
-            _, take_s = _driven(traffic, value, roads, np.arange(len(ticks)))
-            duration_s = 60 * math.ceil(float(np.clip(len(ticks) * take_s.mean() / _FEW, 60, _HOUR_S)) / 60)
-            planned, _ = _value(traffic.role, traffic.keys, roads, duration_s=duration_s)
-            depart_s, take_s = _driven(traffic, planned, roads, np.arange(len(planned.trips)))
-            heading = {"duration_s": duration_s, "busy_s": _busy(depart_s, depart_s + take_s, duration_s)}
-            within = "an hour" if duration_s == _HOUR_S else f"{duration_s:,} s, so that several are on the roads"
-            text = f"{found}, without times: they depart evenly within {within}"
-            return heading, _share(len(ticks)), text
+    if traffic.role in _UNTIMED and not value.timed:
+        _, take_s = _driven(traffic, value, roads, np.arange(len(ticks)))
+        duration_s = 60 * math.ceil(float(np.clip(len(ticks) * take_s.mean() / _FEW, 60, _HOUR_S)) / 60)
+        planned, _ = _value(traffic.role, traffic.keys, roads, duration_s=duration_s)
+        depart_s, take_s = _driven(traffic, planned, roads, np.arange(len(planned.trips)))
+        busy_s = _busy(depart_s, depart_s + take_s, duration_s, vehicles=len(ticks))
+        within = "an hour" if duration_s == _HOUR_S else f"{duration_s:,} s, so that enough are on the roads"
+        text = f"{found}, without times: they depart evenly within {within}"
+        return {"duration_s": duration_s, "busy_s": busy_s}, _share(len(ticks)), text
     hours = np.bincount(ticks // _HOUR_S)
     hour = int(hours.argmax())
     depart_s, take_s = _driven(traffic, value, roads, np.flatnonzero(ticks // _HOUR_S == hour))
-    heading = {"duration_s": _HOUR_S, **({"start": f"{hour:02d}:00"} if hour < 24 else {})}
-    heading["busy_s"] = _busy(depart_s - hour * _HOUR_S, depart_s - hour * _HOUR_S + take_s, _HOUR_S)
-    keys = _share(int(hours[hour])) | ({} if hour < 24 else {"begin_s": hour * _HOUR_S})
-    text = f"{found}, which depart from {_clock(ticks[0])} to {_clock(ticks[-1])}, most of them, "
-    return heading, keys, f"{text}{hours[hour]:,}, from {_clock(hour * _HOUR_S)} to {_clock((hour + 1) * _HOUR_S)}"
+    depart_s, vehicles = depart_s - hour * _HOUR_S, int(hours[hour])
+    heading = {"duration_s": _HOUR_S, "busy_s": _busy(depart_s, depart_s + take_s, _HOUR_S, vehicles=vehicles)}
+    given = {} if roads is None else {"roads": roads.keys, "cells": {"kind": "roads"}}
+    clock = clock_of_trips(_checked({"traffic": traffic.keys, **given}), None) or _OF_DAY
+    seconds = (*ticks[[0, -1]].tolist(), hour * _HOUR_S, (hour + 1) * _HOUR_S)
+    first, last, begin, end = map(clock.text, seconds)
+    heading |= {"start": begin} if clock.dated or hour < 24 else {}
+    keys = _share(vehicles) | ({} if "start" in heading else {"begin_s": hour * _HOUR_S})
+    text = f"{found}, which depart from {first} to {last}, most of them, {vehicles:,}, from {begin} to {end}"
+    return heading, keys, text
 
 
 def _driven(traffic: Reading, demand: Demand, roads: Reading | None, trips: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -602,9 +610,9 @@ def _driven(traffic: Reading, demand: Demand, roads: Reading | None, trips: IntA
 
 
 def _busy(
-    begin_s: FloatArray, end_s: FloatArray, duration_s: float, likely_s: Sequence[float] = ()
-) -> tuple[float, float]:
-    """Return the first and the last of four moments; at each of them vehicles are there.
+    begin_s: FloatArray, end_s: FloatArray, duration_s: float, likely_s: Sequence[float] = (), *, vehicles: int = 0
+) -> tuple[float, float, float]:
+    """Return the first and the last of four moments at which vehicles are there, and how many are in the mean.
 
     Parameters
     ----------
@@ -614,6 +622,8 @@ def _busy(
         Duration of the run, seconds.
     likely_s
         The two moments if vehicles are there; by default a sixth and two thirds of the run.
+    vehicles
+        Vehicles that these stand for, of which a run drives `MOST_VEHICLES` at most; by default these alone.
     """
     come, gone = np.sort(begin_s), np.sort(end_s)
     likely = likely_s or (duration_s / 6, duration_s * 2 / 3)
@@ -624,12 +634,21 @@ def _busy(
         there = (np.searchsorted(come, at_s, "right") - np.searchsorted(gone, at_s, "left")).min(axis=1)
         if there.max() > 0:
             best = at_s[0 if there[0] else int(there.argmax())]
-            return float(best[0]), float(best[-1])
-    return likely[0], likely[1]
+            number = np.searchsorted(come, best, "right") - np.searchsorted(gone, best, "right")
+            stands_for = min(vehicles, MOST_VEHICLES) / len(come) if vehicles else 1.0
+            return float(best[0]), float(best[-1]), stands_for * float(number.mean())
+    return likely[0], likely[1], 0.0
 
 
-def _clock(second: float) -> str:
-    return f"{int(second) // _HOUR_S:02d}:{int(second) // 60 % 60:02d}"
+def _drawn(roads: Reading) -> tuple[dict[str, Any], tuple[float, float, float]]:
+    """Return the section of traffic with trips drawn on roads, and what `_busy` returns of them."""
+    by_length = roads.value.total_length_m / 1000 * _VEHICLES_PER_KM
+    on_the_way = _FEW * _HOUR_S / max(_mean_trip(roads.value)[1], 1.0)
+    number = int(float(f"{np.clip(max(by_length, on_the_way), 10, MOST_VEHICLES):.1g}"))
+    section = {"vehicles": number, "demand": "gravity"}
+    planned, _ = _value("trips", section, roads, duration_s=_HOUR_S)
+    depart_s, take_s = _driven(Reading("trips", (), {}), planned, roads, np.arange(number))
+    return section, _busy(depart_s, depart_s + take_s, _HOUR_S, vehicles=number)
 
 
 def _share(vehicles: int) -> dict[str, float]:
@@ -647,12 +666,20 @@ def _recorded(recording: Recording, *, static: bool) -> tuple[dict[str, Any], di
     duration_s = min(max(math.ceil((last_s - first_s) / 60) * 60, 60), _DAY_S) if last_s else _HOUR_S
     within_s = times_s[(times_s >= first_s) & (times_s <= first_s + duration_s)] - first_s
     busy_s = np.clip(np.quantile(within_s, (0.2, 0.7)), 0, 0.8 * duration_s).tolist() if last_s else ()
-    tracks = recording.tracks
-    until_s = np.where(tracks.known, np.append(tracks.time_s[1:], np.inf), recording.leaves_s)
-    if dwells := static and recording.epoch_s is not None:
+    tracks, keys = recording.tracks, dict[str, Any]()
+    next_s = np.append(tracks.time_s[1:], np.inf)
+    next_s[tracks.first[1:-1] - 1] = np.inf
+    until_s = np.where(tracks.known, next_s, recording.leaves_s)
+    steps_s = np.delete(np.diff(tracks.time_s), tracks.first[1:-1] - 1)
+    step_s = float(np.median(steps_s)) if len(steps_s) else 0.0
+    if static and recording.epoch_s is not None:
+        keys["dwell_s"] = float(_HOUR_S)
         until_s = np.minimum(until_s, tracks.time_s + _HOUR_S)
+    elif not static and tracks.link is None and step_s > 150:
+        keys["gap_s"] = math.ceil(2 * step_s)
+        until_s = np.where(next_s - tracks.time_s <= keys["gap_s"], next_s, until_s)
     busy_s = _busy(tracks.time_s - first_s, until_s - first_s, duration_s, busy_s)
-    heading, keys, span = {"duration_s": duration_s, "busy_s": busy_s}, dict[str, Any](), f"{last_s:,.0f} s"
+    heading, span = {"duration_s": duration_s, "busy_s": busy_s}, f"{last_s:,.0f} s"
     if recording.epoch_s is not None:
         begin, end, start = (
             datetime.fromtimestamp((recording.epoch_s + second) // 60 * 60, UTC) for second in (0, last_s, first_s)
@@ -660,12 +687,6 @@ def _recorded(recording: Recording, *, static: bool) -> tuple[dict[str, Any], di
         if static and any(NAIVE in note.text for note in recording.notes()):
             start = start.replace(tzinfo=None)
         heading["start"], span = start.isoformat(), f"{begin:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} UTC"
-    steps_s = np.delete(np.diff(tracks.time_s), tracks.first[1:-1] - 1)
-    step_s = float(np.median(steps_s)) if len(steps_s) else 0.0
-    if dwells:
-        keys["dwell_s"] = float(_HOUR_S)
-    elif not static and recording.tracks.link is None and step_s > 150:
-        keys["gap_s"] = math.ceil(2 * step_s)
     text = f"{counted(tracks.vehicles, 'vehicle')}, {counted(len(times_s), 'fix', 'fixes')}, {span}"
     return heading, keys, text + (f", {step_s:,.3g} s apart in the median" if step_s else "")
 
@@ -676,8 +697,8 @@ def _cells(
     files: Mapping[str, list[Path]],
     heading: Mapping[str, Any],
     notes: list[str],
-) -> dict[str, Any]:
-    """Return the section of cells: zones of a file, links where nodes have no places, places, or squares.
+) -> tuple[dict[str, Any], int | None]:
+    """Return the section of cells and their number: zones of a file, links or places without coordinates, or squares.
 
     Why a file of zones does not give the cells is added to `notes`.
     """
@@ -685,16 +706,16 @@ def _cells(
         for name in (names := _names(file)[:3]):
             zones = {"kind": "zones", "file": str(file), "name": name}
             try:
-                build_city(_checked({**sections, "cells": zones}, **heading))
+                city = build_city(_checked({**sections, "cells": zones}, **heading))
             except (InputError, ScenarioError) as error:
                 notes += [f"{file.name}, as cells: {fault}" for fault in error.faults if name == names[-1]]
                 continue
-            return zones
+            return zones, city.cells.count
     roads = sections.get("roads", {})
     if "coordinates" in roads or (roads.get("source") == "tntp" and "nodes" not in roads):
-        return {"kind": "roads", "top": _CELLS}
+        return {"kind": "roads", "top": _CELLS}, None
     if "owners" in sections["traffic"] and "place" in sections["traffic"]["columns"]:
-        return {"kind": "locations"}
+        return {"kind": "locations"}, None
     x_min, y_min, x_max, y_max = ground.bounds
     window = {}
     if ground.recorded is not None:
@@ -702,7 +723,28 @@ def _cells(
         inner = np.nanquantile(xy, [_OUTLYING, 1 - _OUTLYING], axis=0).ravel()
         if np.prod(inner[2:] - inner[:2]) * 4 < (x_max - x_min) * (y_max - y_min):
             x_min, y_min, x_max, y_max = window["bounds"] = np.round(inner).tolist()
-    side_m = max(math.sqrt(max(x_max - x_min, 100.0) * max(y_max - y_min, 100.0) / _CELLS), 50.0)
-    power = 10.0 ** math.floor(math.log10(side_m))
-    step = min((1, 2, 2.5, 5, 10), key=lambda step: abs(math.log(step * power / side_m)))
-    return {"kind": "square", "size_m": power * step, **window}
+    numbers = {side: math.ceil((x_max - x_min) / side) * math.ceil((y_max - y_min) / side) for side in _SIDES}
+    fewest = min((number for number in numbers.values() if number > 1), default=1)
+    most = np.clip(heading["busy_s"][2] // _OCCUPANCY, fewest, max(fewest, _CELLS))
+    size_m = next(side for side, number in numbers.items() if number <= most)
+    return {"kind": "square", "size_m": size_m, **window}, max(numbers[size_m], 1)
+
+
+def _occupied(present: float, cells: int | None, *, recorded: bool) -> list[str]:
+    """Return comments on how many vehicles a mean cell holds at a query, and what to do if these are few."""
+    source = "as recorded" if recorded else "estimated from departures and times without congestion"
+    mean = "" if cells is None else f": {present / cells:,.2g} in a mean cell"
+    few = f"fewer than {_OCCUPANCY}: larger cells or more vehicles would show the difference of mechanisms better"
+    comment = f"about {float(f'{present:.2g}'):,.10g} vehicles are there at a query, {source}{mean}"
+    return [comment, few] if present < _OCCUPANCY * (cells or 0) else [comment]
+
+
+def _compared(mechanisms: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], str]:
+    """Return mechanisms, all but the exact baseline planned for one claim about linked reports, and the claim."""
+    target = Target(cells=_CELLS, population=_CELLS * _OCCUPANCY, epsilon=_EPSILON, delta=_DELTA)
+    plans = plan(target, [one["kind"] for one in mechanisms if one["kind"] != "no_privacy"], claims=False).plans
+    parameters = {made.kind: made.parameters for made in plans}
+    equal = f"the linked reports of a query satisfy ε = {_EPSILON:g} with δ = {_DELTA:g}"
+    limit = "With Sampling Privacy they reveal the cell of a device with probability δ, so δ = 0 cannot be reached"
+    claim = f"Equal claims: with {' and with '.join(made.title for made in plans)}, {equal}. {limit}."
+    return [{**one, **parameters.get(one["kind"], {})} for one in mechanisms], claim

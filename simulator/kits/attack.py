@@ -22,7 +22,7 @@ from simulator.attacks.observation import Observation
 from simulator.attacks.records import CampaignRecord, StoredTranscripts
 from simulator.attacks.world import Member, Observer
 from simulator.kits.contract import Contract, reported
-from simulator.kits.findings import ConformanceReport, Findings, global_random_states
+from simulator.kits.findings import ConformanceReport, Findings, global_random_states, words_of
 from simulator.sensing.query import QueryRecord
 from simulator.streams import Streams
 
@@ -100,7 +100,7 @@ class AttackContract(Contract):
         findings = {name: Findings() for name in self.checks()}
         for number, case in enumerate(self.cases):
             _check_case(attack, case, findings, seed=(self.seed, number), level=self.level / len(self.cases))
-        return self.report_of(" ".join(repr(attack).split()), findings, cells=CELLS)
+        return self.report_of(words_of(attack), findings, cells=CELLS)
 
 
 def check_attack(make: Callable[[], CellAttack] | CellAttack, **settings: Any) -> ConformanceReport:

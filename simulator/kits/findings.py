@@ -29,6 +29,16 @@ class ConformanceError(ValueError):
         return "\n".join([f"{self.report.mechanism} {self.report.verdict}:", *failed])
 
 
+def words_of(subject: object) -> str:
+    """Return the `repr` of what is checked in one line; the name of its type if it has none or raises an error."""
+    try:
+        return (
+            " ".join(repr(subject).split()) if type(subject).__repr__ is not object.__repr__ else type(subject).__name__
+        )
+    except Exception:  # noqa: BLE001 - a user's class may raise anything
+        return type(subject).__name__
+
+
 @dataclass(frozen=True, slots=True)
 class CheckResult:
     """The result of one check.

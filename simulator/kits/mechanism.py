@@ -47,7 +47,7 @@ from typing import Any, Self
 
 from mechanisms.parameter import ParameterError, check_integer
 from simulator.kits.contract import Contract, checked
-from simulator.kits.findings import CheckResult, ConformanceReport, Findings, run_check
+from simulator.kits.findings import CheckResult, ConformanceReport, Findings, run_check, words_of
 from simulator.kits.mechanisms import claims, estimates, interface, likelihood, releases
 from simulator.kits.mechanisms.harness import Harness
 
@@ -179,7 +179,7 @@ class MechanismContract(Contract):
         """
         _, first, trials = _trials(type(self))
         sizes, results = tuple(trial.cells for trial in trials[:2]), tuple(map(self.result, self.checks()))
-        return ConformanceReport(_write(first), self.seed, self.level, results, sizes, _limits(trials))
+        return ConformanceReport(words_of(first), self.seed, self.level, results, sizes, _limits(trials))
 
 
 @lru_cache(maxsize=1)
@@ -282,11 +282,3 @@ def _limits(trials: list[Harness]) -> str:
         f"than 1 in {rare:,} devices reveal;{sampled} what a part of a report reveals that its encoding does not "
         "contain, unless one of its bytes or a remainder by the number of cells shows it."
     )
-
-
-def _write(mechanism: Any) -> str:
-    """Return the mechanism's `repr` in one line, or the name of its type if `repr` raises an error."""
-    try:
-        return " ".join(repr(mechanism).split())
-    except Exception:  # noqa: BLE001 - a user's mechanism may raise anything
-        return type(mechanism).__name__

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from scenarios.kinds import is_capable, title
 from simulator.pages.document import PageSection
 from simulator.results.claims import by_crowd
-from simulator.results.formatting import listed, sentence_case
+from simulator.results.formatting import inner_case, listed, sentence_case
 from simulator.results.record import DeploymentRecord, ViewRecord
 from simulator.results.run import RunResult
 from simulator.results.statements import row_words, share_holders
@@ -75,8 +75,12 @@ def coalition_words(coalition: Sequence[str], record: DeploymentRecord) -> str:
     Returns
     -------
     words
-        For example ``Any 2 of the 3 servers``, ``Servers 1 and 2``, ``Mixer and server``.
+        For example ``Any 2 of the 3 servers``, ``Servers 1 and 2``, ``Operator A: the mixer``.
     """
+    if record.operator is not None and coalition[0] != "network":
+        own = [party.rpartition("/")[2] for party in coalition]
+        words = coalition_words(own, record.model_copy(update={"operator": None}))
+        return f"Operator {record.operator}: {inner_case(words)}"
     servers = [party.rpartition(":")[2] for party in coalition if party.startswith("server:")]
     if len(coalition) == 1 and coalition[0] in _PARTIES:
         return _PARTIES[coalition[0]]
@@ -131,6 +135,29 @@ def _matrix(record: DeploymentRecord, names: Sequence[str]) -> list[tuple[str, s
         (coalition_words(coalition, record), next(iter(views.values())).words, [views.get(name) for name in names])
         for (coalition, _), views in sorted(rows.items(), key=lambda row: order.index(row[0][0]))
     ]
+
+
+def ledger_section(run: RunResult) -> PageSection | None:
+    """
+    State who spent what of the budgets of ledgers, by period.
+
+    Parameters
+    ----------
+    run
+        The finished run.
+
+    Returns
+    -------
+    section
+        None without a ledger.
+    """
+    if run.ledger is None:
+        return None
+    keys, entries = ["ledger", "mechanism", "period", "campaign"], run.ledger.fillna({"operator": ""})
+    each = entries.assign(asked=entries["outcome"] == "asked").groupby(keys)
+    spent = {name: (name, "last") for name in ("operator", "spent", "budget", "delta", "time")}
+    rows = each.agg(queries=("query", "size"), asked=("asked", "sum"), own=("spent_by_query", "sum"), **spent)
+    return PageSection("ledger", "Ledger", template="ledger", values={"rows": rows.reset_index().to_dict("records")})
 
 
 def claims_section(run: RunResult) -> PageSection:

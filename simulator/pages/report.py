@@ -17,7 +17,7 @@ from simulator.pages.document import Document, PageSection, render, write_docume
 from simulator.pages.errors_sections import growth_section, loss_section, occupancy_section, scores_section
 from simulator.pages.findings_section import first_screen
 from simulator.pages.map_section import map_section
-from simulator.pages.privacy_sections import claims_section, deployments_section
+from simulator.pages.privacy_sections import claims_section, deployments_section, ledger_section
 from simulator.pages.traffic_section import traffic_section
 from simulator.results import formatting
 from simulator.results.run import RunResult, opened
@@ -99,6 +99,7 @@ SECTIONS: tuple[Callable[[RunResult], PageSection | None], ...] = (
     deployments_section,
     attacks_section,
     claims_section,
+    ledger_section,
     counts_section,
     rounds_section,
     costs_section,

@@ -78,6 +78,7 @@ def styled(chart: Chart) -> Chart:
     x = chart.x
     if any(isinstance(at, str) for each in series for at in each.x):
         series, x = over_names(series, x.title)
+    series.sort(key=lambda each: each.look.hollow)  # published marks are above the computed ones
     entries = sum(bool(each.label) for each in series)
     return replace(chart, series=series, x=x, height=400 + 22 * max(0, entries - 4))
 

@@ -13,8 +13,8 @@ from simulator.results.tables import records
 
 VALUES = "released_values"
 """The only view that concerns a device's speed and not its location."""
-LINKED, PUBLISHED = "linked_reports", "published"
-"""The views of a whole run: all that a device sends, and all that is published."""
+LINKED, PUBLISHED, RECEIVED = "linked_reports", "published", "received"
+"""The views of a whole run: all that a device sends, all that is published, and all that a coalition stores of it."""
 
 
 def claims_in(table: pd.DataFrame, rounds: Mapping[str, int] | None = None) -> list[Claim]:

@@ -1,7 +1,10 @@
 """The words for what a run has: its data owners, the statistics of its campaigns, and the sources of its data."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
+
+from scenarios.kinds import title as title_of
 
 
 class OwnerNames(NamedTuple):
@@ -70,3 +73,15 @@ _SPEEDS = {
 def statistic_of(name: str) -> Statistic:
     """Return the statistic of a name in `scores.parquet`; counts for any name that is no name of speeds."""
     return _SPEEDS.get(name, COUNT)
+
+
+def mechanism_label(name: str, kinds: Mapping[str, str]) -> str:
+    """Return a mechanism's title, with its name where several of these kinds, given by name, share the title.
+
+    Without a title it is the name; a refined estimate's name goes on with ``+`` and the refinement.
+    """
+    of, plus, refinement = name.partition("+")
+    kind = kinds.get(of, "")
+    title = title_of("mechanism", kind, of)
+    alone = title == of or [*kinds.values()].count(kind) == 1
+    return f"{title}{plus}{refinement}" if alone else f"{title} “{of}”{plus}{refinement}"

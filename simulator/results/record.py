@@ -262,8 +262,9 @@ class DeploymentRecord(Record):
 
     Attributes
     ----------
-    campaign, kind, servers
-        The campaign, the kind of its deployment and the number of its servers.
+    campaign, operator, kind, servers
+        The campaign, who runs its servers (None if no operator is named), the kind of its deployment and the number of
+        its servers.
     needed
         Number of servers whose shares suffice to read a report; None if servers hold no shares.
     paired, robust
@@ -275,6 +276,7 @@ class DeploymentRecord(Record):
     """
 
     campaign: str
+    operator: str | None = None
     kind: str
     servers: int
     needed: int | None = None

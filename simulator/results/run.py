@@ -71,6 +71,8 @@ class RunResult:
         Vehicles at detectors, and measured counts beside the run's counts; None if the scenario has none.
     entries, places
         Where single vehicles were; None where it is not kept.
+    ledger
+        What each query spends of the budgets of ledgers; None without a ledger.
     guesses
         What coalitions guessed about single vehicles; None if no attack guesses cells, or vehicles may not be shown.
     plot, summary
@@ -93,6 +95,7 @@ class RunResult:
     entries: pd.DataFrame | None
     places: pd.DataFrame | None
     guesses: pd.DataFrame | None
+    ledger: pd.DataFrame | None
 
     def __init__(
         self,

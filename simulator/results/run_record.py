@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from scenarios.kinds import title as title_of
 from scenarios.run_clock import RunClock
 from simulator.files.messages import Note, release_parameters
-from simulator.results.names import NO_PRIVACY, OwnerNames
+from simulator.results.names import NO_PRIVACY, OwnerNames, mechanism_label
 from simulator.results.record import (
     CityRecord,
     DeploymentRecord,
@@ -211,7 +211,7 @@ class RunRecord(Record):
             seen for one in recorded for own in one.mechanisms if own.mechanism == mechanism for seen in own.learns
         ]
         for seen in found:
-            servers = all(party.startswith("server:") for party in seen.coalition)
+            servers = all("server:" in party for party in seen.coalition)
             if seen.view is not None and (servers or campaign is None):
                 views[seen.view] = min(len(seen.coalition), views.get(seen.view, len(seen.coalition)))
         if self.rounds_of(mechanism) == 1 and "linked_reports" in views:
@@ -235,11 +235,7 @@ class RunRecord(Record):
         if mechanism in self.refined:
             refined = self.refined[mechanism]
             return f"{self.label(refined.mechanism)}, {refined.refinement}{' (biased)' if refined.biased else ''}"
-        found = self.mechanisms_by_name.get(mechanism)
-        kind = "" if found is None else found.kind
-        title = title_of("mechanism", kind, mechanism)
-        alone = title == mechanism or sum(other.kind == kind for other in self.mechanisms) == 1
-        return title if alone else f"{title} “{mechanism}”"
+        return mechanism_label(mechanism, {each.name: each.kind for each in self.mechanisms})
 
     def release_of(self, campaign: str, mechanism: str) -> ReleaseRecord | None:
         """Return the release through which a mechanism's estimates were published; None if they are its own."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from mechanisms.privacy.claim import Claim, Reason
 from simulator.files.messages import Note
-from simulator.results.claims import LINKED, PUBLISHED, VALUES
+from simulator.results.claims import LINKED, PUBLISHED, RECEIVED, VALUES
 from simulator.results.formatting import (
     LEAST_CHANCE,
     chance,
@@ -58,6 +58,7 @@ _OBSERVERS = {
     "linked_by_one": "A server that receives the {answers} answers of a device",
     "located_reports": "A server chosen by where a device is",
     "linked_campaigns": "An observer that links all that a device sends in {campaigns}",
+    "received": "{coalition}, pooling all that they stored in {campaigns}",
     "published": "Any reader of all that is published in {campaigns}",
     "released_counts": "Any reader of the published {what}",
     "released_differences": "Any reader of the published {what}",
@@ -69,7 +70,7 @@ _OBSERVERS = {
     "several_shares": "{holders} that combine their shares",
 }
 """Who observes, by its code."""
-_SEVERAL = ("linked_reports", "reading_servers", "shares", "several_shares")
+_SEVERAL = ("received", "linked_reports", "reading_servers", "shares", "several_shares")
 """Codes of observers that are several."""
 
 
@@ -90,6 +91,7 @@ def subject_of(claim: Claim) -> Subject:
         servers=claim.servers,
         holders=sentence_case(share_holders(claim.colluding or 0, claim.servers or 0)),
         campaigns=campaigns_of(claim),
+        coalition=sentence_case(coalition_of(claim)),
     )
     parts = [name if claim.seen else f"{name} (none in this run)"]
     if code in {"released_counts", "released_differences", "reading_servers"}:
@@ -136,7 +138,13 @@ def _crowd(claim: Claim) -> list[str]:
 def campaigns_of(claim: Claim) -> str:
     """Name the campaigns that a claim is about together, by their number."""
     several = (claim.campaigns or "").count(",") + 1
-    return {1: "its only campaign", 2: "both campaigns"}.get(several, f"all {several} campaigns")
+    return {1: f"campaign {claim.campaigns}", 2: "both campaigns"}.get(several, f"all {several} campaigns")
+
+
+def coalition_of(claim: Claim) -> str:
+    """Name the parties of operators that a claim is about together."""
+    words = (claim.coalition or "").replace("operator:*/*", "all operators").replace("/*", "")
+    return words.replace("operator:", "operator ").replace(", ", " and ")
 
 
 def share_holders(colluding: int, servers: int) -> str:
@@ -352,7 +360,8 @@ def whole_run_lines(claims: Sequence[Claim]) -> list[str]:
     lines = [f"all that it sends in {campaigns_of(sent)}, {sent.queries:,} queries: {short_limit(sent)}"]
     if published.limit != sent.limit:
         lines.append(f"all that is published: {short_limit(published)}")
-    return lines
+    pooled = [claim for claim in claims if claim.view == RECEIVED]
+    return lines + [f"stored by {coalition_of(claim)}: {short_limit(claim)}" for claim in pooled]
 
 
 def row_words(alike: Sequence[Claim]) -> str:

@@ -1,7 +1,7 @@
 """Campaign: what is asked, which devices are asked and when, as one value, and the SimPy process that asks it."""
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -13,6 +13,7 @@ from simulator.aggregation.combining import Combining
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.publication import Publication
 from simulator.aggregation.rounds import report_nbytes
+from simulator.aggregation.transcript import Party, named_by
 from simulator.arrays import Cells, IntArray
 from simulator.files.messages import Note, release_parameters
 from simulator.files.resources import Stopwatch
@@ -158,6 +159,10 @@ class Campaign:
         The number of vehicles per query whose reports are kept for transcripts.
     notes
         What is not under the release, and why.
+    operator
+        Who runs the servers; None if no operator is named. Campaigns of one operator share its parties.
+    skipped
+        The mechanisms, each with the number of a query, that are not asked because a ledger does not allow it.
     """
 
     name: str
@@ -173,6 +178,16 @@ class Campaign:
     targets: int = 0
     notes: tuple[Note, ...] = ()
     measured_cells: Callable[..., Cells] | None = None
+    operator: str | None = None
+    skipped: Collection[tuple[str, int]] = ()
+
+    def parties(self, name: str) -> dict[Party, Party]:
+        """Return the deployment's names of the parties that store something, by their names in the run."""
+        return {named_by(self.operator, party): party for party in self.deployment.parties(self.mechanisms[name])}
+
+    def asks(self, name: str, number: int) -> bool:
+        """Return whether a query of this number asks a mechanism."""
+        return (self.speeds is None or self.speeds.mechanism == name) and (name, number) not in self.skipped
 
     @property
     def statistic(self) -> str:
@@ -229,6 +244,8 @@ class CampaignProcess:
 
     def ask(self, env: simpy.Environment, number: int, start_s: float) -> Generator[simpy.Event, None, None]:
         """Ask query `number` at `start_s`, seconds, and close it; numbers of a campaign's queries must differ."""
+        if not any(self.campaign.asks(name, number) for name in self.campaign.mechanisms):
+            return
         if self.campaign.speeds is None:
             yield from self._query(env, number, start_s)
         else:
@@ -244,7 +261,11 @@ class CampaignProcess:
             present = asked = Respondents.everyone(len(vehicles), context.population.outside)
         with context.stopwatch.phase("protocol"):
             targets = self._select_targets(vehicles, number)
-            surveys = {name: self._survey(name, vehicles, asked, number, targets) for name in campaign.mechanisms}
+            surveys = {
+                name: self._survey(name, vehicles, asked, number, targets)
+                for name in campaign.mechanisms
+                if campaign.asks(name, number)
+            }
         minlength = max(m.cells for m in campaign.mechanisms.values()) + 1
         truth, began_s = np.zeros(0, dtype=np.int32), dict[str, float]()
         rng = context.streams.of("churn", campaign.name, number)
@@ -326,7 +347,7 @@ class CampaignProcess:
                 outside=outside,
                 bytes_up=report_nbytes(vocabulary) + SPEED_NBYTES,
                 bytes_down=campaign.deployment.question_nbytes,
-                channel=context.channel,
+                channel=self._channel,
                 transmission=Transmission(TRUTH_MOMENT, moment_s, deadline_s, campaign.deployment.route(1)),
                 noise=context.streams.of("channel", question.mechanism, campaign.name, number),
                 draws=context.streams.of("release", question.mechanism, campaign.name, number),
@@ -338,6 +359,14 @@ class CampaignProcess:
         answers = [QueryAnswer(question.mechanism, values, theory, [account], published=True, took_s=deadline_s)]
         of_speeds = question.statistic
         context.closed(Query(campaign.name, number, moment_s, moment_s, counts, occupancy, totals, answers, of_speeds))
+
+    @property
+    def _channel(self) -> Channel:
+        """The channel to the servers of the campaign: of their outages only, with the deployment's names of servers."""
+        operator, channel = self.campaign.operator, self.context.channel
+        named = [(outage, outage.server.rpartition("/")[2]) for outage in channel.outages]
+        own = [replace(outage, server=name) for outage, name in named if outage.server == named_by(operator, name)]
+        return replace(channel, outages=tuple(own))
 
     def _select(self, number: int, start_s: float) -> QuerySelection:
         context, campaign, places = self.context, self.campaign, self.context.engine.places()
@@ -399,14 +428,14 @@ class CampaignProcess:
         numbers = np.concatenate([vehicles, np.arange(fleet, fleet + outside)])
         memory = partial(context.memories.of, name, mechanism, partition=campaign.partition)
         cells = mechanism.cells, campaign.cells_of, campaign.measured_cells
-        subject = QuerySubject(campaign.name, number, name, *cells, past=PUBLICATION in question)
+        subject = QuerySubject(campaign.name, number, name, *cells, PUBLICATION in question, campaign.operator)
 
         def make(*server: int, deployment: Deployment, devices: IntArray, **given: Any) -> Survey:
             of_query: tuple[str | int, ...] = (name, campaign.name, number, *question, *server)
             return Survey(
                 mechanism,
                 answers=context.population.answers,
-                channel=context.channel,
+                channel=self._channel,
                 deadline_s=campaign.schedule.deadline_s,
                 deployment=deployment,
                 draws=Draws(*(context.streams.of(part, *of_query) for part in Draws._fields)),

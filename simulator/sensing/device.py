@@ -68,6 +68,8 @@ class QuerySubject:
         The function from vehicles' places to the cells of their fixes; None if fixes have no errors.
     past
         Whether it asks about a moment that has passed: devices answer about the cell in which they were then.
+    operator
+        Who runs the servers; None if no operator is named.
     """
 
     campaign: str = ""
@@ -77,6 +79,7 @@ class QuerySubject:
     cells_of: Callable[[VehicleStates], Cells] = _in_no_cell
     measured_cells: Callable[..., Cells] | None = None
     past: bool = False
+    operator: str | None = None
 
 
 @dataclass(frozen=True, eq=False)

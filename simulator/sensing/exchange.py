@@ -19,6 +19,7 @@ from simulator.aggregation.aggregator import Sums
 from simulator.aggregation.combining import joined_reports
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.secret_sharing import SentShares
+from simulator.aggregation.transcript import named_by
 from simulator.arrays import Cells, FloatArray, IntArray, Mask
 from simulator.sensing.channel import Channel, Deliveries, DeliveryStatus, Flight, Transmission, status_of
 from simulator.sensing.device import Answer, Device, Party, Process, QuerySubject, Question, World, WrittenVector
@@ -129,7 +130,8 @@ class Exchange:
         self.about: dict[int, int] = {}
         routes = (self.deployment.route(round_ + 1) for round_ in range(self.mechanism.rounds))
         names = dict.fromkeys(name for route in routes for path in route for name in path)
-        self.parties = {name: self.world.behaviour.parties.get(name, Party)(name, self) for name in names}
+        own = self.world.behaviour.parties
+        self.parties = {name: own.get(named_by(self.subject.operator, name), Party)(name, self) for name in names}
         self._rounds: dict[int, _Round] = {}
         self._under_way: dict[float, list[Answer]] = {}
         self._is_open = True

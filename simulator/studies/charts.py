@@ -1,4 +1,4 @@
-"""Charts of studies: scores over what was varied, maps over two factors, errors against leaks, attacks."""
+"""Charts of studies: scores over what was varied, errors against leaks, attacks."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -10,9 +10,9 @@ from simulator.pages.charts import Axis, Chart, Series
 from simulator.pages.charts.spec import Mark, names_axis, open_axis, with_shared_ends
 from simulator.pages.charts.styles import PLAIN, styles_of
 from simulator.pages.document import PageGroup
-from simulator.results.formatting import claimed, parameter, real
+from simulator.results.formatting import claimed
 from simulator.results.names import statistic_of
-from simulator.studies.summary import HALF, HIGH, LOW, SCORES, ScoreColumn, front, is_numeric, leaks_of
+from simulator.studies.summary import HALF, HIGH, LOW, SCORES, THEORY, ScoreColumn, is_numeric, leaks_of, value_text
 
 MOST_PANELS = 12
 """Largest number of small multiples of one score; of more combinations as many are drawn, evenly spread."""
@@ -20,12 +20,6 @@ _LOG_SPAN = 100.0
 """Ratio of the largest and the smallest value of a factor from which on an axis is logarithmic."""
 _LOG_ERRORS = 20.0
 """The same for errors."""
-
-
-def value_text(value: object) -> str:
-    """Return a value of a factor as text: numbers as parameters are written."""
-    known = real(value)
-    return str(value) if known is None or isinstance(value, bool | np.bool_) else parameter(known)
 
 
 def ordered_values(values: pd.Series) -> list[Any]:
@@ -39,6 +33,19 @@ def setting_words(row: pd.Series, titles: Mapping[str, str]) -> str:
     return ", ".join(f"{title} = {value_text(row[name])}" for name, title in titles.items())
 
 
+def acting(rows: pd.DataFrame, titles: Mapping[str, str], columns: Sequence[str] = ("rmse",)) -> dict[str, str]:
+    """Return the factors on which some columns of a mechanism depend, or may depend, with their titles."""
+    found = {}
+    for name, title in titles.items():
+        others = [other for other in titles if other != name and rows[other].nunique() > 1]
+        groups = [group for _, group in rows.groupby(others, dropna=False, observed=True)] if others else [rows]
+        crossed = [group for group in groups if group[name].nunique() > 1]
+        differ = any(group[column].nunique() > 1 for group in crossed for column in columns)
+        if rows[name].nunique() > 1 and (differ or not crossed):
+            found[name] = title
+    return found
+
+
 def _panels(own: pd.DataFrame, titles: Mapping[str, str]) -> Iterator[tuple[str, pd.DataFrame]]:
     """Yield the rows of each combination of some factors, with its values in words; all rows without factors."""
     if not titles:
@@ -50,7 +57,7 @@ def _panels(own: pd.DataFrame, titles: Mapping[str, str]) -> Iterator[tuple[str,
         yield setting_words(groups[index][1].iloc[0], titles), groups[index][1]
 
 
-def score_charts(own: pd.DataFrame, titles: Mapping[str, str]) -> list[PageGroup]:
+def score_charts(own: pd.DataFrame, titles: Mapping[str, str], heading: str = "") -> list[PageGroup]:
     """Draw each score against each factor, one panel per combination of the other factors; all but the first folded."""
     unit = statistic_of(str(own["statistic"].iloc[0])).unit
     drawn: list[PageGroup] = []
@@ -59,7 +66,7 @@ def score_charts(own: pd.DataFrame, titles: Mapping[str, str]) -> list[PageGroup
             continue
         stated = score._replace(unit=unit if score.unit == "statistic" else score.unit)
         if charts := _curves(own, stated, "mechanism", titles):
-            drawn.append(PageGroup(score.title if drawn else "", charts, folded=bool(drawn)))
+            drawn.append(PageGroup(score.title if drawn else heading, charts, folded=bool(drawn)))
     return drawn
 
 
@@ -70,9 +77,8 @@ def _curves(own: pd.DataFrame, score: ScoreColumn, line: str, titles: Mapping[st
     low, high = own.get(f"{score.column}{LOW}", mean - reach), own.get(f"{score.column}{HIGH}", mean + reach)
     own = own.assign(mean=mean, low=low, high=high)
     share = score.format == "percent"
-    y = Axis(
-        f"{score.title}, {score.unit}" if score.unit else score.title, log=not share and _is_wide(mean), share=share
-    )
+    words = f"{score.title}, {score.unit}" if score.unit else score.title
+    y = Axis(words, log=not share and _is_wide(mean), share=share)
     charts = []
     varied = {name: title for name, title in titles.items() if own[name].nunique() > 1}
     for factor, title in varied.items():
@@ -83,13 +89,19 @@ def _curves(own: pd.DataFrame, score: ScoreColumn, line: str, titles: Mapping[st
         crossed = not others or own.groupby(list(others), dropna=False, observed=True)[factor].nunique().max() > 1
         mark: Mark = "linked" if crossed else "points"
         for label, rows in _panels(placed, others) if crossed else [("all settings", placed)]:
-            series = [
-                Series(str(name), mine["place"], mine["mean"], mark, styles[str(name)], mine["low"], mine["high"])
-                for name, mine in rows.groupby(line, sort=False, observed=True)
-            ]
+            series, theory = list[Series](), list[Series]()
+            for name, mine in rows.groupby(line, sort=False, observed=True):
+                place, look = mine["place"], styles[str(name)]
+                if y.log and not mine["mean"].max() > 0:
+                    continue  # a logarithmic axis has no place for it
+                if score.column == "rmse" and mark == "linked" and THEORY in mine and mine[THEORY].max() > 0:
+                    of_line, look = f"{name}, theory", look._replace(dash="solid")
+                    dashed = look._replace(dash="dash")
+                    theory.append(Series(of_line, place, mine[THEORY], "line", dashed, thin=True, legend="theory"))
+                series.append(Series(str(name), place, mine["mean"], mark, look, mine["low"], mine["high"]))
             caption = f"{score.title} against {title}{f': {label}' if label else ''}"
             about = f"{caption}; mean over replicates with 95 % intervals."
-            charts.append(Chart(series, x, y, caption, about, height=340 + 20 * (len(series) // 3)))
+            charts.append(Chart(theory + series, x, y, caption, about, height=340 + 20 * (len(series) // 3)))
     return with_shared_ends(charts)
 
 
@@ -119,30 +131,6 @@ def _evenly(values: pd.Series, title: str) -> tuple[Axis, pd.Series]:
     return names_axis(title, [value_text(value) for value in ordered]), places
 
 
-def heat_maps(own: pd.DataFrame, titles: Mapping[str, str]) -> list[Chart]:
-    """Draw RMSE over the first two numeric factors, one map per mechanism and combination of the other factors."""
-    varied = {name: title for name, title in titles.items() if own[name].nunique() > 1}
-    numeric = [name for name in varied if is_numeric(own[name])]
-    if len(numeric) < 2:
-        return []
-    across, up = numeric[:2]
-    others = {name: varied[name] for name in varied if name not in {across, up}}
-    unit = statistic_of(str(own["statistic"].iloc[0])).unit
-    drawn = []
-    for mechanism, mine in own.groupby("mechanism", sort=False):
-        if not mine["rmse"].max() > 0:
-            continue
-        for label, rows in _panels(mine, others):
-            errors = rows.groupby([up, across], observed=True)["rmse"].mean().dropna().reset_index()
-            (x, x_places), (y, y_places) = (_evenly(errors[name], titles[name]) for name in (across, up))
-            if errors[across].nunique() * errors[up].nunique() > 2 * len(errors):
-                continue  # settings drawn at random
-            caption = f"RMSE of {mechanism}{f': {label}' if label else ''}"
-            cells = Series(f"RMSE, {unit}", x_places, y_places, "cells", values=errors["rmse"])
-            drawn.append(Chart([cells], x, y, caption, f"{caption}, as in the table of settings."))
-    return drawn
-
-
 def error_against_leak(own: pd.DataFrame, leaks: pd.DataFrame | None, titles: Mapping[str, str]) -> list[Chart]:
     """Draw the error against what each view leaks: ε, and δ at a fixed ε where no finite ε holds for some settings."""
     if leaks is None:
@@ -151,7 +139,7 @@ def error_against_leak(own: pd.DataFrame, leaks: pd.DataFrame | None, titles: Ma
     known = own[own["rmse"].notna()].drop(columns="campaign")
     both = known.merge(mine.drop(columns="campaign"), on=[*titles, "mechanism"])
     unit, names = statistic_of(str(own["statistic"].iloc[0])).unit, list(dict.fromkeys(map(str, own["mechanism"])))
-    drawn = []
+    drawn: dict[tuple[Any, ...], tuple[list[str], pd.DataFrame]] = {}  # views that leak the same share a chart
     for (view, colluding, servers), rows in both.groupby(["view", "colluding", "servers"], sort=False, dropna=False):
         words = f"{view}".replace("_", " ")
         words += f", {colluding} of {servers} servers" if rows["colluding"].notna().all() else ""
@@ -161,12 +149,17 @@ def error_against_leak(own: pd.DataFrame, leaks: pd.DataFrame | None, titles: Ma
             # δ is of interest only where some settings have no finite ε.
             if known[column].nunique() < 2 or (column == "delta" and np.isfinite(rows["epsilon"]).all()):
                 continue
-            series, x = _front(known, column, title, names, titles)
-            caption = f"{words}: error against {title}"
-            about = f"{caption}; filled points are beaten by no other in both."
-            y = Axis(f"RMSE, {unit}", log=_is_wide(known["rmse"]))
-            drawn.append(Chart(series, x, y, caption, about, height=360))
-    return drawn
+            key = (column, title, *known["mechanism"], *known[column])
+            drawn.setdefault(key, ([], known))[0].append(words)
+    charts = []
+    for (column, leaked, *_), (views, rows) in drawn.items():
+        y = Axis(f"RMSE, {unit}", log=_is_wide(rows["rmse"]))
+        shown = rows[rows["rmse"] > 0] if y.log else rows  # a logarithmic axis has no place for 0
+        series, x = _front(shown, str(column), str(leaked), names, titles)
+        caption = f"{'; '.join(views)}: error against {leaked}"
+        about = f"{caption}; filled points are beaten by no other in both."
+        charts.append(Chart(series, x, y, caption, about, height=360))
+    return charts
 
 
 def _front(
@@ -201,3 +194,32 @@ def attack_charts(attacks: pd.DataFrame | None, titles: Mapping[str, str]) -> li
         if charts := _curves(rows.assign(line=line), score, "line", titles):
             drawn.append(PageGroup(title, charts, folded=bool(drawn)))
     return drawn
+
+
+def front(leak: Sequence[float], error: Sequence[float]) -> list[bool]:
+    """Return which points no other point beats: none has less of one and at most as much of the other."""
+    return [
+        not any(
+            (x <= leak[i] and y < error[i]) or (x < leak[i] and y <= error[i]) for x, y in zip(leak, error, strict=True)
+        )
+        for i in range(len(leak))
+    ]
+
+
+def by_campaign(tables: Mapping[str, pd.DataFrame]) -> list[tuple[str, pd.DataFrame]]:
+    """Return the settings of each campaign, with a heading where there are several."""
+    if "settings" not in tables:
+        return []
+    each = list(tables["settings"].groupby("campaign", sort=False, observed=True))
+    return [(f"Campaign {name}" if len(each) > 1 else "", own.reset_index(drop=True)) for name, own in each]
+
+
+def chart_groups(tables: Mapping[str, pd.DataFrame], titles: Mapping[str, str]) -> dict[str, list[PageGroup]]:
+    """Return the charts of each section of the page; all but the first of a section are folded."""
+    curves, fronts = list[PageGroup](), list[PageGroup]()
+    for heading, own in by_campaign(tables):
+        curves += score_charts(own, titles, heading)
+        if charts := error_against_leak(own, tables.get("leaks"), titles):
+            fronts.append(PageGroup(heading, charts, folded=bool(fronts)))
+    attacks = attack_charts(tables.get("attacks"), titles)
+    return {"curves": curves, "fronts": fronts, "attacks": attacks}

@@ -13,11 +13,12 @@ from pydantic import Field, ValidationError
 
 import scenarios
 from scenarios import Fault, Overrides, Scenario, ScenarioError
-from scenarios.errors import RuleViolation, write_path
-from scenarios.overrides import parse_toml, toml_value
+from scenarios.errors import RuleViolation, item_names, write_path
+from scenarios.overrides import EVERY, parse_toml, toml_value
 from scenarios.section import Section, ValidFields
 from simulator.experiment.run import setting_sha256
 from simulator.files.errors import InputError
+from simulator.results.formatting import listed
 from simulator.studies.point import Point
 
 LABELS = ("key", "point", "setting", "replicate", "seed")
@@ -55,11 +56,14 @@ class Design:
         The settings, in order; at least one.
     replicates
         Number of runs of each setting, with different seeds.
+    notes
+        Which items of lists a key path for every item leaves as they are.
     """
 
     name: str
     settings: Sequence[Setting]
     replicates: int = 1
+    notes: tuple[str, ...] = ()
 
     @property
     def factors(self) -> tuple[str, ...]:
@@ -81,13 +85,8 @@ class Design:
         for replicate, (number, setting) in itertools.product(
             range(1, self.replicates + 1), enumerate(self.settings, start=1)
         ):
-            point = Point.of(
-                setting.scenario,
-                hashes[number - 1],
-                number=len(points) + 1,
-                setting=number,
-                replicate=replicate,
-            )
+            place = {"number": len(points) + 1, "setting": number, "replicate": replicate}
+            point = Point.of(setting.scenario, hashes[number - 1], **place)
             if (same := points.get(point.key)) is not None:
                 which = (f"setting {twin.setting}, replicate {twin.replicate}" for twin in (same, point))
                 raise InputError([f"vary (--vary): two runs are the same: {', and '.join(which)}"])
@@ -128,12 +127,24 @@ class Design:
         if isinstance(replicates, bool) or not isinstance(replicates, int) or replicates < 1:
             raise InputError([f"replicates (--replicates): must be a whole number, at least 1; got {replicates!r}"])
         base = scenarios.load(scenario, overrides=overrides, **options)
-        listed = [dict(values) for values in settings]
-        unlike = [values for values in listed if values.keys() != listed[0].keys()]
+        every = [dict(values) for values in settings]
+        unlike = [values for values in every if values.keys() != every[0].keys()]
         if unlike:
             rule = "every setting must name the same keys"
-            raise InputError([f"{rule}: {', '.join(listed[0])}; got {', '.join(unlike[0])}"])
-        return cls(base.name, [Setting(values, base.with_(values)) for values in listed], replicates)
+            raise InputError([f"{rule}: {', '.join(every[0])}; got {', '.join(unlike[0])}"])
+        made = [Setting(values, base.with_(values)) for values in every]
+        return cls(base.name, made, replicates, tuple(_unset(base.tables(), every[0])))
+
+
+def _unset(tables: Mapping[str, Any], paths: Iterable[str]) -> Iterator[str]:
+    """Yield a note for each key path of every item of a list: the items that do not state the key."""
+    for path in paths:
+        section, _, key = path.partition(f".{EVERY}.")
+        items = tables.get(section) if key else ()
+        lacking = [item for item in items or () if key.partition(".")[0] not in item]
+        if lacking:
+            names = listed([str(name) for name in item_names(lacking, section)])
+            yield f"{path} changes nothing in {names}, which state no {key}"
 
 
 def typed_column(values: Sequence[Any]) -> pd.Series:
@@ -205,9 +216,8 @@ def design_of(
         If a key has no values, or values are given for the file of a design, which has its own.
     """
     if isinstance(scenario, Scenario) or not is_design(scenario):
-        return Design.of_values(
-            scenario, _combined(vary), replicates=1 if replicates is None else replicates, **options
-        )
+        replicates = 1 if replicates is None else replicates
+        return Design.of_values(scenario, _combined(vary), replicates=replicates, **options)
     if vary:
         raise InputError(["vary (--vary): the file of a design names what is varied itself"])
     return read_design(Path(scenario), replicates=replicates, **options)
@@ -249,9 +259,8 @@ def read_design(path: Path, *, replicates: int | None = None, **options: Any) ->
     reference = str(path.parent / design.scenario) if design.scenario.endswith(".toml") else design.scenario
     permissions = {name: options[name] for name in ("allow_plugins", "untrusted") if name in options}
     base = scenarios.load(reference, overrides=design.set, seed=design.seed, **permissions)
-    return Design.of_values(
-        base, design.settings(), replicates=design.replicates if replicates is None else replicates, **options
-    )
+    replicates = design.replicates if replicates is None else replicates
+    return Design.of_values(base, design.settings(), replicates=replicates, **options)
 
 
 class _Range(Section):

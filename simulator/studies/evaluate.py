@@ -325,7 +325,7 @@ def base_tables(scenario: Scenario) -> dict[str, Any]:
     campaign = dict(tables["campaigns"][counting[0]])
     for name in ("release", "aggregation", "budget"):
         campaign.pop(name, None)
-    kept = {name: value for name, value in tables.items() if name not in _DELETED}
+    kept = {name: value for name, value in tables.items() if name not in (*_DELETED, "ledger")}
     traffic = {key: value for key, value in kept["traffic"].items() if key != "beside"}
     heading = {**kept["scenario"], "seed": scenario.seed}
     return {**kept, "scenario": heading, "traffic": traffic, "campaigns": [campaign]}

@@ -35,7 +35,7 @@ ALL, BUSIEST = "all cells", "busiest tenth of cells"
 BUSIEST_SHARE = 0.1
 KEYS = ("statistic", "group", "participation", "mechanism")
 KNOWN_SHARE = 0.9
-"""Share of the cells and queries that must be published so that a statistic counts as known."""
+"""Share of the cells and queries that must be within the relative error so that a statistic counts as known."""
 MOST_GROUPS = 6
 """Groups of cells that are drawn beside all cells and the busiest; the table has all."""
 _KEPT = ("mechanisms", "refinements", "release", "aggregation")
@@ -122,7 +122,7 @@ def cell_groups(scenario: Scenario, by: str | None) -> "pd.Series[str]":
 
 
 def participation_tables(
-    directory: StudyDirectory, scenario: Scenario, groups: "pd.Series[str]"
+    directory: StudyDirectory, scenario: Scenario, groups: "pd.Series[str]", *, within: float = 0.2
 ) -> dict[str, pd.DataFrame]:
     """Return the tables of a finished study.
 
@@ -134,6 +134,8 @@ def participation_tables(
         Of any of its points.
     groups
         As of `cell_groups`.
+    within
+        The relative error that is asked for.
 
     Returns
     -------
@@ -141,7 +143,8 @@ def participation_tables(
         ``participation``, a row per `statistic` (counts, flows, speeds), `group` of cells, `participation` and
         `mechanism`: `rmse_over_mean`, the root mean square error over the mean of the true values of all vehicles,
         with the ends of its interval, `rmse_over_mean_low` and `…_high`; `theory`, the same of counts of all cells in
-        theory; `published`, the share of the cells and queries published at full participation that are published;
+        theory; `beats_zero`, whether the error is less than the error of 0 everywhere; `within` and `published`, the
+        shares, of the cells and queries published at full participation, of those within the error, and published;
         `true`, the mean of the true values, of flows in vehicles · m/s; `n` runs. ``costs``, a row per campaign
         and mechanism, of `costs_of`.
     """
@@ -167,13 +170,14 @@ def participation_tables(
         busiest = rows.join(busy, on=["replicate", "cell"], how="inner").assign(group=BUSIEST)
         grouped = rows.assign(group=rows["cell"].map(groups)).dropna(subset="group")
         every = pd.concat([rows.assign(group=ALL), busiest, grouped])
-        every["square"], every["published"] = (every["value"] - every["true"]) ** 2, 1
+        square, zero = (every["value"] - every["true"]) ** 2, every["true"] ** 2
+        every = every.assign(square=square, zero=zero, within=square <= within**2 * zero, published=1)
         runs = every.groupby(["group", *of_run], sort=False)
-        found = runs.agg({"square": "mean", "true": "mean", "published": "sum"})
-        # Where nothing is published in a run, its share is 0.
-        share = found["published"].unstack("participation", fill_value=0)
-        share = share.div(share[1.0], axis=0).melt(value_name="published", ignore_index=False)
-        found = share.set_index("participation", append=True).join(found[["square", "true"]])
+        found = runs.agg({"square": "mean", "zero": "mean", "true": "mean", "published": "sum", "within": "sum"})
+        # Where nothing is published in a run, its shares are 0.
+        counted = found[["published", "within"]].unstack("participation", fill_value=0)
+        shares = counted.div(counted["published"][1.0], axis=0).stack("participation", future_stack=True)
+        found = shares.join(found[["square", "zero", "true"]])
         found["rmse_over_mean"] = np.sqrt(found["square"]) / found["true"].where(found["true"] > 0)
         tables.append(found.reset_index().assign(statistic=statistic))
     found = pd.concat(tables, ignore_index=True)
@@ -181,8 +185,9 @@ def participation_tables(
     found = found.join(theory, on=of_run)
     drawn = (found["statistic"] == "counts") & (found["group"] == ALL)
     found["theory"] = (found["theory"] / found["true"]).where(drawn)
-    plain = ["theory", "published", "true"]
+    plain = ["theory", "within", "published", "true", "square", "zero"]
     found = means(found, KEYS, ["rmse_over_mean", *plain])
+    found["beats_zero"] = found.pop("square") < found.pop("zero")
     found = found.drop(columns=[f"{name}{end}" for name in plain for end in (HALF, LOW, HIGH)], errors="ignore")
     found = found.sort_values("participation", kind="stable", ignore_index=True)
 
@@ -205,21 +210,21 @@ def needed_share(levels: Sequence[float], errors: Sequence[float], within: float
 
 
 def needed_sentences(found: pd.DataFrame, within: float) -> Iterator[str]:
-    """Yield, for each statistic, which share of the vehicles must take part for an error within a bound."""
+    """Yield, for each statistic, from which participation on nine in ten of the busiest cells are within a bound."""
     for statistic, rows in found[found["group"] == BUSIEST].groupby("statistic", sort=False):
         enough, lacking = list[str](), list[str]()
-        for mechanism, mine in rows.dropna(subset="rmse_over_mean").groupby("mechanism", sort=False):
-            known = mine["rmse_over_mean"].where(mine["published"] >= KNOWN_SHARE, math.inf)
-            levels, errors = mine["participation"].tolist(), known.tolist()
-            if (share := needed_share(levels, errors, within)) is None:
-                lacking.append(f"{percent(errors[-1])} with {mechanism}")
+        for mechanism, mine in rows.groupby("mechanism", sort=False):
+            levels, beyond = mine["participation"].tolist(), (1.0 - mine["within"]).tolist()
+            useless = "" if mine["beats_zero"].iloc[-1] else ", which errs no less than an estimate of 0 everywhere"
+            if (share := needed_share(levels, beyond, 1.0 - KNOWN_SHARE)) is None:
+                lacking.append(f"{percent(1.0 - beyond[-1])} with {mechanism}{useless}")
             else:
-                enough.append(f"{'at most ' if share == levels[0] else ''}{percent(share)} with {mechanism}")
-        wanted = f"To know {statistic} within {percent(within)} on the {BUSIEST}"
+                enough.append(f"{'at most ' if share == levels[0] else ''}{percent(share)} with {mechanism}{useless}")
+        near = f"{statistic} of the {BUSIEST} are within {percent(within)} of the truth"
         if enough:
-            yield f"{wanted}, this share of the vehicles must take part: {listed(enough)}."
+            yield f"Nine in ten {near} once this share of the vehicles takes part: {listed(enough)}."
         if lacking:
-            yield f"{wanted}, not even all vehicles are enough: the error is then {listed(lacking)}."
+            yield f"Even if all vehicles take part, fewer {near}: {listed(lacking)}."
 
 
 def participation_charts(found: pd.DataFrame) -> dict[str, list[Chart]]:
@@ -266,17 +271,15 @@ def write_participation(
     notes
         That the figure is not written, if matplotlib is not installed.
     """
-    tables = participation_tables(directory, scenario, groups)
+    tables = participation_tables(directory, scenario, groups, within=within)
     found = tables["participation"]
     sentences, charts = list(needed_sentences(found, within)), participation_charts(found)
     write_tables(directory.path / TABLES, tables)
     formats = {"rmse_over_mean": "percent"}  # no share: `means` would give a share other intervals
-    views = {
-        name: [PageGroup(table=view_table(name, SHOWN["captions"][name], table, formats=formats))]
-        for name, table in tables.items()
-    }
+    views = {name: view_table(name, SHOWN["captions"][name], table, formats=formats) for name, table in tables.items()}
     drawn = [PageGroup(group, each) for group, each in charts.items()]
-    parts = {"curves": drawn[:2], "groups": drawn[2:], "costs": views["costs"], "tables": views["participation"]}
+    costs, table = (PageGroup(table=views[name]) for name in ("costs", "participation"))
+    parts = {"curves": drawn[:2], "groups": drawn[2:], "costs": [costs], "tables": [table]}
     facts = {"points": OF_MEANS, "energy": ENERGY}
     document = Document(
         title=f"{scenario.name} · crowdveil participation",

@@ -1,40 +1,30 @@
 """Reports of a study and of an evaluation: one HTML page that opens offline, and its tables as CSV and LaTeX."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
 
+from simulator.files.atomic_write import plain_name
 from simulator.pages.charts import Axis, Chart, Series
 from simulator.pages.charts.styles import styles_of
 from simulator.pages.document import Document, PageGroup, render, write_document
+from simulator.pages.plots.files import plot, write_plots
 from simulator.results.formatting import number, sentence_case, whole
 from simulator.results.names import statistic_of
 from simulator.results.tables import is_partial
-from simulator.studies.charts import (
-    MOST_PANELS,
-    attack_charts,
-    error_against_leak,
-    heat_maps,
-    ordered_values,
-    score_charts,
-    setting_words,
-    value_text,
-)
+from simulator.studies.charts import MOST_PANELS, acting, by_campaign, chart_groups, ordered_values, setting_words
 from simulator.studies.store import Study
-from simulator.studies.summary import (
-    SHOWN,
-    attacks_table,
-    differences_table,
-    leaks_table,
-    settings_table,
-    stated_privacy,
-)
-from simulator.studies.tables import TABLES, best_of, interval_text, sections_of, view_table, write_tables
+from simulator.studies.summary import SHOWN, TOGETHER, along_axes, stated_leaks, tables_of, value_text, with_titles
+from simulator.studies.tables import TABLES, best_of, error_latex, interval_text, sections_of, view_table, write_tables
 
 FILE_NAME = "report.html"
 _MOST_NAMED = 6
 """Mechanisms whose errors the finding states; the table of settings has all."""
+FIGURES = {"curves": "error", "fronts": "error-leak", "attacks": "attack"}
+"""Name of the figures of each section of the page."""
 OF_MEANS = "Points are means over replicates, bars their 95 % intervals."
 
 
@@ -55,19 +45,12 @@ def write_report(study: Study, directory: str | Path) -> Path:
     """
     tables = tables_of(study)
     write_tables(Path(directory) / TABLES, tables)
+    titles, titled = factor_titles(along_axes(study).factors), with_titles(study, tables)
+    for heading, own in by_campaign(titled):
+        file = Path(directory) / TABLES / f"{plain_name(heading.replace('Campaign ', 'errors-') or 'errors')}.tex"
+        if own["rmse"].max() > 0:
+            write_document(error_latex(own, titled.get("leaks"), titles), file)
     return write_document(build_report(study, tables), Path(directory) / FILE_NAME)
-
-
-def tables_of(study: Study) -> dict[str, pd.DataFrame]:
-    """Return the tables of the report by name; those without rows are left out."""
-    tables = {
-        "settings": settings_table(study),
-        "differences": differences_table(study),
-        "leaks": leaks_table(study),
-        "attacks": attacks_table(study),
-        "failures": study.failures,
-    }
-    return {name: table for name, table in tables.items() if len(table)}
 
 
 def build_report(study: Study, tables: Mapping[str, pd.DataFrame]) -> str:
@@ -85,29 +68,11 @@ def build_report(study: Study, tables: Mapping[str, pd.DataFrame]) -> str:
     html
         One page with its style, scripts and data inside, which loads nothing.
     """
-    titles = factor_titles(study.factors)
-    settings, leaks = tables.get("settings", pd.DataFrame()), tables.get("leaks")
-    names = list(dict.fromkeys(map(str, settings["campaign"]))) if len(settings) else []
-    campaigns = {name: settings[settings["campaign"] == name].reset_index(drop=True) for name in names}
-    several = len(campaigns) > 1
-    heading = {name: f"Campaign {name}" if several else "" for name in names}
-    curves, heats, fronts = list[PageGroup](), list[PageGroup](), list[PageGroup]()
-    for name, own in campaigns.items():
-        scores = score_charts(own, titles)
-        curves += [group if place else group._replace(title=heading[name]) for place, group in enumerate(scores)]
-        if charts := heat_maps(own, titles):
-            heats.append(PageGroup(heading[name], charts))
-        if charts := error_against_leak(own, leaks, titles):
-            fronts.append(PageGroup(heading[name], charts, folded=bool(fronts)))
+    study = along_axes(study)
+    titles, leaks = factor_titles(study.factors), tables.get("leaks")
     replicates = study.points["replicate"].nunique() if len(study.points) else 0
     points = OF_MEANS if replicates > 1 else "Points are single runs."
-    groups = {
-        "curves": curves,
-        "heats": heats,
-        "fronts": fronts,
-        "attacks": attack_charts(tables.get("attacks"), titles),
-        "tables": _views(tables, titles),
-    }
+    groups = {**chart_groups(tables, titles), "tables": _views(tables, titles)}
     failed = len(study.failures)
     values: dict[str, object] = {
         "varied": [(path, title, _values_of(study, path)) for path, title in titles.items()],
@@ -118,7 +83,7 @@ def build_report(study: Study, tables: Mapping[str, pd.DataFrame]) -> str:
         "failed": failed,
         "not_run": max(0, study.missing - failed),
         "warned": _warned(study),
-        "findings": [(heading[name], _finding(own, leaks, titles)) for name, own in campaigns.items()],
+        "findings": [(heading, _finding(own, leaks, titles)) for heading, own in by_campaign(tables)],
     }
     return render(
         Document(
@@ -133,17 +98,34 @@ def build_report(study: Study, tables: Mapping[str, pd.DataFrame]) -> str:
     )
 
 
+def write_study_figures(
+    study: Study, folder: Path, *, width_in: float, formats: Sequence[str], overwrite: bool, every: bool = False
+) -> tuple[list[str], list[str]]:
+    """Write the charts of a study's page as figures, all files or none; parameters and results as of `write_figures`.
+
+    Mechanisms have their titles. `every` adds the charts that the page folds away.
+    """
+    drawn, titles = dict[str, Chart](), factor_titles(along_axes(study).factors)
+    for section, groups in chart_groups(with_titles(study, tables_of(study)), titles).items():
+        charts = [chart for group in groups if every or not group.folded for chart in group.charts]
+        name = FIGURES[section]
+        drawn |= {name if len(charts) == 1 else f"{name}-{i}": chart for i, chart in enumerate(charts, 1)}
+    plots = {name: partial(plot, chart) for name, chart in drawn.items()}
+    return write_plots(plots, folder, width_in, formats, overwrite=overwrite)
+
+
 def factor_titles(factors: Sequence[str]) -> dict[str, str]:
     """Return a short title for each key path: its last part, or as many as distinguish it from the others."""
     titles = {}
-    for path in factors:
+    paths = [path for factor in factors for path in factor.split(TOGETHER)]
+    for path in paths:
         parts = path.split(".")
         for length in range(1, len(parts) + 1):
             title = ".".join(parts[-length:])
-            if sum(f".{other}".endswith(f".{title}") for other in factors) == 1:
+            if sum(f".{other}".endswith(f".{title}") for other in paths) == 1:
                 break
-        titles[path] = title
-    return titles
+        titles[path] = {"epsilon": "ε", "delta": "δ"}.get(title, title)
+    return {factor: TOGETHER.join(titles[path] for path in factor.split(TOGETHER)) for factor in factors}
 
 
 def _values_of(study: Study, path: str) -> str:
@@ -172,29 +154,34 @@ def _finding(own: pd.DataFrame, leaks: pd.DataFrame | None, titles: Mapping[str,
     if not len(erring):
         return "no estimate has an error."
     unit = statistic_of(str(own["statistic"].iloc[0])).unit
-    erring = erring.assign(privacy=stated_privacy(erring, leaks, list(titles))).sort_values("rmse", kind="stable")
+    erring = erring.assign(privacy=stated_leaks(erring, leaks, list(titles))["words"])
+    erring = erring.sort_values("rmse", kind="stable")
     of = {str(name): rows for name, rows in erring.groupby("mechanism", sort=False, observed=True)}
-    acting = {name: _acting(rows, titles) for name, rows in of.items()}
+    acts = {name: acting(rows, titles, ("rmse", "privacy")) for name, rows in of.items()}
 
-    def stated(row: pd.Series, *, first: bool, privacy: bool = True) -> str:
+    def stated(row: pd.Series, *, first: bool, among: pd.DataFrame | None = None) -> str:
         words = interval_text(row, "rmse") + (f" {unit} (RMSE)" if first else "")
-        where = setting_words(row, acting[str(row["mechanism"])])
+        named = acts[str(row["mechanism"])]
+        if among is not None:  # rows of the same privacy, which the sentence begins with
+            named = {name: title for name, title in named.items() if title != "ε" or among[name].nunique() > 1}
+        where = setting_words(row, named)
         words += f", at {where}" if where else ""
-        return words + (f", with {row['privacy']}" if privacy and row["privacy"] else "")
+        return words + (f", with {row['privacy']}" if among is None and row["privacy"] else "")
 
-    sentences = []
-    groups = [rows.drop_duplicates("mechanism") for words, rows in erring.groupby("privacy", sort=False) if words]
-    same = next((rows for rows in groups if len(rows) > 1), None)
-    if same is not None:
-        best, *others = (row for _, row in same.iterrows())
-        less = ", ".join(
-            f"{row['mechanism']} has {stated(row, first=False, privacy=False)}" for row in others[:_MOST_NAMED]
-        )
+    sentences, compared = list[str](), Counter[str]()
+    groups = [rows for words, rows in erring.groupby("privacy", sort=False) if words]
+    groups = [rows for rows in groups if rows["mechanism"].nunique() > 1][:_MOST_NAMED]
+    for place, rows in enumerate(groups):
+        best, *others = (row for _, row in rows.drop_duplicates("mechanism").iterrows())
+        compared.update(map(str, rows["mechanism"].unique()))
+        less = [f"{row['mechanism']} has {stated(row, first=False, among=rows)}" for row in others[:_MOST_NAMED]]
+        privacy, _, view = str(best["privacy"]).partition(" for ")
+        again = place > 0 and view == str(groups[0]["privacy"].iloc[0]).partition(" for ")[2]
         sentences.append(
-            f"with {best['privacy']}, {best['mechanism']} has the smallest error, "
-            f"{stated(best, first=True, privacy=False)}; {less}"
+            f"With {privacy if again else best['privacy']}, {best['mechanism']} has the smallest error, "
+            f"{stated(best, first=not again, among=rows)}; {', '.join(less)}"
         )
-    for name, rows in list(of.items())[:_MOST_NAMED]:
+    for name, rows in [each for each in of.items() if compared[each[0]] < 2][:_MOST_NAMED]:
         least, largest = rows.iloc[0], rows.iloc[-1]
         verb = "has the smallest error, " if len(of) == 1 else "errs by "
         words = f"{name} {verb}{stated(least, first=True)}"
@@ -202,19 +189,6 @@ def _finding(own: pd.DataFrame, leaks: pd.DataFrame | None, titles: Mapping[str,
             words += f"; its largest is {stated(largest, first=False)}"
         sentences.append(words)
     return f"{'. '.join(sentences)}."
-
-
-def _acting(rows: pd.DataFrame, titles: Mapping[str, str]) -> dict[str, str]:
-    """Return the factors on which a mechanism's error or privacy depends, or may depend, with their titles."""
-    acting = {}
-    for name, title in titles.items():
-        others = [other for other in titles if other != name and rows[other].nunique() > 1]
-        groups = [group for _, group in rows.groupby(others, dropna=False, observed=True)] if others else [rows]
-        crossed = [group for group in groups if group[name].nunique() > 1]
-        differ = any(group["rmse"].nunique() > 1 or group["privacy"].nunique() > 1 for group in crossed)
-        if rows[name].nunique() > 1 and (differ or not crossed):
-            acting[name] = title
-    return acting
 
 
 def _views(tables: Mapping[str, pd.DataFrame], titles: Mapping[str, str]) -> list[PageGroup]:

@@ -37,14 +37,9 @@ import pyarrow.parquet as pq
 
 import scenarios
 from scenarios import Scenario
-from simulator.files.atomic_write import (
-    is_staging_name,
-    publish,
-    remove_leftovers,
-    staging_directory,
-    write_file,
-)
+from simulator.files.atomic_write import is_staging_name, publish, remove_leftovers, staging_directory, write_file
 from simulator.files.errors import InputError
+from simulator.files.extras import import_extra
 from simulator.studies.design import LABELS
 from simulator.studies.point import PointResult
 
@@ -371,6 +366,20 @@ class Study:
         directory = StudyDirectory(self.path)
         design = directory.read_table(DESIGN)
         return design.merge(directory.results(design["key"])[name], on="key", how="inner")
+
+    def to_xarray(self) -> Any:
+        """Return the numbers of `scores` as an `xarray.Dataset`.
+
+        Its dimensions are `replicate`, the varied key paths, `campaign` and `mechanism`; NaN where there is no run.
+
+        Raises
+        ------
+        InputError
+            If xarray is not installed; the message names the extra ``xarray``.
+        """
+        import_extra("xarray", needed="Study.to_xarray needs xarray", extra="xarray")
+        indexed = self.scores.set_index(["replicate", *self.factors, "campaign", "mechanism"])
+        return indexed.drop(columns=["point", "setting", "seed"]).select_dtypes("number").to_xarray()
 
     def __repr__(self) -> str:
         varied = ", ".join(self.factors) or "nothing"

@@ -2,19 +2,23 @@
 
 import tomllib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib import resources
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
+import scenarios
 from mechanisms.privacy.claim import Claim
+from scenarios.overrides import EVERY
 from simulator.results.claims import claims_in
-from simulator.results.formatting import claimed
+from simulator.results.formatting import claimed, parameter, real
 from simulator.results.mean_intervals import error_interval, share_interval, t_quantile
+from simulator.results.names import mechanism_label
 from simulator.results.tables import is_partial, of_all_vehicles
-from simulator.studies.store import Study
+from simulator.studies.store import SCENARIO, Study
 
 
 class ScoreColumn(NamedTuple):
@@ -39,6 +43,10 @@ SHARES = {name for name, format_name in SHOWN["formats"].items() if format_name 
 """Columns whose values are between 0 and 1."""
 ERRORS = {"rmse", "mae", "rmse_over_mean"}
 """Columns whose values are not negative, and may be larger than 1."""
+THEORY = "theory_rmse"
+"""Column with the mechanism's own standard error."""
+TOGETHER = " / "
+"""Between key paths, titles and values of factors that move together."""
 HALF, LOW, HIGH = "_half", "_low", "_high"
 """Suffixes of the columns with the larger distance from a mean to an end of its interval, and with the two ends."""
 
@@ -54,6 +62,42 @@ def joined(study: Study, table: pd.DataFrame) -> pd.DataFrame:
             design[name] = design[name].map(str).astype("str")
     kept = [name for name in table if name == "key" or name not in {"point", "setting", "seed", *design}]
     return design.merge(table[kept], on="key") if "key" in table else design.iloc[:0]
+
+
+def along_axes(study: Study) -> Study:
+    """Return a study whose factors that move together are one factor.
+
+    Values that are always equal are the values of ``mechanisms.*.epsilon``, if the paths differ in the name of an item.
+    Others are joined to one text, ``0.1 / 50``. Numbers drawn at random, neither rising nor falling together, stay
+    apart, as do factors of which every combination was run.
+    """
+    points, groups = study.points.copy(), list[list[str]]()
+    for name in study.factors:
+        group = next((group for group in groups if _move_together(points[[*group, name]])), None)
+        groups.append([name]) if group is None else group.append(name)
+    axes = []
+    for group in groups:
+        first, *others = (points[name] for name in group)
+        equal = all(first.tolist() == other.tolist() for other in others)
+        ends = {(path.partition(".")[0], path.rpartition(".")[2]) for path in group}
+        axes.append(f".{EVERY}.".join(*ends) if equal and others and len(ends) == 1 else TOGETHER.join(group))
+        texts = points[group].map(value_text).agg(TOGETHER.join, axis=1) if len(points) else first
+        points[axes[-1]] = first if equal else texts
+    return replace(study, factors=tuple(axes), points=points)
+
+
+def _move_together(values: pd.DataFrame) -> bool:
+    """Return whether columns take no more combinations of values than the column that varies most, in one order."""
+    several, pairs = values.nunique(), values.drop_duplicates().sort_values(values.columns[0])
+    ordered = [pairs[name] for name in values if is_numeric(values[name])]
+    one_way = all(each.is_monotonic_increasing or each.is_monotonic_decreasing for each in ordered)
+    return bool(several.min() > 1 and len(pairs) == several.max() and one_way)
+
+
+def value_text(value: object) -> str:
+    """Return a value of a factor as text: numbers as parameters are written."""
+    known = real(value)
+    return str(value) if known is None or isinstance(value, bool | np.bool_) else parameter(known)
 
 
 def is_numeric(values: pd.Series) -> bool:
@@ -110,10 +154,11 @@ def leading_scores(study: Study) -> pd.DataFrame:
 def settings_table(study: Study) -> pd.DataFrame:
     """Return the means of all scores: one row per setting, campaign and mechanism, with `statistic`."""
     scores = leading_scores(study)
-    columns = [score.column for score in SCORES if score.column in scores]
+    columns = [name for name in (*(score.column for score in SCORES), THEORY) if name in scores]
     if not len(scores):
         return pd.DataFrame(columns=[*study.factors, *PLACE, "statistic", "n"])
-    return means(scores, [*study.factors, *PLACE, "statistic"], columns)
+    made = means(scores, [*study.factors, *PLACE, "statistic"], columns)
+    return made.drop(columns=f"{THEORY}{HALF}", errors="ignore")
 
 
 def attacks_table(study: Study) -> pd.DataFrame:
@@ -195,10 +240,11 @@ def leaks_of(leaks: pd.DataFrame, campaign: str) -> pd.DataFrame:
     return leaks[named == campaign] if (named == campaign).any() else leaks[named.isna()]
 
 
-def stated_privacy(rows: pd.DataFrame, leaks: pd.DataFrame | None, factors: Sequence[str]) -> pd.Series:
-    """Return what is claimed of each row's mechanism in its setting, in words; of what is unknown, an empty text.
+def stated_leaks(rows: pd.DataFrame, leaks: pd.DataFrame | None, factors: Sequence[str]) -> pd.DataFrame:
+    """Return what is claimed of each row's mechanism in its setting: a row of `leaks_table`, and it in words, `words`.
 
-    It is the claim for linked reports, or where there is none, for the view that leaks most.
+    It is the claim for linked reports, or where there is none, for the view that leaks most; of what is unknown ε is
+    null, and the words are empty.
 
     Parameters
     ----------
@@ -208,15 +254,15 @@ def stated_privacy(rows: pd.DataFrame, leaks: pd.DataFrame | None, factors: Sequ
         `leaks_table`; None if the study has no claims.
     """
     if leaks is None or not len(rows):
-        return pd.Series("", index=rows.index)
+        return pd.DataFrame({"epsilon": np.nan, "words": ""}, index=rows.index)
     keys, mine = [*factors, "mechanism"], leaks_of(leaks, str(rows["campaign"].iloc[0]))
     ranked = mine.assign(further=mine["view"] != "linked_reports", unknown=mine["epsilon"].notna())
     ranked = ranked.sort_values(
         ["further", "unknown", "epsilon", "delta"], ascending=[True, True, False, False], kind="stable"
     ).drop_duplicates(keys)
     named = rows[list(factors)].assign(mechanism=rows["mechanism"].astype(str).str.partition("+")[0])
-    with_claims = named.merge(ranked.assign(words=ranked.apply(_privacy_words, axis=1)), on=keys, how="left")
-    return with_claims["words"].fillna("").set_axis(rows.index)
+    found = named.merge(ranked.assign(words=ranked.apply(_privacy_words, axis=1)), on=keys, how="left")
+    return found.fillna({"words": ""}).set_index(rows.index)
 
 
 def _privacy_words(leak: pd.Series) -> str:
@@ -231,11 +277,23 @@ def _privacy_words(leak: pd.Series) -> str:
     return f"{text} for {seen} of {together}"
 
 
-def front(leak: Sequence[float], error: Sequence[float]) -> list[bool]:
-    """Return which points no other point beats: none has less of one and at most as much of the other."""
-    return [
-        not any(
-            (x <= leak[i] and y < error[i]) or (x < leak[i] and y <= error[i]) for x, y in zip(leak, error, strict=True)
-        )
-        for i in range(len(leak))
-    ]
+def tables_of(study: Study) -> dict[str, pd.DataFrame]:
+    """Return the tables of the report by name; those without rows are left out."""
+    study = along_axes(study)
+    tables = {
+        "settings": settings_table(study),
+        "differences": differences_table(study),
+        "leaks": leaks_table(study),
+        "attacks": attacks_table(study),
+        "failures": study.failures,
+    }
+    return {name: table for name, table in tables.items() if len(table)}
+
+
+def with_titles(study: Study, tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """Return tables of a study with titles of mechanisms for names, if its scenario is kept and no kind was varied."""
+    file, kinds = study.path / SCENARIO, dict[str, str]()
+    if file.is_file() and not any(name.endswith(".kind") for name in study.factors):
+        kinds = {each.name: each.kind for each in scenarios.load(file, files_exist=False).mechanisms}
+    labels = {name: mechanism_label(name, kinds) for name in dict.fromkeys(study.scores.get("mechanism", ()))}
+    return {name: table.replace({"mechanism": labels}) for name, table in tables.items()}

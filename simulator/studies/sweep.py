@@ -79,7 +79,7 @@ class Sweep:
     failures
         The points that failed, so far.
     notes
-        What the user should know about earlier results.
+        What the user should know about the design and earlier results.
     """
 
     design: Design
@@ -102,7 +102,7 @@ class Sweep:
             raise InputError([f"keep (--keep): must be scores, estimates or all; got {self.keep!r}"])
         if self.timeout_s is not None and not self.timeout_s > 0:
             raise InputError([f"timeout (--timeout): must be above 0 seconds; got {self.timeout_s:g}"])
-        self.points = self.design.points()
+        self.points, self.notes = self.design.points(), [*self.design.notes]
         index, of = self.shard
         first, last = (len(self.points) * part // of for part in (index - 1, index))
         self.todo = self.points[first:last]
@@ -189,12 +189,10 @@ class Sweep:
         done, keys = self.directory.finished(), {point.key for point in self.points}
         if others := len(done - keys):
             changed = before is not None and before["source_sha256"] != source_sha256()
-            why = (
-                "crowdveil's source has changed since" if changed else "the design, the data or the source has changed"
-            )
+            what = "crowdveil's source" if changed else "the design, the data or the source"
             self.notes.append(
-                f"{others:,} finished points in {self.directory.path} are not of this study ({why}): they are kept in "
-                f"{self.directory.path / 'earlier'} and not used"
+                f"{others:,} finished points in {self.directory.path} are not of this study ({what} has changed): "
+                f"they are kept in {self.directory.path / 'earlier'} and not used"
             )
         if fault := cache_fault():
             self.notes.append(fault)

@@ -15,8 +15,10 @@ from mechanisms.privacy.claim import Claim
 from scenarios.field_types import number as exact
 from simulator.pages.document import FORMATS, PageGroup, PageSection, ShownTable, marked, write_document
 from simulator.results.claims import claims_in
-from simulator.results.formatting import number, percent, related, whole
-from simulator.studies.summary import HALF, HIGH, LOW, SHOWN, is_numeric, means
+from simulator.results.formatting import MISSING, claimed, number, percent, related, whole
+from simulator.results.names import statistic_of
+from simulator.studies.charts import acting
+from simulator.studies.summary import HALF, HIGH, LOW, SHOWN, is_numeric, means, stated_leaks, value_text
 
 TABLES = "tables"
 """Folder of the files."""
@@ -24,27 +26,45 @@ MOST_ROWS = 1000
 """Largest number of rows of a table on the page; files have all."""
 
 
+_LATEX = str.maketrans({"ε": r"$\varepsilon$", "±": r"$\pm$", "∞": r"$\infty$", "–": "--", "−": "$-$"})
+
+
 def write_tables(directory: str | Path, tables: Mapping[str, pd.DataFrame]) -> None:
-    """Write tables as ``NAME.csv``, with all digits, and ``NAME.tex``, with four, for the LaTeX package booktabs.
+    """Write tables, given by name, as ``NAME.csv`` with all digits into a directory, created if it is missing."""
+    for name, table in tables.items():
+        write_document(table.to_csv(index=False, lineterminator="\n"), Path(directory) / f"{name}.csv")
+
+
+def error_latex(own: pd.DataFrame, leaks: pd.DataFrame | None, titles: Mapping[str, str]) -> str:
+    """Return the errors of one campaign as a LaTeX table that fits a column, for the package booktabs.
+
+    A row has a mechanism, the values that its error depends on, the error with half the width of its interval, and ε
+    where the values do not state it; exact estimates are left out.
 
     Parameters
     ----------
-    directory
-        Created if it is missing.
-    tables
-        Tables by name.
+    own, leaks
+        Rows of `settings_table`, and `leaks_table`.
+    titles
+        Titles of the factors.
     """
-    for name, table in tables.items():
-        write_document(table.to_csv(index=False, lineterminator="\n"), Path(directory) / f"{name}.csv")
-        latex = table.to_latex(index=False, escape=True, na_rep="--", float_format=_latex_number)
-        write_document(latex, Path(directory) / f"{name}.tex")
-
-
-def _latex_number(value: float) -> str:
-    if math.isinf(value):
-        return r"$\infty$" if value > 0 else r"$-\infty$"
-    mantissa, _, exponent = f"{value:.4g}".partition("e")
-    return rf"${mantissa} \cdot 10^{{{int(exponent)}}}$" if exponent else mantissa
+    unit = f"RMSE ({statistic_of(str(own['statistic'].iloc[0])).unit})"
+    own = own[own["rmse"] > 0]
+    own = own.assign(claim=stated_leaks(own, leaks, [*titles])["epsilon"].map(claimed))
+    parts = []
+    for name, mine in own.groupby("mechanism", sort=False):
+        acts = acting(mine, titles, ("rmse", "claim"))
+        cells = {title: mine[path].map(value_text) if path in acts else "all" for path, title in titles.items()}
+        halves = mine[f"rmse{HALF}"]
+        cells[unit] = mine["rmse"].map(number) + halves.map(number).radd(" ± ").where(halves.notna(), "")
+        parts.append(pd.DataFrame({"Mechanism": str(name), **cells, "claim": mine["claim"]}).drop_duplicates())
+    table = pd.concat(parts)
+    stated = "ε" in table and ((table["claim"] == table["ε"]) | (table["claim"] == MISSING)).all()
+    table = table.drop(columns="claim") if stated else table.rename(columns={"claim": "ε claimed"})
+    table["Mechanism"] = table["Mechanism"].mask(table["Mechanism"].duplicated(), "")
+    latex = table.to_latex(index=False, escape=True, column_format="l" + "r" * (len(table.columns) - 1))
+    runs = f"mean over {own['n'].max()} runs, ± the larger distance to an end of its 95 % interval"
+    return f"% \\usepackage{{booktabs}}; {runs}\n{latex.translate(_LATEX)}"
 
 
 def sections_of(page: str, groups: Mapping[str, Sequence[PageGroup]], **facts: object) -> list[PageSection]:

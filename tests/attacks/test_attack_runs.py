@@ -150,7 +150,7 @@ def test_missing_values_are_null_in_the_attack_file(attacked, tmp_path):
     ("overrides", "words"),
     [
         (["attacks.link_rounds.coalition=['server:3']", "attacks.link_rounds.growing=false",
-          "attacks.link_rounds.campaigns=['rounds']"], "attacks.link_rounds.coalition: has no campaign and mechanism"),
+          "attacks.link_rounds.campaigns=['rounds']"], "link_rounds.coalition: campaigns.rounds has no mechanism"),
         (["attacks.poisoning.cell=400"], "attacks.poisoning: cell must be in 1"),
         (["attacks.poisoning.coalition=['vehicles:250']", "population.participation=0.5"],
          "attacks.poisoning.coalition: there are only"),

@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "reproduction"))
 from reproduce_browser import open_page
 
 from simulator.pages.charts import Axis, Chart, Series, Style
-from simulator.pages.charts.spec import data, names_axis, open_axis, over_names, with_shared_ends
+from simulator.pages.charts.spec import data, open_axis, over_names, with_shared_ends
 from simulator.pages.charts.styles import STYLES, numbered_style, styles_of
 from simulator.pages.document import Document, PageGroup, PageSection, render
 
@@ -33,13 +33,8 @@ def every_mark():
         "bars": Series("a", X, Y, "bars", red, low, high, width=0.5),
         "band": Series("a", X, mark="band", style=red, low=low, high=high),
         "dashes": Series("a", X, Y, "dashes", red),
-        "cells": Series("a", [0, 1], [0, 0], "cells", values=[3.0, 4.0]),
     }
-    places = names_axis("x", ["one", "two"])
-    return {
-        mark: Chart([series], *((places, places) if mark == "cells" else (Axis("x"), Axis(HOSTILE, from_zero=True))))
-        for mark, series in marks.items()
-    }
+    return {mark: Chart([series], Axis("x"), Axis(HOSTILE, from_zero=True)) for mark, series in marks.items()}
 
 
 def test_values_are_plain_and_equal():

@@ -5,7 +5,7 @@ def test_the_page_the_figure_and_the_tables_are_written_and_runs_are_kept(call, 
     arguments = ("participation", "tiny", "--levels", "0.5", "--replicates", "1", "--workers", "0")
     done = call(*arguments)
     assert done.returncode == 0, done.stderr
-    assert "To know counts within 20 % on the busiest tenth of cells" in done.stdout
+    assert "counts of the busiest tenth of cells are within 20 % of the truth" in done.stdout
     folder = tmp_path / "studies" / "tiny-participation"
     for name in (
         "report.html",

@@ -5,11 +5,13 @@ import os
 import re
 import subprocess
 import sys
+import time
 
 import pytest
 from rich.console import Console
 
 import crowdveil
+from simulator.cli.commands import notice
 from simulator.pages.terminal_summary import print_summary
 
 NARROW, WIDE = 80, 119
@@ -114,3 +116,22 @@ def test_answer_of_a_plan_is_first(printed):
     both = (*PLAN, "--epsilon", "1", "--error", "30", "--view", "released", "--mechanism", "oue")
     least = printed(*both, "--find", "crowd", columns=WIDE)
     assert least.startswith(("Least crowd: ", "No mechanism meets both."))
+
+
+def test_a_command_that_prints_nothing_shows_on_a_terminal_that_it_runs(monkeypatch):
+    pty = pytest.importorskip("pty")
+    terminal, end = pty.openpty()
+    with os.fdopen(end, "w", encoding="utf-8") as stream:
+        monkeypatch.setattr("sys.stderr", stream)
+        with notice("inspect lima"):
+            time.sleep(1.3)
+            print("printed", file=stream, flush=True)
+            print("part of a line", end="", file=stream, flush=True)
+            time.sleep(1.3)
+    shown = os.read(terminal, 10_000).decode().replace("\r\n", "\n")
+    os.close(terminal)
+    line = "crowdveil inspect lima … 1 s"
+    assert shown.startswith(f"\r{line}")
+    assert shown.endswith(f"\r{line}\r{' ' * len(line)}\rprinted\npart of a line"), (
+        "erased first, and never within a line"
+    )

@@ -1,18 +1,40 @@
-"""The scenario in docs/collusion.md runs as it stands in the page, and shows what the page says."""
+"""The scenarios in docs/collusion.md and docs/over_time.md run as they stand there, and show what the pages say."""
 
 import re
 from pathlib import Path
 
-from simulator import run
+import pytest
 
-PAGE = (Path(__file__).parents[2] / "docs" / "collusion.md").read_text(encoding="utf-8")
+from simulator import run
+from simulator.pages.report import build_report
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def run_scenario_of(page, folder):
+    """Run the only scenario in a page."""
+    blocks = re.findall(r"```toml\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), flags=re.DOTALL)
+    (text,) = (text for text in blocks if "[scenario]" in text)
+    path = folder / "mine.toml"
+    path.write_text(text, encoding="utf-8")
+    return run(path)
+
+
+def test_two_operators_and_their_ledger(tmp_path):
+    found = run_scenario_of("over_time.md", tmp_path)
+    stored = found.claims[(found.claims["view"] == "received") & found.claims["at_delta_zero"]]
+    limits = stored.set_index("coalition")["epsilon"]
+    assert limits[["operator:transit/*", "operator:city/*", "operator:*/*"]].tolist() == [2.0, 3.0, 5.0]
+    alone, share, both = found.attacks["theory"]
+    assert (alone, both) == (pytest.approx(0.444, abs=1e-3), pytest.approx(0.476, abs=1e-3))
+    assert share == pytest.approx(alone, abs=1e-12)
+    assert found.ledger["outcome"].tolist() == ["asked"] * 5 + ["skipped"]
+    assert found.ledger["reached"].tolist() == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+    assert "Who spent what of a driver’s budget" in build_report(found.save(tmp_path / "run"))
 
 
 def test_own_coalition_runs(tmp_path):
-    (text,) = (text for text in re.findall(r"```toml\n(.*?)```", PAGE, flags=re.DOTALL) if "[scenario]" in text)
-    path = tmp_path / "mine.toml"
-    path.write_text(text, encoding="utf-8")
-    one, two, linked, last = run(path).attacks.itertuples()
+    one, two, linked, last = run_scenario_of("collusion.md", tmp_path).attacks.itertuples()
     assert last.coalition == "server:1, server:2 (from query 3 to 4), network, vehicles:50"
     assert (one.colluding, two.colluding, linked.colluding, last.colluding) == (1, 2, 3, 53)
     assert one.gain == 0

@@ -111,7 +111,15 @@ def runs(tmp_path_factory):
         counts,
         saved("speeds", **SPEEDS),
         saved("selected", **SELECTED),
-        saved("mixed", campaigns=[ASKED, {**ASKED, "name": "speeds", "statistic": "median_speed"}]),
+        saved(
+            "mixed",
+            campaigns=[
+                {**ASKED, "operator": "A"},
+                {**ASKED, "name": "no-operator"},
+                {**ASKED, "name": "speeds", "statistic": "median_speed"},
+            ],
+            ledger=[{"epsilon": 1, "delta": 0.5, "exceeded": "skip", "mechanisms": ["sampling"]}],
+        ),
         saved("lakeside", roads={"source": "osm", "path": str(lakeside)}),
         saved("replayed", traffic=replayed, roads={"source": "none"}, fcd=COUNTS["fcd"], report={"vehicles": True}),
         saved(

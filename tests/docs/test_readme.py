@@ -88,7 +88,7 @@ def test_readme_commands_run_in_order_on_a_fresh_clone(tmp_path):
             assert done.returncode == 0, (command, done.stderr)
         if "participation" in command[-1]:
             for answer in (done, run(command, every)):
-                assert "To know counts within 20 %" in answer.stdout
+                assert "of the busiest tenth of cells are within 20 % of the truth" in answer.stdout
                 assert answer.stdout.rstrip().endswith("report.html")
                 assert ("participation.svg, .pdf, .png: not written" in answer.stderr) == (answer is done)
     assert {path.name for path in (clone / "runs").iterdir()} >= {"manhattan-1", "manhattan-1-2", "seven", "latest"}

@@ -419,3 +419,71 @@ def test_a_campaign_that_ends_before_the_coalition_exists_is_said(tmp_path):
     (text,) = [text for text in result.facts["warnings"] if text.startswith("attacks.late")]
     assert text.startswith("attacks.late: short, ")
     assert "server:1 (from query 2) has no member at its queries" in text
+
+
+OPERATORS = {
+    "one": 'queries = 1\noperator = "A"\naggregation = {kind = "trusted"}',
+    "two": 'queries = 1\noperator = "B"\naggregation = {kind = "secret_shared", servers = 2}',
+}
+
+
+def test_coalitions_across_operators_receive_what_their_parties_stored(tmp_path):
+    outage = "outages = [{server = 'operator:B/server:1', from_s = 595, to_s = 605}]"
+    file = scenario(tmp_path, OPERATORS, vehicles=400, channel=outage)
+    a, b1, b2 = "operator:A/server:1", "operator:B/server:1", "operator:B/server:2"
+    sections = [
+        f"{{kind='link_rounds', coalition=['{a}', '{b1}', '{b2}'], together=true, growing=true}}",
+        f"{{kind='link_rounds', name='other', coalition=['{b1}', '{b2}'], campaigns=['two']}}",
+        "{kind='link_rounds', name='stars', coalition=['operator:A/*', 'operator:*/server:2'], together=true}",
+        "{kind='link_rounds', name='every', coalition='all', together=true}",
+        "{kind='link_rounds', name='alone', coalition=['operator:B/*']}",
+    ]
+    found = run(file, overrides=[attacks(*sections)])
+    rows = found.attacks[found.attacks["mechanism"] == "k-ary"].set_index("name")
+    grown = rows.loc["link_rounds"]
+    assert grown["coalition"].tolist() == [a, f"{a}, {b1}", f"{a}, {b1}, {b2}"]
+    # Both ask at one moment: A's reports tell about B's query too, a share of B's tells no more, all of B's shares do.
+    alone, share, both = grown["theory"]
+    assert both > share + 0.02
+    assert alone == pytest.approx(share, abs=1e-12)
+    assert both > rows.loc["other", "theory"] + 0.02
+    assert all(agrees(row) for _, row in grown.iterrows())
+    assert rows.loc["stars", "coalition"] == f"{a}, {b2}"
+    assert rows.loc["stars", "theory"] == pytest.approx(share, abs=1e-12)
+    assert rows.loc["every", "coalition"] == f"{a}, network, {b1}, {b2}"
+    assert rows.loc["every", "theory"] == pytest.approx(both, abs=1e-12)
+    assert rows.loc["alone", "campaign"] == "two"
+    # Names are of an operator's own servers, and so is the outage, in round one of sampling.
+    servers = found.servers.groupby("server")[["sent", "lost"]].sum()
+    assert set(servers.index) == {a, b1, b2}
+    assert servers["lost"].gt(0).to_dict() == {a: False, b1: True, b2: False}
+    learns = {one["campaign"]: one for one in found.facts["deployments"]}
+    assert learns["two"]["operator"] == "B"
+    of_plain = learns["two"]["mechanisms"][0]
+    assert of_plain["parties"] == [b1, b2, "network"]
+    assert [one["coalition"] for one in of_plain["learns"]] == [[b1], [b1, b2], ["network"]]
+    claims = found.claims[(found.claims["view"] == "received") & found.claims["at_delta_zero"]]
+    pooled = claims[claims["mechanism"] == "k-ary"].set_index("coalition")["epsilon"]
+    assert pooled[["operator:A/*", "operator:B/*", "operator:*/*"]].tolist() == pytest.approx([2.0, 2.0, 4.0])
+    assert pooled[f"{a}, {b1}, {b2}"] == pytest.approx(4.0)
+    text = found.summary()
+    assert "stored by operator A: ε = 2 (exact)" in text
+    assert "stored by all operators: ε ≤ 4 (bound)" in text
+
+
+@pytest.mark.parametrize(
+    ("coalition", "rule"),
+    [
+        (["server:1"], "there are network, operator:A/server:1, operator:B/server:1, operator:B/server:2; got"),
+        (["operator:C/server:1"], "campaigns.one has no mechanism with all these parties"),
+        (["operator:B/server:3"], "campaigns.one has no mechanism with all these parties"),
+        (["operator:A/server:1", "operator:B/server:1"], "; together = true attacks campaigns with different parties"),
+        (["operator:/server:1"], 'must name a party: "server:1", "operator:A/server:1"'),
+    ],
+)
+def test_a_party_that_no_operator_has_is_one_message(tmp_path, coalition, rule):
+    file = scenario(tmp_path, OPERATORS)
+    with pytest.raises(ScenarioError) as refused:
+        run(file, overrides=[attacks(f"{{kind='link_rounds', coalition={coalition}}}")])
+    assert len(refused.value.faults) == 1
+    assert rule in str(refused.value)

@@ -3,12 +3,16 @@
 import os
 from pathlib import Path
 
+import geopandas as gpd
 import numpy as np
+import pandas as pd
 import pytest
+from shapely import Point
 
 import scenarios
 from scenarios import ScenarioError
 from simulator import run
+from simulator.pages.exports.geopackage import write_geopackage
 from simulator.pages.report import build_report
 from simulator.results.run import RunResult
 
@@ -180,6 +184,25 @@ def test_report_and_summary_show_the_comparison(by_name):
     assert "Places by the mean GEH of their intervals" in page
     assert "Counts, simulated against measured: GEH below 5 for 0 % of 2 flows" in summary
     assert "Counts, Exact reports (occupancy, speeds) against simulated:" in summary
+
+
+def test_a_geopackage_has_the_counts_where_they_were_measured(by_name, tmp_path):
+    write_geopackage(by_name, tmp_path / "run.gpkg", overwrite=False)
+    for layer, table in (("counts", by_name.counts), ("detectors", by_name.detectors)):
+        rows = gpd.read_file(tmp_path / "run.gpkg", layer=layer)
+        assert np.array_equal(rows["count"], table["count"])
+        ends = by_name.roads.set_index("link").geometry[5].coords
+        for place, point in zip(table["position_m"], rows.geometry, strict=True):
+            assert point.distance(Point(ends[0 if place == 0 else -1])) < 1e-9
+    assert rows["until"].iloc[0] == pd.Timestamp("2026-03-02T07:10+01:00"), "of the first interval"
+
+
+def test_a_check_states_how_much_is_compared(tmp_path, call_in_process):
+    (tmp_path / "counts.csv").write_text(BY_NAME + "elsewhere,07:00,07:10,5,\n", encoding="utf-8")
+    (tmp_path / "scenario.toml").write_text(SCENARIO, encoding="utf-8")
+    done = call_in_process("scenarios", "check", "scenario.toml", cwd=tmp_path)
+    assert "2 detectors on links, 2 measured values at 2 places on links to compare with" in done.stdout
+    assert "left out 1 row not at a detector of this name" in done.stderr
 
 
 def test_freeway_detectors_of_san_francisco():

@@ -56,7 +56,7 @@ def test_participation_answers_without_its_figure(call_in_process, monkeypatch, 
     page = tmp_path / "studies" / "tiny-participation" / "report.html"
     assert page.is_file()
     assert str(page.relative_to(tmp_path)) in done.stdout
-    assert "To know counts within 20 %" in done.stdout
+    assert "of the busiest tenth of cells are within 20 % of the truth" in done.stdout
     notes = [line for line in done.stderr.splitlines() if line.startswith("note: ")]
     assert notes == [f"note: {WITHOUT_FIGURE}"]
     assert not list(page.parent.glob("participation.*"))

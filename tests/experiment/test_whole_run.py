@@ -1,17 +1,21 @@
 """Rows of a run about all its campaigns together, the marked row at δ = 0, and the readers of both."""
 
+import itertools
 import math
 
 import numpy as np
 import pytest
 
 import crowdveil as cv
-from mechanisms.privacy import Claim
+from mechanisms.local import LongitudinalUnary
+from mechanisms.privacy import Claim, LinkedReports
+from scenarios import ScenarioError
 from simulator.experiment.claims import KEY
 from simulator.pages.findings_section import first_screen
 from simulator.results.claims import claims_in, with_rows_at_delta_zero
 from simulator.studies.tables import Goal, leak_of
 
+TIMED = {"name": "whole", "seed": 2, "duration_s": 200}
 KEPT = {"name": "kept", "kind": "longitudinal_unary", "epsilon_permanent": 2.0, "epsilon_first": 1.999}
 EXACT = {"name": "exact", "kind": "no_privacy"}
 SAMPLING = {"name": "sampling", "kind": "sampling_privacy", "sampling": 0.3}
@@ -22,7 +26,7 @@ LAPLACE = {"kind": "laplace", "epsilon": 1.0}
 
 def run(*campaigns, mechanisms, **sections):
     tables = {
-        "scenario": {"name": "whole", "seed": 2, "duration_s": 200},
+        "scenario": TIMED,
         "roads": {"source": "grid", "rows": 3, "columns": 3, "spacing_m": 200},
         "cells": {"kind": "square", "size_m": 200},
         "traffic": {"vehicles": 60},
@@ -121,3 +125,90 @@ def test_a_bound_without_a_finite_epsilon_is_not_said_to_be_proved():
     open_claim = Claim.bound(math.inf, lambda _: 0.1, "A bound.")
     assert (open_claim.kind, Claim.infinite(lambda _: 0.1, "Proved.").kind) == ("bound", "infinite")
     assert (open_claim.of_move().kind, open_claim.of_move().epsilon) == ("bound", math.inf)
+
+
+ONE = {"partition": "one", "kind": "square", "size_m": 1000}
+BINARY = {"name": "binary", "kind": "k_randomized_response", "epsilon": 0.7}
+BUSES = {"name": "buses", "operator": "A", "start_s": 60, "queries": 2, "every_s": 60}
+ROADS = {"name": "roads", "operator": "B", "start_s": 75, "queries": 2, "every_s": 60, "cells": "west"}
+
+
+def limited(*mechanisms, campaigns=(BUSES, ROADS), cells=(ONE, WEST), ledger, **sections):
+    budgets = [{"period": "run", "exceeded": "skip", **ledger}]
+    return run(*campaigns, mechanisms=list(mechanisms), cells=list(cells), ledger=budgets, **sections)
+
+
+def exact_delta(queries, epsilon):
+    """The greatest δ over all routes of a device that answers binary queries, each with odds e^0.7 for the truth."""
+    right = 1 / (1 + math.exp(-0.7))
+    answers = list(itertools.product([0, 1], repeat=queries))
+    laws = [
+        [math.prod(right if a == t else 1 - right for a, t in zip(y, x, strict=True)) for y in answers] for x in answers
+    ]
+    pairs = itertools.permutations(map(np.array, laws), 2)
+    return max((np.maximum(p - math.exp(epsilon) * q, 0).sum() for p, q in pairs), default=0.0)
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "allowed"), [(1.2, 0.1, 2), (1.4, 0.0, 2), (2.5, 0.02, 3), (0.6, 0.0, 0)])
+def test_skipping_keeps_the_loss_of_a_period_below_the_ledger(epsilon, delta, allowed):
+    found = limited(BINARY, EXACT, ledger={"epsilon": epsilon, "delta": delta, "mechanisms": ["binary"]})
+    ledger = found.ledger
+    assert ledger["outcome"].tolist() == ["asked"] * allowed + ["skipped"] * (4 - allowed)
+    assert ledger["campaign"].tolist() == ["buses", "roads"] * 2
+    assert exact_delta(allowed, epsilon) <= delta + 1e-12
+    assert exact_delta(allowed + 1, epsilon) > delta  # the bound is so near that no query is skipped without need
+    assert (ledger["spent"] <= epsilon).all()
+    assert ledger["spent_by_query"].sum() == pytest.approx(ledger["spent"].max())
+    assert (ledger.loc[ledger["outcome"] == "skipped", "reached"] > epsilon).all()
+    for number, spent in enumerate(ledger["spent"][:allowed], start=1):
+        assert exact_delta(number, spent) <= delta + 1e-9
+        assert exact_delta(number, spent - 0.02) > delta
+    # The claims are about the queries asked; what is not limited is asked at all.
+    assert found.rounds.groupby("mechanism")["campaign"].size().to_dict() == {"exact": 4} | (
+        {"binary": allowed} if allowed else {}
+    )
+    whole = found.claims[found.claims["campaigns"].notna() & (found.claims["mechanism"] == "binary")]
+    assert set(whole.loc[whole["view"] == "linked_reports", "queries"]) == ({allowed} if allowed else set())
+    assert sum("binary is not asked at" in text for text in found.facts["warnings"]) == (2 if allowed < 3 else 1)
+
+
+def test_periods_begin_at_midnight_and_have_a_budget_each():
+    found = limited(BINARY, ledger={"epsilon": 1.4, "period": "hour"}, scenario={**TIMED, "start": "00:58:30"})
+    assert found.ledger["period"].tolist() == [1, 1, 2, 2]
+    assert found.ledger["time"].tolist() == ["00:59:30", "00:59:45", "01:00:30", "01:00:45"]
+    assert found.ledger["spent"].tolist() == pytest.approx([0.7, 1.4, 0.7, 1.4])
+    assert "ledger" not in " ".join(found.facts["warnings"])
+
+
+def test_mechanisms_without_an_epsilon_are_limited_by_their_delta_and_others_are_not_asked():
+    found = limited(SAMPLING, EXACT, ledger={"epsilon": 1.0, "delta": 0.6}).ledger.set_index("mechanism")
+    assert found.loc["sampling", "outcome"].tolist() == ["asked", "asked", "skipped", "skipped"]  # 1 − .7² = .51
+    assert np.isinf(found.loc["exact", "reached"]).all()
+    assert set(found.loc["exact", "outcome"]) == {"skipped"}
+
+
+def test_a_ledger_knows_kept_bits_and_releases():
+    kept = limited(KEPT, campaigns=(BUSES, {**ROADS, "cells": "one"}), ledger={"epsilon": 1e3}).ledger
+    mechanism = LongitudinalUnary(cells=1, epsilon_permanent=2.0, epsilon_first=1.999)
+    assert kept["reached"].tolist() == [mechanism.claim(LinkedReports(n)).epsilon for n in (1, 2, 3, 4)]
+    released = limited(EXACT, release=LAPLACE, ledger={"epsilon": 2.0, "view": "published"})
+    assert released.ledger["outcome"].tolist() == ["asked", "asked", "skipped", "skipped"]
+    assert released.ledger["spent"].tolist() == [1.0, 2.0, 2.0, 2.0]
+    assert released.record.queries == 2
+
+
+def test_a_run_that_exceeds_a_ledger_is_refused_before_it_starts():
+    with pytest.raises(ScenarioError) as refused:
+        limited(BINARY, ledger={"epsilon": 1.5, "exceeded": "refuse"})
+    (fault,) = refused.value.faults
+    assert fault.path == "ledger.ledger.epsilon"
+    assert fault.rule.startswith(
+        "is exceeded: query 2 of campaign buses brings mechanisms.binary to ε = 2.1 at δ = 0 in period 1"
+    )
+    with pytest.raises(ScenarioError, match="ledger: must allow some query"):
+        limited(BINARY, ledger={"epsilon": 0.6})
+    absorbing = {**BUSES, "budget": {"kind": "absorption", "window": 2}}
+    with pytest.raises(ScenarioError, match='exceeded: must be "refuse" beside a budget'):
+        limited(BINARY, campaigns=(absorbing,), ledger={"epsilon": 1.0})
+    with pytest.raises(ScenarioError, match=r"campaigns\[0\]: there is no such campaign"):
+        limited(BINARY, ledger={"epsilon": 1.0, "campaigns": ["bus"]})

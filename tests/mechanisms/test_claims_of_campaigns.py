@@ -30,17 +30,18 @@ from mechanisms.privacy.composition import together
 from mechanisms.privacy.report_claims import mirror_claim
 from simulator.aggregation.publication import Publication
 from simulator.aggregation.rounds import RoundAccount
-from simulator.aggregation.servers import Trusted
+from simulator.aggregation.servers import PerRound, SecretShared, Trusted
 from simulator.experiment.whole_run_claims import whole_run_claims
 from simulator.sensing.campaign import Campaign
 from simulator.sensing.query import Query, QueryAnswer, Schedule
 
 ROUNDING = 1e-9
+TRUSTED = Trusted()
 
 
-def campaign(name, mechanism, partition, **keys):
+def campaign(name, mechanism, partition, deployment=TRUSTED, **keys):
     return Campaign(
-        name, Schedule(0.0, 1.0, 1, 1.0, 1.0), None, {"m": mechanism}, Trusted(), partition=partition, **keys
+        name, Schedule(0.0, 1.0, 1, 1.0, 1.0), None, {"m": mechanism}, deployment, partition=partition, **keys
     )
 
 
@@ -68,6 +69,11 @@ def claimed(campaigns, moments, devices=1):
     assert (sent.campaigns, sent.adjacency) == (", ".join(one.name for one in campaigns), "move")
     assert sent.queries == sum(map(len, moments))
     return sent, published
+
+
+def received(campaigns, moments, *coalition):
+    made = whole_run_claims(campaigns, asked(campaigns, moments), [coalition])
+    return next(claim for claim in made if claim.coalition == ", ".join(coalition))
 
 
 def expect_bound(claim, pairs, *, exact=None):
@@ -178,6 +184,62 @@ def test_budgets_of_different_size_compose_and_the_sum_is_attained(seed):
     assert sent.epsilon == pytest.approx(2 * epsilon + 2 * epsilon / 3)
     deltas, _, _ = greatest(pairs_of(laws), 1, None)
     assert [sent.delta(e) for e in GRID] == pytest.approx(deltas, rel=0.02, abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", [12, 13])
+def test_coalitions_across_operators_learn_what_their_views_tell_together(seed):
+    """Two operators with a server for each round: which rounds a coalition sees of each decides what it learns."""
+    draw, every = np.random.default_rng(seed), {"*": None, "server:1": 0, "server:2": 1}
+    (first, law_a), (second, law_b) = sampling_privacy(draw, 1), sampling_privacy(draw, 2)
+    campaigns = [
+        campaign("one", first, "a", PerRound(), operator="A"),
+        campaign("two", second, "b", PerRound(), operator="B"),
+    ]
+
+    def seen(rows, round_):
+        laws = [dict.fromkeys((key if round_ is None else key[round_] for key in row), 0.0) for row in rows]
+        for law, row in zip(laws, rows, strict=True):
+            for key, mass in row.items():
+                law[key if round_ is None else key[round_]] += mass
+        return arrays(laws)
+
+    claims = {}
+    for (own, of_a), (other, of_b) in itertools.product(every.items(), repeat=2):
+        a, b = seen(list(law_a.rows(1)), of_a), seen(list(law_b.rows(2)), of_b)
+        claim = received(campaigns, [[1.0, 3.0], [2.0]], f"operator:A/{own}", f"operator:B/{other}")
+        expect_bound(claim, pairs_of([product(s, t, u) for s, t, u in itertools.product(a, a, b)]))
+        claims[own, other] = np.array([claim.delta(epsilon) for epsilon in GRID])
+    for (own, other), deltas in claims.items():
+        assert (deltas <= np.minimum(claims["*", other], claims[own, "*"]) + ROUNDING).all()
+
+
+@pytest.mark.parametrize("maker", [k_ary, optimised])
+def test_a_share_of_another_operator_adds_nothing_and_all_shares_add_all(maker):
+    draw, exact = np.random.default_rng(14), True if maker is k_ary else None
+    (first, law_a), (second, law_b) = maker(draw, 1), maker(draw, 2)
+    a, b = arrays(list(law_a.rows(1))), arrays(list(law_b.rows(2)))
+    shared = campaign("two", second, "b", SecretShared(servers=2), operator="B")
+    campaigns, moments = [campaign("one", first, "a", operator="A"), shared], [[1.0, 3.0], [2.0, 4.0]]
+    own = [product(s, t) for s, t in itertools.product(a, repeat=2)]
+    for one in (("operator:A/*",), ("operator:A/server:1", "operator:B/server:2")):
+        expect_bound(received(campaigns, moments, *one), pairs_of(own), exact=exact)
+    every = [product(law, u, v) for law, u, v in itertools.product(own, b, b)]
+    expect_bound(received(campaigns, moments, "operator:*/*"), pairs_of(every), exact=exact)
+    nothing = received(campaigns, moments, "operator:B/server:1")
+    assert (nothing.epsilon, nothing.campaigns, nothing.queries) == (0.0, "two", 2)
+    # Pseudonyms hide which reports are of one device: the claim of linked reports is a bound.
+    hidden = campaign("one", first, "a", Trusted(handles="query"), operator="A")
+    expect_bound(received([hidden, shared], moments, "operator:A/*"), pairs_of(own), exact=False)
+
+
+def test_bits_kept_for_two_operators_are_one_view():
+    given, (p, q, flip) = memoised(np.random.default_rng(15))
+    mechanism = LongitudinalUnary(cells=2, **given)
+    campaigns = [campaign(name, mechanism, "a", operator=name.upper()) for name in ("a", "b")]
+    laws = dict(kept_journeys(p, q, flip, 2, 2)).values()
+    claim = received(campaigns, [[1.0], [2.0]], "operator:*/*")
+    expect_bound(claim, pairs_of(laws))
+    assert received(campaigns, [[1.0], [2.0]], "operator:B/*").epsilon < claim.epsilon
 
 
 def noise(epsilon, reach):

@@ -31,7 +31,7 @@ def test_a_film_has_a_frame_for_each_interval_and_shows_what_a_coalition_guesses
 
     def coloured(file, frame):
         with Image.open(file) as image:
-            assert image.n_frames == 4
+            assert (image.n_frames, image.width) == (4, 1280)
             image.seek(frame)
             red, _, blue = np.asarray(image.convert("RGB")).astype(int).transpose(2, 0, 1)
         return int((red - blue > 60).sum())

@@ -308,6 +308,11 @@ def test_many_cells_and_names_of_any_script_are_right_and_safe(open_page, many_c
     for place, name in enumerate(NAMES):
         assert shown[place] == f"Cell {place + 1} ({name})"
     assert "stolen" not in page.title()
+    page.locator("#values.more").wait_for()
+    cut = """box => [...box.querySelectorAll("tr")].filter((row) => {
+      const { top, bottom } = row.getBoundingClientRect(), end = box.getBoundingClientRect().top + box.clientHeight;
+      return top < end - 1 && bottom > end + 1; }).length"""
+    assert page.locator("#values").evaluate(cut) == 0, "the box ends below a whole row"
 
 
 PIXEL = """(canvas, [x, y]) => {

@@ -90,9 +90,9 @@ def test_wordings_and_what_is_never_invented(tmp_path):
     write_statement(written(anyone, guessed, purpose="<b>roads</b>"), tmp_path / "a.md")
     text = (tmp_path / "a.md").read_text("utf-8")
     for words in (
-        "who stayed in one of two places, they would be right about 73; guessing without the system, about 50.",
+        "who stayed in one of two places, they would be right for about 73; guessing without the system, for about 50.",
         "about 73, even if nobody else is there (at most 55 where at least 10 are); guessing without",
-        "The place of 45 is certain. An attack on drivers in the run named the right one of all cells for 48 of 100;",
+        "The place of about 45 is certain. An attack on drivers in the run named the right one of all cells for about",
         "32.0 in a mean cell of 4,000 (0.8 %); 32.0 in a mean cell at night of 5.00 (640 %), no better than 0",
         "δ × people = 0.45 × 2,000,000 = at most 900,000 drivers expected",
         "**Retention:** ____________________ (not stated)",

@@ -111,13 +111,13 @@ def test_page_uses_no_network_and_is_accessible():
 
 def test_published_curves_are_hollow_and_computed_ones_filled():
     bars, lines = (styled(chart) for chart in done().charts)
-    published, ours = bars.series
+    ours, published = bars.series  # the printed marks are on top
     assert published.style.hollow
     assert "published" in published.name
     assert (ours.mark, ours.style.hollow) == ("bars", False)
     assert published.x == ours.x == (0, 1), "printed points stand on the bars they belong to"
     assert (bars.x.ticks, bars.x.names) == ({0: "a", 1: "b"}, True)
-    printed, band, line = lines.series
+    band, line, printed = lines.series
     assert (printed.mark, printed.style.dash, printed.style.hollow) == ("linked", "dash", True)
     assert line.y == (1, 3, None)
     assert (band.mark, band.low, band.high) == ("band", (0.5, 2, 2), (2, 4, 4))

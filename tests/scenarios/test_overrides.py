@@ -34,6 +34,15 @@ def test_override_value_is_toml_or_plain_text(override, expected):
     assert raw == expected
 
 
+def test_a_star_sets_a_key_of_every_item_that_states_it():
+    raw = {"mechanisms": [{"kind": "oue", "epsilon": 1}, {"kind": "no_privacy"}, {"kind": "olh", "epsilon": 2}]}
+    assert apply_overrides(raw, {"mechanisms.*.epsilon": 0.5}) == []
+    assert [item.get("epsilon") for item in raw["mechanisms"]] == [0.5, None, 0.5]
+    for path in ("mechanisms.*.sampling", "mechanisms.*"):
+        (fault,) = apply_overrides(raw, [f"{path}=1"])
+        assert f"{fault}".startswith(f"{path}: * stands for every item that states the key after it, and no item does")
+
+
 def test_items_are_addressed_by_name_default_name_or_index(load):
     scenario = load(
         overrides=[

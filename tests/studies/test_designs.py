@@ -9,6 +9,8 @@ import scenarios
 from scenarios import ScenarioError
 from simulator.files.errors import InputError
 from simulator.studies.design import design_of, parse_vary, read_design, typed_column
+from simulator.studies.store import StudyDirectory
+from simulator.studies.sweep import Sweep
 
 SAMPLING = "mechanisms.sampling.sampling"
 
@@ -98,6 +100,18 @@ def test_the_key_depends_on_the_content_of_data_files_and_not_on_their_place(tmp
         assert "trips.csv" in path.read_text()
         keys[folder] = design_of(path, {}).points()[0].key
     assert keys["one"] == keys["two"] != keys["three"]
+
+
+def test_a_key_of_every_item_is_one_factor_and_items_without_it_are_named(tmp_path):
+    coins = "mechanisms.*.first_coin"
+    for design in (
+        design_of("tiny", parse_vary([f"{coins}=.5,.9"])),
+        read_design(_write(tmp_path, f'scenario = "tiny"\n[grid]\n"{coins}" = [0.5, 0.9]\n')),
+    ):
+        assert design.factors == (coins,)
+        assert [setting.scenario.mechanisms[1].parameters["first_coin"] for setting in design.settings] == [0.5, 0.9]
+        assert design.notes == (f"{coins} changes nothing in sampling and baseline, which state no first_coin",)
+        assert Sweep(design, StudyDirectory(tmp_path / "none")).notes == [*design.notes]
 
 
 def test_two_equal_points_are_refused():

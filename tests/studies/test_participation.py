@@ -178,10 +178,23 @@ def test_the_participation_needed_is_interpolated_in_logarithms(found):
     assert needed_share(levels, errors, 0.6) == 0.01
     assert needed_share(levels, errors, 0.04) is None
     assert needed_share(levels, [0.1, 0.4, 0.1], 0.2) == pytest.approx(10**-0.5)
-    assert needed_share(levels, [math.inf, 0.1, 0.05], 0.2) == pytest.approx(0.1)  # too few cells published below
     sentences = list(needed_sentences(found[1]["participation"], 0.05))
-    assert any("counts within 5 %" in each and "with exact" in each for each in sentences)
-    assert any("not even all vehicles are enough" in each and "with sampling" in each for each in sentences)
+    assert any("Nine in ten counts" in each and "within 5 %" in each and "with exact" in each for each in sentences)
+    assert any("Even if all vehicles take part" in each and "with sampling" in each for each in sentences)
+
+
+def test_the_share_of_cells_within_the_error_and_what_is_no_better_than_0(found):
+    directory, tables = found
+    estimates = directory.read_table("estimates")
+    counts = estimates[(estimates["campaign"] == "occupancy") & (estimates["mechanism"] == "sampling")]
+    near = (counts["scaled_estimate"] - counts["vehicles"]).abs() <= 0.2 * counts["vehicles"]
+    row = row_of(tables, "counts", 1.0, "sampling")
+    assert row["within"] == pytest.approx(near[counts[LEVEL] == 1.0].mean())
+    assert 0.0 < row["within"] < row_of(tables, "counts", 1.0)["within"] == 1.0
+    assert row["beats_zero"]
+    useless = tables["participation"].assign(beats_zero=False)
+    said = " ".join(needed_sentences(useless, 0.2))
+    assert "with sampling, which errs no less than an estimate of 0 everywhere" in said
 
 
 def test_a_scenario_without_counts_is_refused():

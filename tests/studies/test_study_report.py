@@ -11,10 +11,11 @@ import pytest
 from html_page import Page
 
 from simulator.results.formatting import number
-from simulator.studies.report import _finding, build_report, factor_titles, tables_of, write_report
+from simulator.studies.charts import front
+from simulator.studies.report import _finding, build_report, factor_titles, write_report
 from simulator.studies.store import Study
-from simulator.studies.summary import front, leaks_table, means
-from simulator.studies.tables import view_table, write_tables
+from simulator.studies.summary import along_axes, leaks_table, means, tables_of
+from simulator.studies.tables import error_latex, view_table
 
 T95 = {2: 12.706204736, 3: 4.302652730}
 """0.975 quantile of Student's t with one degree of freedom less than the key, from printed tables."""
@@ -94,11 +95,6 @@ def test_numbers_of_the_report(two_factors):
     assert (of_sampling["x"], of_sampling["y"]) == ([0.1, 0.45], [9.5, 3.5])
     for side, name in enumerate(("low", "high")):
         assert of_sampling[name] == pytest.approx([ends(y)[side] for y in (9.5, 3.5)], rel=1e-4)
-    heat = drawn["heats-0"]
-    assert (heat["x"]["ticks"], heat["y"]["ticks"]) == ([[0, "0.1"], [1, "0.45"]], [[0, "0"], [1, "10,000"]])
-    (cells,) = heat["series"]
-    placed = dict(zip(zip(cells["x"], cells["y"], strict=True), cells["values"], strict=True))
-    assert placed == {(0, 0): 9.5, (1, 0): 3.5, (0, 1): 10.5, (1, 1): 4.5}
 
 
 @pytest.mark.parametrize(
@@ -127,7 +123,6 @@ def test_settings_drawn_at_random_are_points_without_lines():
     rows = [(1, (float(rng.random()), float(rng.random())), {"m": float(rng.random())}) for _ in range(30)]
     html = page_of(study(rows, (SAMPLING, OUTSIDE)))
     drawn = charts(html)
-    assert not any(name.startswith("heat") for name in drawn)
     series = [chart["series"] for chart in drawn.values() if chart["y"]["title"][:4] == "RMSE"]
     assert [len(each) for each in series] == [1, 1]
     assert [each[0]["mark"] for each in series] == ["points", "points"]
@@ -287,18 +282,75 @@ def test_page_and_tables_are_written(two_factors, tmp_path):
     table = pd.read_csv(tmp_path / "tables" / "settings.csv")
     pd.testing.assert_frame_equal(table, tables_of(two_factors)["settings"], check_dtype=False)
     assert {path.name for path in (tmp_path / "tables").iterdir()} == {
-        f"{name}.{ending}" for name in ("settings", "differences") for ending in ("csv", "tex")
+        "settings.csv", "differences.csv", "errors.tex"
     }  # fmt: skip
 
 
-def test_latex_has_rules_and_escapes_text(tmp_path):
-    table = pd.DataFrame({"a_b": ["50 % & x", "\\input{y}"], "v": [math.inf, 1.23456e-7], "w": [np.nan, 2.0]})
-    write_tables(tmp_path, {"t": table})
-    text = (tmp_path / "t.tex").read_text(encoding="utf-8")
-    assert text.splitlines()[1:3] == ["\\toprule", "a\\_b & v & w \\\\"]
-    assert "50 \\% \\& x & $\\infty$ & -- \\\\" in text
-    assert "\\textbackslash input\\{y\\} & $1.235 \\cdot 10^{-7}$ & 2 \\\\" in text
-    assert "\\bottomrule" in text
+EPSILONS = ("mechanisms.a_1.epsilon", "mechanisms.b.epsilon")
+
+
+def swept(pairs, *, theory=None):
+    """A study of two mechanisms whose ε are set by a list of pairs, and an exact one."""
+    rows = [
+        (r, pair, {"a_1": 8.0 / (pair[0] or 1.0) + r, "b": 30.0 / (pair[1] or 1.0) + r, "exact": 0.0})
+        for pair in pairs
+        for r in (1, 2)
+    ]
+    made = study(rows, EPSILONS)
+    if theory is not None:
+        made.scores["theory_rmse"] = np.where(made.scores["mechanism"] == "exact", 0.0, theory)
+    return made
+
+
+def test_values_that_move_together_are_one_axis_with_a_line_a_mechanism_and_theory():
+    html = page_of(swept([(0.05, 0.05), (1.0, 1.0), (2.0, 2.0)], theory=7.0))
+    assert "mechanisms.*.epsilon" in html
+    drawn = charts(html)
+    errors = [
+        chart for chart in drawn.values() if chart["y"]["title"] == "RMSE, vehicles" and chart["x"]["title"] == "ε"
+    ]
+    assert len(errors) == 1  # not one for each key
+    lines = {each["name"]: each for each in errors[0]["series"]}
+    assert [*lines] == ["a_1, theory", "b, theory", "a_1", "b"]  # a logarithmic axis cannot show the exact one
+    assert [lines[name]["mark"] for name in lines] == ["line", "line", "linked", "linked"]
+    assert (lines["a_1"]["x"], lines["a_1"]["y"]) == ([0.05, 1, 2], [161.5, 9.5, 5.5])
+    assert lines["b, theory"]["y"] == [7.0] * 3
+    assert "a_1 errs by 5.50" in Page(html).text
+    assert "at ε = 2; its largest is 162" in Page(html).text
+
+
+@pytest.mark.parametrize(
+    ("pairs", "factors", "values"),
+    [
+        ([(1.0, 1.0), (2.0, 2.0)], ("mechanisms.*.epsilon",), [1.0, 2.0]),
+        ([(1.0, 10.0), (2.0, 20.0)], (" / ".join(EPSILONS),), ["1 / 10", "2 / 20"]),
+        ([(1.0, 2.0), (2.0, 1.0), (3.0, 2.0)], EPSILONS, [1.0, 2.0, 3.0]),  # in no order
+        ([(1.0, 1.0), (1.0, 2.0), (2.0, 1.0), (2.0, 2.0)], EPSILONS, [1.0, 2.0]),  # every combination
+        ([(1.0, 1.0), (1.0, 2.0)], EPSILONS, [1.0]),
+    ],
+)
+def test_factors_are_joined_only_where_one_determines_the_others(pairs, factors, values):
+    joined = along_axes(swept(pairs))
+    assert joined.factors == factors
+    assert joined.points[factors[0]].unique().tolist() == values
+
+
+def test_the_latex_table_fits_a_column():
+    tables = tables_of(swept([(0.5, 0.5), (1.0, 1.0)]))
+    latex = error_latex(tables["settings"], None, {"mechanisms.*.epsilon": "ε"})
+    rows = [line for line in latex.splitlines() if line.endswith(r"\\")]
+    assert rows[0] == r"Mechanism & $\varepsilon$ & RMSE (vehicles) \\"
+    half = tables["settings"]["rmse_half"][0]
+    assert rows[1] == rf"a\_1 & 0.5 & 17.5 $\pm$ {number(half)} \\"
+    assert [row.split(" & ")[:2] for row in rows[2:]] == [["", "1"], ["b", "0.5"], ["", "1"]]
+    assert "booktabs" in latex.splitlines()[0]
+    assert "exact" not in latex
+    # A column of 3.5 in has room for some 50 letters.
+    assert max(len(row.replace("$", "").replace(r"\pm", "±").replace(r"\varepsilon", "ε")) for row in rows) < 50
+    bad = tables["settings"].assign(mechanism="50 % & \\input{y}", rmse=math.inf, rmse_half=np.nan)
+    assert r"50 \% \& \textbackslash input\{y\} & all & $\infty$ \\" in error_latex(
+        bad, None, {"mechanisms.*.epsilon": "ε"}
+    )
 
 
 def test_any_table_is_shown_with_its_formats():
@@ -316,6 +368,9 @@ def test_any_table_is_shown_with_its_formats():
 def test_titles_of_factors_are_as_short_as_they_can_be():
     paths = ("mechanisms.a.epsilon", "mechanisms.b.epsilon", "population.outside")
     assert list(factor_titles(paths).values()) == ["a.epsilon", "b.epsilon", "outside"]
+    assert list(factor_titles(("mechanisms.*.epsilon", "channel.loss / traffic.vehicles")).values()) == [
+        "ε", "loss / vehicles"
+    ]  # fmt: skip
 
 
 def _settings(**errors):
@@ -345,7 +400,7 @@ def test_the_finding_compares_only_at_stated_privacy_and_names_only_values_that_
     titles = {"a": "a", "b": "b"}
     found = _finding(own, _leaks(one=2.0, two=2.0, three=math.inf), titles)
     assert found == (
-        "with ε = 2 for linked reports of 12 queries, one has the smallest error, 1.00 vehicles (RMSE), at b = 0; two "
+        "With ε = 2 for linked reports of 12 queries, one has the smallest error, 1.00 vehicles (RMSE), at b = 0; two "
         "has 3.00, at a = 0. "
         "three errs by 0.50 vehicles (RMSE), with no finite ε (δ = 0.25 at ε = 1) for linked reports of 12 queries. "
         "one errs by 1.00 vehicles (RMSE), at b = 0, with ε = 2 for linked reports of 12 queries; its largest is 2.00, "

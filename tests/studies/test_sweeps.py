@@ -17,6 +17,7 @@ from simulator.files.errors import InputError
 from simulator.studies import store
 from simulator.studies.design import design_of
 from simulator.studies.point import DifferentVersionError, PointResult, run_point
+from simulator.studies.report import write_study_figures
 from simulator.studies.store import Study, StudyDirectory
 from simulator.studies.sweep import Failure, StudyError, Sweep, merge
 from simulator.studies.workers import Workers, processes
@@ -381,6 +382,28 @@ def test_points_can_be_taken_as_they_finish(whole):
         assert {"setting", "replicate", "seed", *VARY} <= labels.keys()
     expected = whole.scores.groupby("point")["rmse"].apply(list).to_dict()
     assert seen == expected
+
+
+def test_numbers_of_a_study_as_xarray(whole):
+    pytest.importorskip("xarray")
+    found, row = whole.to_xarray()["rmse"], whole.scores.iloc[-1]
+    assert set(found.dims) == {"replicate", *VARY, "campaign", "mechanism"}
+    assert float(found.sel({name: row[name] for name in found.dims})) == row["rmse"]
+    assert found.size == len(whole.scores)
+
+
+def test_the_charts_of_a_study_are_figures_of_a_column_with_titles_of_mechanisms(whole, tmp_path):
+    options = {"width_in": 3.5, "formats": ["svg"], "overwrite": False}
+    names, notes = write_study_figures(whole, tmp_path / "figures", **options)
+    assert notes == []
+    assert {path.name for path in (tmp_path / "figures").iterdir()} == {f"{name}.svg" for name in names}
+    assert {"error-1", "error-2"} < {*names}
+    svg = (tmp_path / "figures" / "error-1.svg").read_text(encoding="utf-8")
+    assert 'width="252pt"' in svg  # 3.5 in
+    for text in ("Sampling Privacy", "Randomized response", "theory", "RMSE, vehicles", "sampling"):
+        assert f">{text}</text>" in svg
+    more, _ = write_study_figures(whole, tmp_path / "all", every=True, **options)
+    assert len(more) > len(names)
 
 
 def test_tables_name_the_columns_of_the_design(tmp_path):

@@ -1,23 +1,19 @@
 """Builds the attacks of a scenario, the users' own too, and checks that their coalitions exist."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios import attacks as sections
-from simulator.aggregation.transcript import MIXER
+from simulator.aggregation.transcript import is_member
 from simulator.attacks.counterfactual_games import DropOut, KnownOthers, Poisoning
 from simulator.attacks.games import Attack
 from simulator.attacks.guesses import CheckedAttack
 from simulator.attacks.guessing_games import CellGame, LongitudinalGame
 from simulator.attacks.world import Game, Member
-from simulator.experiment.assembly.own_kinds import (
-    accepted,
-    build_own_kind,
-    faults_of_files,
-    same_keys,
-)
+from simulator.experiment.assembly.campaigns import listed
+from simulator.experiment.assembly.own_kinds import accepted, build_own_kind, faults_of_files, same_keys
 from simulator.sensing.campaign import Campaign
 
 
@@ -86,9 +82,7 @@ def most_corrupted(attacks: Sequence[Attack]) -> int:
 
 
 def check_attacks(scenario: Scenario, attacks: Sequence[Attack], campaigns: Sequence[Campaign]) -> None:
-    """Raise an error for coalitions with parties that none of the attacked campaigns and mechanisms has.
-
-    This check is exact; the schema's check is not, as the schema does not know the mechanisms' rounds.
+    """Raise an error for coalitions with parties that a named campaign lacks or, where none is named, every campaign.
 
     Raises
     ------
@@ -98,18 +92,27 @@ def check_attacks(scenario: Scenario, attacks: Sequence[Attack], campaigns: Sequ
     counting = [campaign.name for campaign in campaigns if campaign.statistic == "count"]
     faults = []
     for attack in attacks:
-        members = [member.party for member in attack.members]
-        needed = {party for party in members if party == MIXER or party.startswith("server:")} - {sections.EVERY_SERVER}
-        parties = [
-            set(campaign.deployment.parties(campaign.mechanisms[name]))
+        needed = [member.party for member in attack.members if not member.vehicles]
+        parties = {
+            campaign.name: [set(campaign.parties(name)) for name in attack.mechanisms or campaign.mechanisms]
             for campaign in campaigns
             if campaign.name in (attack.campaigns or counting)
-            for name in attack.mechanisms or campaign.mechanisms
-        ]
-        existing = set[str]().union(*parties)
-        fits = any(needed <= there for there in ([existing] if attack.together else parties))
-        if existing and not fits:
-            rule = f"has no campaign and mechanism with all these parties; there are {', '.join(sorted(existing))}"
-            faults.append(Fault(f"attacks.{attack.name}.coalition", rule, members))
+        }
+        about = {campaign.partition for campaign in campaigns if campaign.name in parties}
+        if attack.together and len(about) > 1:
+            rule = f"must be about one partition with together = true: they ask about {listed(about)}"
+            faults.append(Fault(f"attacks.{attack.name}.campaigns", rule, [*parties]))
+        existing = {party for each in parties.values() for there in each for party in there}
+        tried = {", ".join(parties): [existing]} if attack.together else parties
+        lacking = [name for name, each in tried.items() if not any(_has_all(there, needed) for there in each)]
+        if lacking and (attack.campaigns or len(lacking) == len(tried)):
+            rule = f"campaigns.{lacking[0]} has no mechanism with all these parties; there are {listed(existing)}"
+            if _has_all(existing, needed):
+                rule += "; together = true attacks campaigns with different parties at once"
+            faults.append(Fault(f"attacks.{attack.name}.coalition", rule, [member.party for member in attack.members]))
     if faults:
         raise ScenarioError(scenario.name, faults)
+
+
+def _has_all(there: Collection[str], needed: Sequence[str]) -> bool:
+    return all(any(is_member(party, [member]) for party in there) for member in needed)

@@ -135,6 +135,7 @@ def _campaign(
         partition=partition,
         targets=max((attack.targets for attack in attacks), default=0),
         measured_cells=partial(city.measured_cells, error_m=error_m) if error_m else None,
+        operator=section.operator,
     )
 
 
@@ -235,13 +236,8 @@ def faults_of_parties(named: Mapping[str, str], campaigns: Iterable[Campaign]) -
     campaigns
         The campaigns of the run.
     """
-    parties = {
-        party
-        for campaign in campaigns
-        for mechanism in campaign.mechanisms.values()
-        for party in campaign.deployment.parties(mechanism)
-    } - {NETWORK}
-    rule = f"there is none; there are {_listed(parties)}"
+    parties = {party for one in campaigns for name in one.mechanisms for party in one.parties(name)} - {NETWORK}
+    rule = f"there is none; there are {listed(parties)}"
     return [Fault(where, rule, party) for party, where in named.items() if party not in parties]
 
 
@@ -258,7 +254,7 @@ def unchecked_counts(scenario: Scenario, campaigns: Iterable[Campaign]) -> Itera
             yield Note("counts_not_checked", text, where="aggregation")
 
 
-def _listed(parties: Iterable[str]) -> str:
+def listed(parties: Iterable[str]) -> str:
     """List parties in the order of their numbers; if there are many, only the first two and the last."""
     named = sorted(parties, key=lambda party: (len(party), party))
     shown = named if len(named) <= FEW_PARTIES else [*named[:2], "…", named[-1]]

@@ -46,7 +46,7 @@ def draw(chart: Chart, ax: "Axes") -> None:
     ax.grid(axis="x" if chart.sideways else "both", color="0.9")
     ax.set_axisbelow(True)
     if chart.legend:
-        _add_legend(ax)
+        _add_legend(ax, [_label(series) for series in chart.series])
 
 
 def _set(ax: "Axes", letter: str, axis: Axis) -> None:
@@ -133,32 +133,14 @@ def _draw_dashes(ax: "Axes", series: Series, chart: Chart) -> None:
         ax.plot(*ends, **look)
 
 
-def _draw_cells(ax: "Axes", series: Series, _chart: Chart) -> None:
-    x, y, values = (_numbers(each) for each in (series.x, series.y, series.values))
-    grid = np.full((int(y.max()) + 1, int(x.max()) + 1), np.nan)
-    grid[y.astype(int), x.astype(int)] = values
-    picture = ax.imshow(grid, origin="lower", aspect="auto", cmap="Blues")
-    ax.figure.colorbar(picture, ax=ax, label=plain(series.name))
-    for across, up, value in zip(x, y, values, strict=True):
-        ax.annotate(f"{value:.3g}", (across, up), ha="center", va="center", fontsize="small")
+_DRAW: dict[str, Any] = dict.fromkeys(("line", "points", "linked"), _draw_line)
+_DRAW |= {"bars": _draw_bars, "band": _draw_band, "dashes": _draw_dashes}
 
 
-_DRAW = {
-    "line": _draw_line,
-    "points": _draw_line,
-    "linked": _draw_line,
-    "bars": _draw_bars,
-    "band": _draw_band,
-    "dashes": _draw_dashes,
-    "cells": _draw_cells,
-}
-
-
-def _add_legend(ax: "Axes") -> None:
-    """Place the legend above the axes, where it hides nothing; each label occurs once."""
-    first: dict[str, Any] = {}
-    for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
-        first.setdefault(label, handle)
+def _add_legend(ax: "Axes", order: list[str]) -> None:
+    """Place the legend above the axes, where it hides nothing; each label occurs once, in the order of the series."""
+    handles, labels = ax.get_legend_handles_labels()
+    first = {label: handles[labels.index(label)] for label in dict.fromkeys([*order, *labels]) if label in labels}
     if first:
         place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
         ax.legend(list(first.values()), list(first), frameon=False, labelspacing=0.2, handlelength=2.2, **place)

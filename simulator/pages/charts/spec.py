@@ -10,7 +10,7 @@ import numpy as np
 
 from simulator.pages.charts.styles import PLAIN, Style
 
-Mark = Literal["line", "points", "linked", "bars", "band", "dashes", "cells"]
+Mark = Literal["line", "points", "linked", "bars", "band", "dashes"]
 Numbers: TypeAlias = Iterable[Any]
 """Numbers, or arrays or columns of them; NaN and None are gaps."""
 
@@ -70,15 +70,13 @@ class Series:
         `y`.
     mark
         How they are drawn: ``linked`` is a line with points, ``band`` the area between `low` and `high`, ``dashes`` a
-        short line along x at each point, ``cells`` a rectangle at each point, coloured by `values`.
+        short line along x at each point.
     style
         Colour, symbol and dash; None until `styled` chooses one.
     low, high
         Ends of an interval around each point or bar, or of the band.
     texts
         More about each point, shown where a reader points at it.
-    values
-        Of cells: what their colour shows.
     bounds
         Whether each number is an upper bound, which a "≤" before it states.
     width
@@ -97,7 +95,6 @@ class Series:
     low: Numbers | None = None
     high: Numbers | None = None
     texts: Sequence[str] = ()
-    values: Numbers = ()
     bounds: Sequence[bool] = ()
     width: float | None = None
     thin: bool = False
@@ -105,7 +102,7 @@ class Series:
 
     def __post_init__(self) -> None:
         """Keep plain numbers and None, which equal series have alike."""
-        for name in ("x", "y", "low", "high", "values"):
+        for name in ("x", "y", "low", "high"):
             given = getattr(self, name)
             if given is not None:
                 object.__setattr__(self, name, tuple(map(_known, given)))
@@ -240,8 +237,9 @@ def open_axis(title: str, values: Sequence[float]) -> tuple[Axis, list[float]]:
         unknown: "unknown",
     }
     ticks = dict(sorted((ticks | {at: words for at, words in names.items() if at in places}).items()))
-    air = (max(ticks) / min(ticks)) ** 0.07
-    return Axis(title, log=True, ticks=ticks, ends=(min(ticks) / air, max(ticks) * air)), places
+    shown = [*ticks, *places]
+    air = (max(shown) / min(shown)) ** 0.07
+    return Axis(title, log=True, ticks=ticks, ends=(min(shown) / air, max(shown) * air)), places
 
 
 def names_axis(title: str, names: Sequence[str]) -> Axis:

@@ -6,6 +6,7 @@ from pathlib import Path
 import geopandas as gpd
 import numpy as np
 import pandas as pd
+import shapely  # type: ignore[import-untyped,unused-ignore]
 
 from simulator.formats.geo.geopackage import write_layers
 from simulator.pages.exports.link_tables import named_links
@@ -21,7 +22,8 @@ def write_geopackage(data: RunResult, file: str | Path, *, overwrite: bool) -> N
         The run.
     file
         The file, whose name ends in ``.gpkg``. Its layers are ``cells`` (`mean_estimates`), ``estimates``
-        (`timed_estimates`) and, if the run has any, ``roads`` and ``links`` (`timed_links`).
+        (`timed_estimates`) and, if the run has any, ``roads``, ``links`` (`timed_links`), ``detectors`` and ``counts``
+        (`timed_places`).
     overwrite
         Whether an existing file is replaced.
 
@@ -33,8 +35,10 @@ def write_geopackage(data: RunResult, file: str | Path, *, overwrite: bool) -> N
     layers = {"cells": mean_estimates(data), "estimates": timed_estimates(data)}
     if data.roads is not None:
         layers["roads"] = data.roads
-    if data.roads is not None and data.links is not None:
-        layers["links"] = timed_links(data)
+        if data.links is not None:
+            layers["links"] = timed_links(data)
+        counted = {"detectors": data.detectors, "counts": data.counts}.items()
+        layers |= {name: timed_places(data, table, data.roads) for name, table in counted if table is not None}
     facts = {"scenario": data.record.scenario, "seed": str(data.record.seed), "crowdveil": data.record.version}
     credit = "; ".join(data.attributions)
     write_layers(layers, Path(file), metadata=facts | ({"attribution": credit} if credit else {}), overwrite=overwrite)
@@ -103,8 +107,26 @@ def timed_links(data: RunResult) -> gpd.GeoDataFrame:
     """
     table = named_links(data)
     hours = (table["to_s"] - table["from_s"]) / 3600.0
-    times = {"time": _dates(data, table["from_s"]), "until": _dates(data, table["to_s"])}
-    return gpd.GeoDataFrame(table.assign(volume_vph=table["left"] / hours, **times), crs="EPSG:4326")
+    return gpd.GeoDataFrame(_timed(data, table.assign(volume_vph=table["left"] / hours)), crs="EPSG:4326")
+
+
+def timed_places(data: RunResult, table: pd.DataFrame, roads: gpd.GeoDataFrame) -> gpd.GeoDataFrame:
+    """Return the rows of `detectors.parquet` or `counts.parquet` as points on their links, in WGS84.
+
+    Returns
+    -------
+    geopandas.GeoDataFrame
+        The columns of the table, and `time` and `until` as `timed_estimates`.
+    """
+    below = roads.set_index("link").loc[table["link"]]
+    shares = table["position_m"].to_numpy() / below["length_m"].to_numpy()
+    points = shapely.line_interpolate_point(below.geometry.to_numpy(), shares, normalized=True)
+    return gpd.GeoDataFrame(_timed(data, table), geometry=points, crs="EPSG:4326")
+
+
+def _timed(data: RunResult, table: pd.DataFrame) -> pd.DataFrame:
+    """Return rows of intervals with their beginning and end as dates and times in UTC."""
+    return table.assign(time=_dates(data, table["from_s"]), until=_dates(data, table["to_s"]))
 
 
 def _dates(data: RunResult, seconds: "pd.Series[float]") -> "pd.Series[pd.Timestamp]":

@@ -15,9 +15,7 @@ from simulator.files.atomic_write import export_file
 from simulator.files.errors import InputError
 from simulator.results.run import RunResult
 
-HOW_TO_KEEP = (
-    "a run has them if its scenario states an interval: crowdveil run SCENARIO --set report.link_interval_s=300"
-)
+HOW_TO_KEEP = "a run has them if it states an interval: crowdveil run SCENARIO --set report.link_interval_s=300"
 
 
 def named_links(data: RunResult) -> pd.DataFrame:

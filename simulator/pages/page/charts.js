@@ -96,7 +96,7 @@ const Charts = (() => {
     const corners = [[-half, -arm], [half, -arm], [half, -half], [arm, -half], [arm, half], [half, half], [half, arm], [-half, arm], [-half, half], [-arm, half], [-arm, -half], [-half, -half]];
     return "M" + corners.map(([x, y]) => `${x * Math.cos(turn) - y * Math.sin(turn)} ${x * Math.sin(turn) + y * Math.cos(turn)}`).join("L") + "Z";
   };
-  const symbol = ({ symbol: name, colour, hollow }, size) => ({ d: OUTLINES[name](size / 2), fill: tint(hollow ? "#fff" : colour), stroke: hollow ? tint(colour) : size > 5 ? tint("#fff") : "none", "stroke-width": hollow ? 1.5 : 0.8 });
+  const symbol = ({ symbol: name, colour, hollow }, size) => ({ d: OUTLINES[name](size / 2), fill: hollow ? "none" : tint(colour), stroke: hollow ? tint(colour) : size > 5 ? tint("#fff") : "none", "stroke-width": hollow ? 1.5 : 0.8 });
 
   // ---- one chart -----------------------------------------------------------------------------------------------
   const has = ({ mark }, ...marks) => marks.includes(mark);
@@ -109,12 +109,11 @@ const Charts = (() => {
     const between = (axis) => (axis === value && finite(...ends) ? ` (${ends.map(axis.told).join(" to ")})` : "");
     const bound = series.bounds && series.bounds[i] ? "\u2264 " : "";
     const lines = [[x, chart.x.title, series.x[i]], [y, chart.y.title, series.y[i]]].map(([axis, title, at]) => `${title}: ${axis === value ? bound : ""}${axis.told(at)}${between(axis)}`);
-    return [series.name + (series.values ? ": " + precise(series.values[i]) : ""), ...(series.texts ? [series.texts[i]] : []), ...lines].join("\n");
+    return [series.name, ...(series.texts ? [series.texts[i]] : []), ...lines].join("\n");
   };
 
   const build = (chart, total) => {
     const { series: every, sideways, height: asked = 330, legend = true } = chart;
-    const cells = every.find((series) => has(series, "cells"));
     const along = (letter) => every.flatMap((series) => {
       const values = [...(series[letter] || [])];
       if ((letter === "x") === Boolean(sideways)) values.push(...(series.low || []), ...(series.high || []));
@@ -124,7 +123,7 @@ const Charts = (() => {
     const marked = every.some((series) => has(series, "points", "linked", "bars"));
     const yAxis = chart.shared_ends && !chart.apart ? { ...chart.y, ends: chart.shared_ends } : chart.y;
     const y = axisOf(yAxis, along("y"), { pad: 0.06, most: asked / 55 });
-    const left = Math.min(total * 0.4, Math.max(30, ...y.ticks.map(([, text]) => width(text))) + 38), right = cells ? 84 : 16;
+    const left = Math.min(total * 0.4, Math.max(30, ...y.ticks.map(([, text]) => width(text))) + 38), right = 16;
     const x = axisOf(chart.x, along("x"), { pad: marked ? 0.05 : 0, most: Math.max(5, (total - left) / 85) });
     const inner = total - left - right;
     const places = x.ticks.map(([place]) => place * inner).sort((a, b) => a - b);
@@ -135,7 +134,7 @@ const Charts = (() => {
     const turned = !even && longest > room - 4;
 
     const keys = new Map(), rows = [[]];
-    for (const series of legend ? every : []) if (nameOf(series) && !has(series, "cells")) keys.set(nameOf(series), [...(keys.get(nameOf(series)) || []), series]);
+    for (const series of legend ? every : []) if (nameOf(series)) keys.set(nameOf(series), [...(keys.get(nameOf(series)) || []), series]);
     let filled = 0;
     for (const [text, alike] of keys) {
       const size = 50 + width(text);
@@ -184,11 +183,12 @@ const Charts = (() => {
     // A line from one end of an interval to the other, with a short line across each.
     const interval = (series, i) => {
       const [low, high] = ["low", "high"].map((side) => end(series, side, i));
-      if (!finite(low, high)) return "";
-      if (sideways) return `M${px(low)} ${py(series.y[i]) - 4}v8m0 -4H${px(high)}m0 -4v8`;
-      return `M${px(series.x[i]) - 4} ${py(high)}h8m-4 0V${Math.min(py(low), top + tall + 8)}m-4 0h8`;
+      if (!finite(low, high, sideways ? px(high) : py(high))) return "";
+      if (sideways) return `M${Math.max(px(low), left)} ${py(series.y[i]) - 4}v8m0 -4H${px(high)}m0 -4v8`;
+      return `M${px(series.x[i]) - 4} ${py(high)}h8m-4 0V${Math.min(py(low), top + tall)}m-4 0h8`;
     };
-    for (const series of every) {
+    const behind = (series) => has(series, "bars", "band"); // drawn first, so that they hide no marks
+    for (const series of [...every.filter(behind), ...every.filter((one) => !behind(one))]) {
       const { style, width: breadth } = series, colour = tint(style.colour);
       const spots = series.x.map((at, i) => [px(at), series.y && series.y[i] !== null ? py(series.y[i]) : NaN]);
       const crowded = spots.length > 60; // smaller, and paler where hundreds lie on each other
@@ -199,20 +199,6 @@ const Charts = (() => {
         continue;
       }
       if (has(series, "line", "linked")) marks.append(node("path", { d: line(spots), ...stroke(series) }));
-      if (cells === series) {
-        const { values } = series, known = values.filter((value) => value !== null), low = Math.min(...known), high = Math.max(...known);
-        const mix = (share) => `color-mix(in srgb, ${tint("#0b5c8a")} ${(100 * share).toFixed(1)}%, ${tint("#f5f7f9")})`;
-        const half = wide(1) / 2, deep = Math.abs(py(1) - py(0));
-        spots.forEach(([across, down], i) => {
-          const share = high > low ? (values[i] - low) / (high - low) : 0.5;
-          box(across, down - deep / 2, half, deep, { style: `fill:${mix(share)}` });
-          marks.append(label(across, down + 4.5, precise(values[i]), { "text-anchor": "middle", fill: share > 0.5 ? tint("#fff") : ink() }));
-          points.push({ x: across, y: down, told: () => told(chart, x, y, series, i), box: [half, deep / 2] });
-        });
-        for (let i = 0; i < 40; i += 1) svg.append(node("rect", { x: left + inner + 14, y: top + (tall * i) / 40, width: 12, height: tall / 40 + 0.5, style: `fill:${mix(1 - (i + 0.5) / 40)}` }));
-        svg.append(label(left + inner + 30, top + 8, precise(high)), label(left + inner + 30, top + tall, precise(low)));
-        continue;
-      }
       const gaps = series.x.slice(1).map((at, i) => Math.abs(at - series.x[i])), base = top + (1 - y.base) * tall;
       const half = breadth ? wide(breadth) / 2 : has(series, "bars") ? wide(0.8 * Math.min(...gaps, 1)) / 2 : 8;
       spots.forEach(([across, down], i) => {
@@ -285,9 +271,9 @@ const Charts = (() => {
   };
   const quoted = (value) => (value === null || value === undefined ? "" : /[",\n]/.test(String(value)) ? '"' + String(value).replace(/"/g, '""') + '"' : String(value));
   const table = ({ series: every, x }) => {
-    const rows = [["series", "x", "y", "lower", "upper", "value"]], names = new Map(x.names ? x.ticks : []);
+    const rows = [["series", "x", "y", "lower", "upper"]], names = new Map(x.names ? x.ticks : []);
     const stated = (at) => (x.names ? names.get(Math.round(at)) : at);
-    for (const series of every) series.x.forEach((at, i) => rows.push([series.name, stated(at), ...["y", "low", "high", "values"].map((column) => end(series, column, i))]));
+    for (const series of every) series.x.forEach((at, i) => rows.push([series.name, stated(at), ...["y", "low", "high"].map((column) => end(series, column, i))]));
     return rows;
   };
   const saveCsv = (rows, name) => save(name + ".csv", new Blob(["\ufeff" + rows.map((row) => row.map(quoted).join(",") + "\r\n").join("")], { type: "text/csv" }));
@@ -333,13 +319,22 @@ const Charts = (() => {
   window.addEventListener("beforeprint", () => { printing = true; changed(); });
   window.addEventListener("afterprint", () => { printing = false; changed(); });
   window.addEventListener("scroll", hide, { passive: true });
+  // A box that scrolls ends below a whole row.
+  const wholeRows = (box) => {
+    box.style.maxHeight = "";
+    const top = box.getBoundingClientRect().top - box.scrollTop, most = box.clientHeight;
+    const ends = [...box.querySelectorAll("tr")].map((row) => row.getBoundingClientRect().bottom - top).filter((end) => end <= most);
+    box.classList.toggle("more", box.scrollHeight > most);
+    if (ends.length && box.scrollHeight > most) box.style.maxHeight = Math.max(...ends) + box.offsetHeight - most + "px";
+  };
   const cut = new ResizeObserver((entries) => {
     for (const { target } of entries) {
       const box = target.closest(".scroll");
-      box.previousElementSibling.hidden = box.scrollWidth <= box.clientWidth + 1;
+      if (box.matches(".folds > *")) box.previousElementSibling.hidden = box.scrollWidth <= box.clientWidth + 1;
+      if (box.classList.contains("tall")) requestAnimationFrame(() => wholeRows(box)); // not at once: it changes what is observed
     }
   });
-  for (const one of document.querySelectorAll(".folds > .scroll, .folds > .scroll table")) cut.observe(one);
+  for (const one of document.querySelectorAll(".folds > .scroll, .folds > .scroll table, .scroll.tall")) cut.observe(one);
   document.body.append(tip);
   const saveSvg = (svg, name) => save(name + ".svg", new Blob([source(svg)], { type: "image/svg+xml" }));
   const savePng = (svg, name) => png(svg, name + ".png");

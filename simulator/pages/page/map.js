@@ -145,7 +145,7 @@
 
   const view = () => {
     const campaign = (state.asked ? page.asked : page.campaigns)[state.campaign];
-    const mechanism = campaign.mechanisms[state.mechanism];
+    const mechanism = campaign.mechanisms[state.mechanism], asked = campaign.asked[state.query], at = campaign.times[state.query];
     return {
       campaign,
       mechanism,
@@ -154,7 +154,7 @@
       lower: mechanism.lower[state.query],
       upper: mechanism.upper[state.query],
       reach: Math.max(campaign.counts ? 1 : 0.1, state.same ? campaign.error : mechanism.error),
-      title: "query " + campaign.queries[state.query] + " at " + clock(campaign.times[state.query]),
+      title: "query " + campaign.queries[state.query] + (asked < at ? ", asked at " + clock(asked) + ", with the truth at " : " at ") + clock(at),
     };
   };
 
@@ -188,7 +188,7 @@
       const { many: MANY, error: RDBU, missing: MISSING } = ramps();
       // A crowded cell would leave all others pale: colours of counts go by the square root.
       const share = (value) => (now.campaign.counts ? Math.sqrt(Math.max(0, value) / now.campaign.top) : value / now.campaign.top);
-      const half = amount(now.campaign.top / (now.campaign.counts ? 4 : 2));
+      const half = amount(now.campaign.top / (now.campaign.counts ? 4 : 2)) + (now.campaign.counts ? " (square-root scale)" : "");
       const colours = {
         truth: (i) => (now.truth[i] === null ? MISSING : colourOf(MANY, share(now.truth[i]))),
         estimate: (i) => (now.estimate[i] === null ? MISSING : colourOf(MANY, share(now.estimate[i]))),

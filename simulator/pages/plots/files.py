@@ -1,7 +1,7 @@
 """Files of all plots of a run, at the width of a paper's column."""
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from html import escape
@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from simulator.files.atomic_write import export_folder, plain_name
 from simulator.files.errors import InputError
-from simulator.pages.plots.looks import COLUMN_IN, figure_of, paper_style, pyplot
+from simulator.pages.charts import Chart
+from simulator.pages.charts.matplotlib import draw
+from simulator.pages.plots.looks import COLUMN_IN, figure_of, new_axes, paper_style, pyplot
 from simulator.pages.plots.run_plots import NothingToDrawError, RunPlots
 from simulator.results.formatting import number
 from simulator.results.run import RunResult
@@ -90,19 +92,33 @@ def write_figures(
     InputError
         If the folder holds files and `overwrite` is not set, it cannot be written, or matplotlib is not installed.
     """
-    plots, names = RunPlots(data, shown=False), list[str]()
-    notes: dict[str, None] = {}
-
+    plots = RunPlots(data, shown=False)
+    names, notes = write_plots(dict(_figures(plots, every=every)), folder, width_in, formats, overwrite=overwrite)
     campaigns = list(dict.fromkeys(campaign for campaign, _, _ in plots.maps))
     if len(campaigns) > 1 and not every:
-        notes[f"maps are for campaign {campaigns[0]}; --all writes maps for all {len(campaigns)} campaigns"] = None
+        notes.append(f"maps are for campaign {campaigns[0]}; --all writes maps for all {len(campaigns)} campaigns")
+    return names, notes
+
+
+def plot(chart: Chart) -> "Axes":
+    """Return new axes with a chart, which is higher where its legend is long."""
+    ax = new_axes(height=0.62 + 0.045 * len({each.label for each in chart.series if chart.legend}), shown=False)
+    draw(chart, ax)
+    return ax
+
+
+def write_plots(
+    drawn: "Mapping[str, Callable[[], Axes]]", folder: Path, width_in: float, formats: Sequence[str], *, overwrite: bool
+) -> tuple[list[str], list[str]]:
+    """Write figures, given as what draws them by name; other parameters and results as in `write_figures`."""
+    names, notes = list[str](), dict[str, None]()
 
     def fill(staging: Path) -> None:
-        for name, draw in _figures(plots, every=every):
+        for name, make in drawn.items():
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 try:
-                    figure = figure_of(draw())
+                    figure = figure_of(make())
                 except NothingToDrawError:
                     continue
                 for suffix in formats:

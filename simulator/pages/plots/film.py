@@ -27,6 +27,8 @@ FRAMES = 120
 """Frames of a film if no interval between them is given."""
 FRAMES_PER_S = 12
 _DOTS_PER_INCH = 120
+WIDTH_IN = 1280 / _DOTS_PER_INCH
+"""Width of a film if none is given, inches."""
 _DOT = 4.0
 
 
@@ -41,7 +43,7 @@ def write_film(
     from_s: float = 0.0,
     to_s: float | None = None,
     every_s: float | None = None,
-    width_in: float = 3.5,
+    width_in: float = WIDTH_IN,
     overwrite: bool = False,
 ) -> list[str]:
     """Write a film of a run: vehicles in motion over the cells, which have their values at the last query.
@@ -62,7 +64,7 @@ def write_film(
     every_s
         Time of the run between two frames, seconds; by default the part is divided into `FRAMES` frames.
     width_in
-        Width, inches, of 120 dots each.
+        Width, inches, of 120 dots each; by default 1,280 dots in all.
     overwrite
         Whether an existing file is replaced.
 
@@ -84,9 +86,7 @@ def write_film(
         raise InputError([f"{file}: MP4 needs the program ffmpeg on the search path; a GIF needs none"])
     end_s = run.scenario.scenario.duration_s if to_s is None else to_s
     if not end_s > from_s or (every_s is not None and not every_s > 0.0):
-        raise InputError(
-            [f"film: to_s must be above from_s, and every_s above 0; got {from_s:g}, {end_s:g}, {every_s}"]
-        )
+        raise InputError([f"film: to_s must be above from_s, every_s above 0; got {from_s:g}, {end_s:g}, {every_s}"])
     moments = np.linspace(from_s, end_s, FRAMES) if every_s is None else np.arange(from_s, end_s, every_s)
     plt = pyplot()
     with plt.rc_context(paper_style(width_in) | {"savefig.dpi": _DOTS_PER_INCH}):
