@@ -263,6 +263,9 @@ FAMILIES: tuple[Family, ...] = (
 )
 """All families, in the order of a plan."""
 
+SLOW = frozenset({"anonymized_deniable", "sampling_privacy_refreshed"})
+"""Families whose search takes seconds and which are never better than a simpler family of the same views."""
+
 TITLES: Mapping[str, str] = {each.kind: each.title for each in MECHANISMS} | {
     "sampling_privacy_refreshed": "Sampling Privacy, some blanks drawn anew",
     "sampling_privacy_suppressed": "Sampling Privacy, small differences suppressed",

@@ -87,6 +87,8 @@ class Plan(PlanRecord):
         Names of the views for which the target is met, each by itself.
     full_error : float
         Root mean square error of a cell that holds all devices, with nobody outside it.
+    errors : sequence of float
+        Root mean square errors of cells of the counts asked about.
     unlike_name : str, optional
         How far the parameters are from what the name suggests, in words.
     claims : sequence of Claim
@@ -98,7 +100,7 @@ class Plan(PlanRecord):
         The mechanism itself; None if no parameters meet the target, or if the plan was kept or sent.
     """
 
-    left_out = frozenset({"name", "mechanism", "excess_kurtosis"})
+    left_out = frozenset({"name", "mechanism", "excess_kurtosis", "errors"})
 
     name: str
     kind: str
@@ -116,6 +118,7 @@ class Plan(PlanRecord):
     crowd: int | None = None
     covers: Sequence[str] = ()
     full_error: float = math.nan
+    errors: Sequence[float] = ()
     unlike_name: str | None = None
     claims: Sequence[Claim] = ()
     cut_short: str | None = None
@@ -225,6 +228,8 @@ def plan(
     own: Mapping[str, Callable[..., Any]] = MappingProxyType({}),
     claims: bool = True,
     best_only: bool = False,
+    limit: float = math.inf,
+    occupancies: Sequence[int] = (),
     progress: Callable[[float], object] = lambda _: None,
 ) -> Planning:
     """Return, for every mechanism, the parameters that meet a target with the least error, or why none do.
@@ -243,6 +248,10 @@ def plan(
         Whether to compute the claims about all views too, and the least ε of the target's view.
     best_only : bool
         Whether a mechanism may be left out if its error is above the error of the best that relies on no crowd.
+    limit : float
+        An error above which a mechanism may be left out.
+    occupancies : sequence of int
+        Counts of cells for which each plan states its error too.
     progress : callable
         Is called after each mechanism with its share of the work; the shares add up to 1.
 
@@ -259,14 +268,14 @@ def plan(
         # Those without a search come first, so that their error limits the searches.
         for family in sorted(families, key=lambda family: best_only and family.is_searched):
             alone = Planning(target, plans).least_without_crowd if best_only and target.error is None else None
-            limit = math.inf if alone is None else NEAR * alone.std_error
-            plans.append(_plan(family, target, claims=claims, limit=limit))
+            within = limit if alone is None else min(limit, NEAR * alone.std_error)
+            plans.append(_plan(family, target, occupancies, claims=claims, limit=within))
             progress(1 / len(families))
     places = {family.name: place for place, family in enumerate(families)}
     return Planning(target, tuple(sorted(plans, key=lambda plan: places[plan.name])))
 
 
-def _plan(family: Family, target: Target, *, claims: bool, limit: float = math.inf) -> Plan:
+def _plan(family: Family, target: Target, occupancies: Sequence[int], *, claims: bool, limit: float) -> Plan:
     """Return one family's plan, which need not be found if its error is above a limit."""
     reason = family.refusal(target)
     best = family.best(target, limit) if reason is None else None
@@ -299,6 +308,7 @@ def _plan(family: Family, target: Target, *, claims: bool, limit: float = math.i
         crowd=max((crowd for view in best.views if (crowd := getattr(view, "crowd", None))), default=None),
         covers=tuple(view.name for view in best.views),
         full_error=best.error_at(target.population, target.population),
+        errors=tuple(best.error_at(count, target.population) for count in occupancies),
         unlike_name=_unlike_name(best),
         claims=_claims(best) if claims else (),
         cut_short=best.cut_short,

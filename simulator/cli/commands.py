@@ -41,6 +41,7 @@ COMMANDS = {
     "audit": "Estimate an ε from below and the bias of a randomiser; exit code 1 if the ε is above the one claimed.",
     "open": "Open a report in the browser, by default the report of the newest run or study, and print its path.",
     "new": "Write a class of your own to start from, with a test and a scenario.",
+    "advise": "Find the best design for a city under each trust: its error in three zones, and what each party learns.",
     "plan": "Find each mechanism's parameters that meet a privacy or an error target, or state why none do.",
     "scenarios": "Scenario files: list, show, new, check, schema.",
     "data": "Data sets: list, check, fetch.",

@@ -10,7 +10,7 @@ import typer
 from rich.table import Column, Table
 from rich.text import Text
 
-from mechanisms.planning import RELEASED, LeastNumber, Plan, Planning, Target, TrustCost
+from mechanisms.planning import RELEASED, Advised, CityQuestion, Learned, LeastNumber, Plan, Planning, Target
 from mechanisms.privacy.claim import Claim, ListedDelta
 from simulator.cli.common import meter, print_json, print_notes
 from simulator.cli.options import command, family_names, target_options
@@ -18,7 +18,7 @@ from simulator.results.formatting import claimed, counted, listed, number, relat
 
 exact = "{:.12g}".format
 """The shortest form of a number."""
-_KEPT = (Planning, Plan, Claim, ListedDelta, Target, TrustCost, LeastNumber)
+_KEPT = (Planning, Plan, Claim, ListedDelta, Target, LeastNumber, Advised, Learned, CityQuestion)
 """The classes that a kept plan is made of."""
 WIDEST = 34
 """Columns of a parameter in a table, so that the table fits into 80."""
@@ -28,7 +28,7 @@ WIDEST = 34
 def plan(
     *,
     mechanism: Annotated[list[str] | None, typer.Option(autocompletion=family_names)] = None,
-    trusts: bool = False,
+    trusts: Annotated[bool, typer.Option("--trusts", hidden=True, help="See advise.")] = False,
     find: Literal["batch", "crowd", "honest"] | None = None,
     json: bool = False,
     **given: Any,
@@ -39,8 +39,6 @@ def plan(
     ----------
     mechanism : NAME
         Only these mechanisms, also classes of your own as package.module:Class; all if not given.
-    trusts
-        Print what the target costs under each trust, from a trusted server to none.
     find
         With --epsilon and --error: the least batch, crowd in the cell or number of honest servers for both.
     json
@@ -49,26 +47,22 @@ def plan(
     from mechanisms import planning  # noqa: PLC0415 - `--help` needs no mechanism
     from mechanisms.parameter import ParameterError  # noqa: PLC0415 - the same
 
+    if trusts:
+        raise ParameterError("trusts", "is the command crowdveil advise now", trusts)
     allowed = given["error"] if find else None
     if find and (given["epsilon"] is None or allowed is None):
         raise ParameterError("find", "needs both --epsilon and --error", find)
-    if find and trusts:
-        raise ParameterError("find", "cannot be combined with --trusts", find)
     target, named = planning.Target(**given | ({"error": None} if find else {})), mechanism or []
-    if trusts and named:
-        raise ParameterError("mechanism", "cannot be combined with --trusts", listed(named))
     own = {name: _imported(name) for name in named if ":" in name}
     search: Callable[..., Any]
     show: Callable[..., None]
-    if trusts:
-        search, show = partial(planning.compare_trusts, target), partial(print_trusts, target)
-    elif find and allowed is not None:
+    if find and allowed is not None:
         search = partial(planning.find_least, target, error=allowed, number=find, mechanisms=named)
         show = partial(print_least, target, find, allowed)
     else:
         search = partial(planning.plan, target, [name for name in named if name not in own], own=own)
         show = print_planning
-    found = _found(None if own else [target, trusts, find, allowed, named], search)
+    found = found_in_cache(None if own else [target, find, allowed, named], search)
     if json:
         print_json([each.to_dict() for each in found] if isinstance(found, list) else found.to_dict(), allow_nan=False)
     else:
@@ -82,7 +76,7 @@ def _imported(reference: str) -> Any:
     return import_own(reference)
 
 
-def _found(content: object, search: Callable[..., Any]) -> Any:
+def found_in_cache(content: object, search: Callable[..., Any]) -> Any:
     """Return what a search finds, with its progress on the terminal, or take it from the cache of this user.
 
     Parameters
@@ -128,49 +122,6 @@ def print_planning(planning: Planning) -> None:
             console.print("[yellow]note[/]", Text(f"{plan.name}: {plan.cut_short}"), highlight=False)
 
 
-def print_trusts(target: Target, costs: Sequence[TrustCost]) -> None:
-    """Print what a target costs under each trust: a sentence about the most and the least, then one table.
-
-    The first line states whether an estimate of 0 has no more error under any trust.
-    """
-    console = wide_console()
-    if any(cost.least for cost in costs) and not any(cost.best for cost in costs):
-        console.print(Text(USELESS, "bold"))
-    for cost in (costs[0], costs[-1]):
-        trusted = cost.trust.partition(",")[0].partition(":")[0]
-        console.print(Text(f"Trusted: {trusted}. Best: {_best_of(cost, target)}.", "bold"))
-    console.print(describe_target(target, view="each trust's view"), highlight=False)
-    table = Table("trusted", Column("best mechanism", no_wrap=True, overflow="fold"), show_lines=True)
-    table.add_column("error,\nvehicles" if target.error is None else "ε", justify="right")
-    table.add_column("holds for")
-    for cost in costs:
-        best, alone = cost.least, cost.without_crowd
-        if best is None:
-            table.add_row(cost.trust, "none")
-            continue
-        table.add_row(cost.trust, _mechanism(best), _cost(best, target), _crowd(best))
-        if alone is None:
-            table.add_row("", "none", "", "any others")
-        elif alone is not best:
-            table.add_row("", _mechanism(alone), _cost(alone, target), "any others")
-    console.print(table)
-
-
-def _best_of(cost: TrustCost, target: Target) -> str:
-    least = cost.least
-    if least is None:
-        return "none"
-    error = f"an error of {number(least.std_error)} vehicles"
-    useless = "" if least.better_than_zero else f", {error}, no less than the error of an estimate of 0"
-    if target.error is None:
-        return f"{_with_parameters(least)}, with {useless.removeprefix(', ') or error}"
-    return f"{_with_parameters(least)}, with ε = {_cost(least, target)}{useless}"
-
-
-def _cost(plan: Plan, target: Target) -> str:
-    return number(plan.std_error) if target.error is None else claimed(plan.epsilon)
-
-
 def print_least(target: Target, find: str, error: float, numbers: Sequence[LeastNumber]) -> None:
     """Print the least batch or crowd with which each mechanism meets the target and the error."""
     console = wide_console()
@@ -193,9 +144,9 @@ def print_least(target: Target, find: str, error: float, numbers: Sequence[Least
     console.print(table)
 
 
-def describe_target(target: Target, *, view: str | None = None) -> str:
-    """Return one sentence that describes the target; with another name for its view, if one is given."""
-    seen = view or target.view
+def describe_target(target: Target) -> str:
+    """Return one sentence that describes the target."""
+    seen = target.view
     where = (
         f"{counted(target.cells, 'cell')}, {counted(target.population, 'device')} asked, "
         f"{whole(target.expected)} expected in a cell"
@@ -211,7 +162,7 @@ def describe_target(target: Target, *, view: str | None = None) -> str:
     batch = "" if target.batch is None else f", at least {whole(target.batch)} counted"
     if target.honest == 0:
         seen += " (all operators collude, and together hold every report)"
-    elif target.covers_publication and target.view not in RELEASED and view is None:
+    elif target.covers_publication and target.view not in RELEASED:
         seen += " and what is published, each by itself,"
     goal = f"ε = {exact(target.epsilon)}, δ = {exact(target.delta)}"
     return f"{where}. Target: {seen}{over} with {goal} for {CHANGES[target.adjacency]}{crowd}{batch}."
@@ -247,8 +198,8 @@ def verdict(planning: Planning) -> str:
     if target.error is not None:
         least = related("ε", "=", best.epsilon) if math.isfinite(best.epsilon) else "no finite ε"
         loss = f"the least privacy loss in {target.view}: {least} at δ = {exact(target.delta)}"
-        return f"{first}: {_with_parameters(best)}, with {loss}{_reliance(planning)}{linked}{others}."
-    text = f"{first}: {_with_parameters(best)}, with an error of {number(best.std_error)} vehicles in a cell of "
+        return f"{first}: {with_parameters(best)}, with {loss}{_reliance(planning)}{linked}{others}."
+    text = f"{first}: {with_parameters(best)}, with an error of {number(best.std_error)} vehicles in a cell of "
     return f"{text}{whole(target.expected)}{_reliance(planning)}{linked}{others}."
 
 
@@ -318,7 +269,7 @@ def _mechanism(plan: Plan) -> Text:
     return Text("\n".join([plan.name, *title, *far, *wrapped]))
 
 
-def _with_parameters(plan: Plan) -> str:
+def with_parameters(plan: Plan) -> str:
     """Return the name of a mechanism with its parameters and its release's parameters in parentheses."""
     far = "" if plan.unlike_name is None else f", {plan.unlike_name}"
     return f"{plan.name} ({', '.join(f'{name} = {_value(value)}' for name, value in _parameters(plan).items())}{far})"

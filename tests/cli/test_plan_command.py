@@ -144,9 +144,6 @@ def test_all_operators_may_collude(plan):
     assert "all operators collude" in out
     assert "none laplace_counts" in out
     assert "none server_noise" in out
-    table = plan(*CITY, "--epsilon", "1", "--trusts", "--honest", "0").stdout
-    assert "Trusted: a trusted server. Best: none." in table
-    assert "Trusted: nobody. Best: k_randomized_response" in table
 
 
 def test_parameters_far_from_a_name_are_said_beside_it(plan):
@@ -232,6 +229,7 @@ def test_unreachable_target_gives_no_plan(plan):
         ((*CITY, "--epsilon", "-1"), ("epsilon", "at least 0", "-1")),
         ((*CITY, "--epsilon", "nan"), ("epsilon", "nan")),
         ((*CITY, "--epsilon", "inf"), ("epsilon", "finite")),
+        ((*CITY, "--epsilon", "1", "--trusts"), ("trusts", "crowdveil advise")),
         ((*CITY, "--epsilon", "1", "--delta", "1"), ("delta", "below 1")),
         ((*CITY, "--error", "0"), ("error", "above 0")),
         ((*CITY, "--epsilon", "1", "--occupancy", "401"), ("occupancy", "400", "401")),
@@ -253,9 +251,7 @@ def test_invalid_arguments_give_one_message_and_exit_code_2(plan, arguments, wor
     assert math.isclose(done.stderr.count("crowdveil:"), 1) or "--cells" in words
 
 
-@pytest.mark.parametrize(
-    "more", [("--mechanism", "sue"), *(pytest.param(all_, marks=pytest.mark.slow) for all_ in ((), ("--trusts",)))]
-)
+@pytest.mark.parametrize("more", [("--mechanism", "sue"), pytest.param((), marks=pytest.mark.slow)])
 def test_first_line_says_that_an_estimate_of_0_errs_no_more(plan, more):
     useless = ("--cells", "4", "--population", "40", "--queries", "50", "--epsilon", "0.01", *more)
     first = plan(*useless).stdout.split("\n")[0]
@@ -285,15 +281,6 @@ def test_json_names_no_plan_best_that_errs_no_less_than_an_estimate_of_0(plan):
     assert (useful["best"], useful["better_than_zero"]) == ("sue", True)
     none = json.loads(plan(*CITY, "--epsilon", "1", "--mechanism", "distributed_laplace", "--json").stdout)
     assert (none["best"], none["better_than_zero"], none["plans"][0]["better_than_zero"]) == (None, None, None)
-
-
-@pytest.mark.slow
-def test_json_of_trusts_names_no_plan_best_that_errs_no_less_than_an_estimate_of_0(plan):
-    costs = json.loads(
-        plan("--cells", "4", "--population", "40", "--queries", "50", "--epsilon", "0.01", "--trusts", "--json").stdout
-    )
-    assert all(cost["best"] is None and cost["without_crowd"] is None for cost in costs)
-    assert any(cost["least"] is not None and cost["least"]["better_than_zero"] is False for cost in costs)
 
 
 def test_every_parameter_of_a_target_is_an_option_with_its_default_and_meaning():

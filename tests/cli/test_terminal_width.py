@@ -19,7 +19,7 @@ PLAN = ("plan", "--cells", "9", "--population", "4000", "--delta", "1e-4")
 COMMANDS = {
     "plan": (*PLAN, "--epsilon", "1", "--view", "released"),
     "plan for an error": (*PLAN, "--error", "50", "--mechanism", "sampling_privacy_binary", "--view", "released"),
-    "trusts": (*PLAN, "--epsilon", "1", "--trusts"),
+    "advise": ("advise", "--people", "4000", "--zones", "9", "--answers-per-day", "2", "--colluding", "2"),
     "least": (*PLAN, "--epsilon", "1", "--error", "30", "--view", "released", "--find", "crowd"),
     "check": ("check", "OptimisedUnary", "--set", "epsilon=1", "--quick"),
     "audit": ("audit", "builtins:repr", "--trials", "100", "--epsilon", "9"),
@@ -36,10 +36,10 @@ COMMANDS = {
 FIRST = {
     "plan": "Best: ",
     "plan for an error": "Best: sampling_privacy_binary (form = binary, sampling = ",
-    "trusts": "Trusted: a trusted server. Best: laplace_counts (epsilon = ",
+    "advise": "Advised: Subset selection, each device answers one of the queries (nobody: ",
     "least": "Least crowd: ",
 }
-SLOW = ("plan", "trusts", "least", "check", "bars", "evaluate")
+SLOW = ("plan", "advise", "least", "check", "bars", "evaluate")
 
 
 @pytest.fixture

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from mechanisms.planning import Target, compare_trusts, plan
+from mechanisms.planning import CityQuestion, Target, advise, plan
 
 FINDINGS = (Path(__file__).parents[2] / "docs" / "findings.md").read_text(encoding="utf-8")
 SIZE = {"cells": 100, "population": 10**6, "occupancy": 100, "epsilon": 1.0, "delta": 1e-6}
 ROWS = re.findall(r"(?m)^\| ([^|]+) \| [^|]+ \| ([^|]+) \| ([\d.,]+) \| ([\d.,]+) \|$", FINDINGS)
-COMMANDS = re.findall(r"(?m)^crowdveil plan (.* --trusts(?: --adjacency enter_leave)?)$", FINDINGS)
+COMMANDS = re.findall(r"(?m)^crowdveil advise (.*)$", FINDINGS)
 NAMES = {
     "Laplace noise on the counts": ("laplace_counts",) * 2,
     "discrete Laplace noise": ("server_noise",) * 2,
@@ -32,17 +32,17 @@ def digits(value, printed):
 @pytest.mark.parametrize(("column", "adjacency"), [(0, "move"), (1, "enter_leave")])
 def test_table_of_trusts(column, adjacency):
     shares = []
-    costs = compare_trusts(Target(**SIZE, adjacency=adjacency), progress=shares.append)
-    assert sum(shares) == pytest.approx(1.0)
-    assert len(shares) > 20
-    # The commands under the table are for the same target.
+    city = {"people": 10**6, "zones": 100, "answers_per_day": 1, "epsilon": 1.0, "delta": 1e-6}
+    rows = advise(CityQuestion(**city, occupancy=(100, 10, 5), adjacency=adjacency), progress=shares.append)
+    assert 0.5 < sum(shares) <= 1.0 + 1e-9
+    # The commands under the table are for the same question.
     words = COMMANDS[column].split()
     given = dict(itertools.pairwise(words))
-    assert {name: float(given[f"--{name}"]) for name in SIZE} == SIZE
-    assert given.get("--adjacency", "move") == adjacency
-    assert len(ROWS) == len(costs) == 6
-    for (_, name, *errors), cost in zip(ROWS, costs, strict=True):
-        made = cost.without_crowd or cost.least  # where nobody is trusted, none is better than an estimate of 0
+    assert {name: float(given[f"--{name.replace('_', '-')}"]) for name in city} == city
+    assert (given["--occupancy"], given.get("--adjacency", "move")) == ("100", adjacency)
+    alone = [row.plan for row in rows if row.crowd is None]
+    assert len(ROWS) == len(alone) == 6
+    for (_, name, *errors), made in zip(ROWS, alone, strict=True):
         assert made.name == NAMES[name][column]
         assert digits(made.std_error, errors[column]) == errors[column]
 
