@@ -25,11 +25,28 @@ if TYPE_CHECKING:
     from mechanisms.declared import Declared, Parameter
     from mechanisms.inference.likelihood import best_guess, log_likelihood
     from mechanisms.inference.report_law import NoLikelihoodError
-    from mechanisms.local import Estimate, LocalMechanism, NoMemory, NotEstimableError
+    from mechanisms.local import (
+        Estimate,
+        KRandomizedResponse,
+        LocalMechanism,
+        NoMemory,
+        NotEstimableError,
+        OptimisedUnary,
+        SamplingPrivacy,
+    )
     from mechanisms.local.common.base import CategoricalReports
     from mechanisms.local.common.frequency_oracle import FrequencyOracle
     from mechanisms.parameter import ParameterError, check_true_counts
+    from mechanisms.planning import CityQuestion, advise
     from mechanisms.privacy import Claim, LinkedReports, Report, Shares, Shuffled
+    from mechanisms.privacy.standard_forms import (
+        attack_advantage,
+        claim_of_privacy_loss_distribution,
+        concentrated_rho,
+        gaussian_mu,
+        to_privacy_loss_distribution,
+        trade_off,
+    )
     from mechanisms.privacy.view import ReleasedCounts, ReleasedDifferences
     from scenarios import Scenario, ScenarioError
     from simulator.aggregation.combining import ServerTally
@@ -46,6 +63,7 @@ if TYPE_CHECKING:
     from simulator.pages.exports.geopackage import write_geopackage
     from simulator.pages.plots import COLUMN_IN, paper_style
     from simulator.pages.plots.film import write_film
+    from simulator.pages.statement import statement_of_run, write_statement
     from simulator.results.store import UnfinishedRunError
     from simulator.sensing.device import Answer, Behaviour, Device, Fix, Party, Question, WrittenVector
     from simulator.studies.api import evaluate, sweep, sweep_points
@@ -58,11 +76,23 @@ _MODULES = {
     "mechanisms.inference.likelihood": ("best_guess", "log_likelihood"),
     "mechanisms.inference.report_law": ("NoLikelihoodError",),
     "mechanisms.local": ("Estimate", "LocalMechanism", "NoMemory", "NotEstimableError"),
+    "mechanisms.local.k_randomized_response": ("KRandomizedResponse",),
+    "mechanisms.local.sampling_privacy": ("SamplingPrivacy",),
+    "mechanisms.local.unary_encoding": ("OptimisedUnary",),
     "mechanisms.local.common.base": ("CategoricalReports",),
     "mechanisms.local.common.frequency_oracle": ("FrequencyOracle",),
     "mechanisms.parameter": ("ParameterError", "check_true_counts"),
+    "mechanisms.planning": ("CityQuestion", "advise"),
     "mechanisms.privacy": ("LinkedReports", "Claim", "Report", "Shares", "Shuffled"),
     "mechanisms.privacy.view": ("ReleasedCounts", "ReleasedDifferences"),
+    "mechanisms.privacy.standard_forms": (
+        "attack_advantage",
+        "claim_of_privacy_loss_distribution",
+        "concentrated_rho",
+        "gaussian_mu",
+        "to_privacy_loss_distribution",
+        "trade_off",
+    ),
     "scenarios": ("Scenario", "ScenarioError"),
     "simulator.aggregation.combining": ("ServerTally",),
     "simulator.aggregation.server_noise": ("normal_estimate",),
@@ -77,6 +107,7 @@ _MODULES = {
     "simulator.pages.exports.geopackage": ("write_geopackage",),
     "simulator.pages.plots": ("COLUMN_IN", "paper_style"),
     "simulator.pages.plots.film": ("write_film",),
+    "simulator.pages.statement": ("statement_of_run", "write_statement"),
     "simulator.sensing.device": ("Answer", "Behaviour", "Device", "Fix", "Party", "Question", "WrittenVector"),
     "simulator.studies.api": ("evaluate", "sweep", "sweep_points"),
     "simulator.studies.store": ("Study",),
