@@ -32,7 +32,7 @@ from simulator.cells import (
 )
 from simulator.cells.road_segments import pairs_of
 from simulator.cells.zones import UnprojectableError
-from simulator.experiment.assembly.own_kinds import file_format
+from simulator.experiment.assembly.own_kinds import file_format, same_keys
 from simulator.experiment.study_area import Ground, away
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
@@ -158,10 +158,8 @@ def _cells(kind: str, section: StationCells | LocationCells, sites: Sites, chose
         kind,
         [names[place] for place in chosen.tolist()],
         sites.xy[chosen],
-        crs=sites.crs,
-        radius_m=section.radius_m,
-        labels=section.labels,
-        side_m=sites.side_m,
+        **same_keys(sites, "crs", "side_m"),
+        **same_keys(section, "radius_m", "labels"),
     )
 
 
