@@ -237,8 +237,7 @@ def parties_of(coalition: Iterable[Any]) -> tuple[str, ...]:
 
 def corrupted_in(coalition: Iterable[Any]) -> int:
     """Return the number of corrupted vehicles in a coalition."""
-    parties = parties_of(coalition)
-    return sum(int(member.removeprefix(VEHICLES)) for member in parties if member.startswith(VEHICLES))
+    return sum(int(one.removeprefix(VEHICLES)) for one in parties_of(coalition) if one.startswith(VEHICLES))
 
 
 def broken_attack(attack: ValidFields) -> Iterator[RuleViolation]:

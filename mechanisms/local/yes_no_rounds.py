@@ -134,8 +134,7 @@ class AnonymizedCancelling(ProtocolMechanism):
         # The count of round one exceeds the count of round two, which is independent of the truth, by Bin(YES, π_Y):
         # this is Sampling Privacy with the rounds exchanged.
         backwards = ResponseCounts(received.asked[::-1], received.counted[::-1], truth_round=2)
-        blank = staying(self)[0]
-        return TwoRounds(self.shift, blank).estimate(second, first, backwards)
+        return TwoRounds(self.shift, staying(self)[0]).estimate(second, first, backwards)
 
     def claim_differences(self, view: ReleasedDifferences) -> Claim:
         """Return the claim of the published differences of ⊥1: the differences of Sampling Privacy with π_s = π_Y."""

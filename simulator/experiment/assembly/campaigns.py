@@ -282,8 +282,7 @@ def _deployment(section: AggregationSection, cells: Partition, channel: ChannelS
         build = DEPLOYMENTS[section.kind]
         given = getattr(section, "noise", None)
         noise = None if given is None else NOISES[type(given)](given)
-        available = {**section.model_dump(), "cells": cells, "noise": noise, **of_channel}
-        built = build(**accepted(build, available))
+        built = build(**accepted(build, {**section.model_dump(), "cells": cells, "noise": noise, **of_channel}))
     if isinstance(built, Deployment):
         return built
     if hasattr(built, "combine"):

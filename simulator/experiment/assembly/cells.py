@@ -244,15 +244,13 @@ def _name(edge: tuple[Any, Any, dict[str, Any]], *, both: bool) -> str:
 @laid_over.register
 def square_cells(section: SquareCells, ground: Ground) -> Divided:
     """Build squares over the extent of the city, or over a window of it."""
-    cells = SquareGrid.build_over(ground.bounds, size_m=section.size_m, crs=ground.crs, within=section.bounds)
-    return cells, []
+    return SquareGrid.build_over(ground.bounds, size_m=section.size_m, crs=ground.crs, within=section.bounds), []
 
 
 @laid_over.register
 def geographic_cells(section: GeographicCells, ground: Ground) -> Divided:
     """Build the cells of the geographic grid that meet the extent of the city."""
-    origin = (section.origin.lon, section.origin.lat)
-    size_miles = section.size_miles
+    origin, size_miles = (section.origin.lon, section.origin.lat), section.size_miles
     return GeographicGrid.build_over(ground.bounds, size_miles=size_miles, origin=origin, crs=ground.crs), []
 
 
