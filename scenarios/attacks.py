@@ -9,16 +9,7 @@ from scenarios.errors import RuleViolation
 from scenarios.field_types import PARTY_PATTERN, Count, Name, without_default
 from scenarios.kinds import is_built_in, is_capable, names_of
 from scenarios.rules import EachOnce, bounded
-from scenarios.section import (
-    ByKind,
-    NamedByKind,
-    OwnKind,
-    OwnParameters,
-    Rules,
-    Section,
-    ValidFields,
-    broken_names,
-)
+from scenarios.section import ByKind, NamedByKind, OwnKind, OwnParameters, Rules, Section, ValidFields, broken_names
 
 TARGETS = 2_000
 MAGNITUDE = 1_000

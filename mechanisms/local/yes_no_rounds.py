@@ -194,10 +194,7 @@ class AnonymizedDeniable(ProtocolMechanism):
     declared: ClassVar[Declared] = declaration("anonymized_deniable")
     table = anonymized_deniable
     # The moves to ⊥2 in B and in C.
-    statistics: ClassVar[tuple[Mapping[str, int], ...]] = (
-        {"C1[⊥2]": -1, "C2[⊥2]": 1},
-        {"C2[⊥2]": -1, "C3[⊥2]": 1},
-    )
+    statistics: ClassVar[tuple[Mapping[str, int], ...]] = ({"C1[⊥2]": -1, "C2[⊥2]": 1}, {"C2[⊥2]": -1, "C3[⊥2]": 1})
     undetermined: ClassVar[str] = "the moves to ⊥2 in B and in C do not determine YES and NO: y₁·n₂c = n₁·y₂c_Y."
 
     def __post_init__(self) -> None:

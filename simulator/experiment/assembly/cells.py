@@ -125,11 +125,7 @@ def _of_file(
     section: StationCells | LocationCells, file: str, columns: PlaceColumns, ground: Ground
 ) -> tuple[Sites, list[str]]:
     read = partial(
-        read_places,
-        scenarios.locate(file),
-        columns=columns.mapping(),
-        format_=file_format(section),
-        given=section.crs,
+        read_places, scenarios.locate(file), columns=columns.mapping(), format_=file_format(section), given=section.crs
     )
     sites, notes = read(crs=ground.crs)
     lost = np.asarray(~np.isfinite(sites.xy).all(axis=1))

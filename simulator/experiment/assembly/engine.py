@@ -271,13 +271,7 @@ ENGINES: Mapping[type[TrafficSection], Callable[..., Engine]] = {
 
 
 def build_engine(
-    scenario: Scenario,
-    city: City,
-    *,
-    streams: Streams,
-    stopwatch: Stopwatch,
-    end_s: float,
-    motion: bool = False,
+    scenario: Scenario, city: City, *, streams: Streams, stopwatch: Stopwatch, end_s: float, motion: bool = False
 ) -> Engine:
     """Build the traffic engine.
 
