@@ -235,9 +235,8 @@ def broken_attack(attack: ValidFields) -> Iterator[RuleViolation]:
     """Yield each broken rule between an attack and the scenario's other sections; paths are relative to the attack."""
     scenario = attack.outer
     campaigns, traffic = scenario.sections("campaigns"), scenario.section("traffic")
+    yield from broken_names(attack)
     attack = without_parameters(attack)
-    yield from broken_names(attack, "mechanisms", "mechanism", scenario.sections("mechanisms"))
-    yield from broken_names(attack, "campaigns", "campaign", campaigns)
     coalition = parties_of(attack.get("coalition") or ())
     if traffic.has("vehicles") and corrupted_in(coalition) > traffic["vehicles"]:
         rule = f"there are only traffic.vehicles = {traffic['vehicles']} to corrupt"
