@@ -6,7 +6,7 @@ from functools import singledispatch
 import scenarios
 from scenarios import Scenario, ScenarioError
 from scenarios import roads as sections
-from scenarios.field_types import in_metres, in_mps, in_seconds
+from scenarios.field_types import METRES, METRES_PER_SECOND, SECONDS, size_of
 from simulator.experiment.assembly.engine import traffic_faults
 from simulator.experiment.assembly.own_kinds import faults_of_files, same_keys, text_format
 from simulator.experiment.assembly.sumo_traffic import sumo_classes
@@ -94,8 +94,8 @@ def tntp_roads(section: sections.TntpRoads) -> Built:
     raw = read_tntp(
         network=scenarios.locate(section.network),
         nodes=None if section.nodes is None else scenarios.locate(section.nodes),
-        length_m=in_metres(section.length_unit),
-        time_s=in_seconds(section.time_unit),
+        length_m=size_of(section.length_unit, METRES),
+        time_s=size_of(section.time_unit, SECONDS),
         **same_keys(section, "crs", "project_to", "capacity_hours", "capacity_vph", "default_speed_mps"),
     )
     return _network(raw, section)
@@ -114,8 +114,8 @@ def gmns_roads(section: sections.GmnsRoads) -> Built:
     defaults = same_keys(section, "default_speed_mps", "default_lanes", "capacity_vph")
     raw = read_gmns(
         scenarios.locate(section.path, "folder"),
-        length_m=None if section.length_unit is None else in_metres(section.length_unit),
-        speed_mps=None if section.speed_unit is None else in_mps(section.speed_unit),
+        length_m=None if section.length_unit is None else size_of(section.length_unit, METRES),
+        speed_mps=None if section.speed_unit is None else size_of(section.speed_unit, METRES_PER_SECOND),
         **same_keys(section, "crs", "project_to", "coordinates", "modes", "keep"),
         **defaults,
     )
