@@ -380,21 +380,14 @@ MECHANISMS: Final = (
         title="Anonymized Local Privacy, first attempt",
         about="Two answers over two outputs: the documented failure whose error grows (ALP eqs 28-35).",
         class_name="AnonymizedFirstAttempt",
-        parameters=(
-            probability("base", "π_⊥1."),
-            probability("shift_yes", "π_Y."),
-            probability("shift_no", "π_N."),
-        ),
+        parameters=(probability("base", "π_⊥1."), probability("shift_yes", "π_Y."), probability("shift_no", "π_N.")),
     ),
     Declared(
         kind="anonymized_cancelling",
         title="Anonymized Local Privacy, cancelling",
         about="Two answers over three outputs: constant error, no deniability (ALP eqs 36-45).",
         class_name="AnonymizedCancelling",
-        parameters=(
-            probability("shift", "π_Y = π_N.", above_zero=True),
-            _stay("π_⊥1, π_⊥2, π_⊥3. Default: equal."),
-        ),
+        parameters=(probability("shift", "π_Y = π_N.", above_zero=True), _stay("π_⊥1, π_⊥2, π_⊥3. Default: equal.")),
     ),
     Declared(
         kind="anonymized_deniable",

@@ -9,16 +9,7 @@ from scenarios.errors import RuleViolation
 from scenarios.field_types import PARTY_PATTERN, Count, Name, without_default
 from scenarios.kinds import is_built_in, is_capable, names_of
 from scenarios.rules import EachOnce, bounded
-from scenarios.section import (
-    ByKind,
-    NamedByKind,
-    OwnKind,
-    OwnParameters,
-    Rules,
-    Section,
-    ValidFields,
-    broken_names,
-)
+from scenarios.section import ByKind, NamedByKind, OwnKind, OwnParameters, Rules, Section, ValidFields, broken_names
 
 TARGETS = 2_000
 MAGNITUDE = 1_000
@@ -237,17 +228,15 @@ def parties_of(coalition: Iterable[Any]) -> tuple[str, ...]:
 
 def corrupted_in(coalition: Iterable[Any]) -> int:
     """Return the number of corrupted vehicles in a coalition."""
-    parties = parties_of(coalition)
-    return sum(int(member.removeprefix(VEHICLES)) for member in parties if member.startswith(VEHICLES))
+    return sum(int(one.removeprefix(VEHICLES)) for one in parties_of(coalition) if one.startswith(VEHICLES))
 
 
 def broken_attack(attack: ValidFields) -> Iterator[RuleViolation]:
     """Yield each broken rule between an attack and the scenario's other sections; paths are relative to the attack."""
     scenario = attack.outer
     campaigns, traffic = scenario.sections("campaigns"), scenario.section("traffic")
+    yield from broken_names(attack)
     attack = without_parameters(attack)
-    yield from broken_names(attack, "mechanisms", "mechanism", scenario.sections("mechanisms"))
-    yield from broken_names(attack, "campaigns", "campaign", campaigns)
     coalition = parties_of(attack.get("coalition") or ())
     if traffic.has("vehicles") and corrupted_in(coalition) > traffic["vehicles"]:
         rule = f"there are only traffic.vehicles = {traffic['vehicles']} to corrupt"

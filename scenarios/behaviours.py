@@ -84,5 +84,4 @@ Behaviour = Annotated[BehaviourSection, ByKind("behaviour", plug_in=OwnBehaviour
 
 def parameters_of(section: BehaviourSection) -> dict[str, Any]:
     """Return the keys of a section that are parameters of the device's class."""
-    keys = section.parameters
-    return {name: value for name, value in keys.items() if name not in BehaviourSection.model_fields}
+    return {name: value for name, value in section.parameters.items() if name not in BehaviourSection.model_fields}

@@ -117,23 +117,16 @@ def _budget(campaign: ValidFields) -> Iterator[RuleViolation]:
 
 
 def _ledger(ledger: ValidFields) -> Iterator[RuleViolation]:
-    """Yield a fault for unknown names, and for a ledger that may skip a query of a budget over consecutive queries."""
+    """Yield a fault for a ledger that may skip a query of a budget over consecutive queries."""
     campaigns = ledger.outer.sections("campaigns")
-    yield from broken_names(ledger, "mechanisms", "mechanism", ledger.outer.sections("mechanisms"))
-    yield from broken_names(ledger, "campaigns", "campaign", campaigns)
     budgets = {campaign.section("budget").get("kind") for campaign in campaigns} - {None, "uniform"}
     if ledger.get("exceeded") == "skip" and budgets:
         yield ledger.violation("exceeded", f'must be "refuse" beside a budget of kind {budgets.pop()}')
 
 
-def _refined(refinement: ValidFields) -> Iterator[RuleViolation]:
-    """Yield a fault for unknown mechanisms."""
-    yield from broken_names(refinement, "mechanisms", "mechanism", refinement.outer.sections("mechanisms"))
-
-
-_NAMED = {"cells": "partition"} | dict.fromkeys(
-    ("campaigns", "ledger", "behaviours", "mechanisms", "refinements", "attacks", "detectors"), "name"
-)
+LISTS = ("campaigns", "ledger", "behaviours", "mechanisms", "refinements", "attacks", "detectors")
+"""Lists of sections, written ``[[campaigns]]`` and so on."""
+_NAMED = {"cells": "partition"} | dict.fromkeys(LISTS, "name")
 """The key of the name of an item, by list."""
 
 
@@ -208,8 +201,8 @@ BETWEEN_SECTIONS: tuple[BrokenRules, ...] = (
     _places,
     _releases,
     Each("campaigns", (_budget,)),
-    Each("ledger", (_ledger,)),
-    Each("refinements", (_TOTAL, _refined)),
+    Each("ledger", (broken_names, _ledger)),
+    Each("refinements", (_TOTAL, broken_names)),
     Each("attacks", (broken_attack,)),
     _shares,
     _names,

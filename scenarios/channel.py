@@ -58,8 +58,7 @@ Latency = Annotated[LatencySection, ByKind("latency", shape="must be a number of
 
 
 def _or_number(schema: dict[str, Any]) -> None:
-    latency = schema["properties"]["latency_s"]
-    latency["oneOf"].append({"type": "number", "minimum": 0})
+    schema["properties"]["latency_s"]["oneOf"].append({"type": "number", "minimum": 0})
 
 
 _Server = Annotated[str, Field(pattern=SERVER_PATTERN)]

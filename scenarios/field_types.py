@@ -129,16 +129,6 @@ SpeedUnit = Annotated[str | float, _EITHER, _unit(METRES_PER_SECOND, "metres per
 """A name in `METRES_PER_SECOND`, or the number of metres per second that one unit is."""
 
 
-def in_metres(unit: str | float) -> float:
-    """Return the number of metres in one `unit`."""
-    return METRES[unit] if isinstance(unit, str) else unit
-
-
-def in_seconds(unit: str | float) -> float:
-    """Return the number of seconds in one `unit`."""
-    return SECONDS[unit] if isinstance(unit, str) else unit
-
-
-def in_mps(unit: str | float) -> float:
-    """Return the number of metres per second in one `unit`."""
-    return METRES_PER_SECOND[unit] if isinstance(unit, str) else unit
+def size_of(unit: str | float, named: Mapping[str, float]) -> float:
+    """Return how many metres, seconds or metres per second one `unit` is, by `METRES` or another table of names."""
+    return named[unit] if isinstance(unit, str) else unit

@@ -6,15 +6,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from scenarios.errors import RuleViolation
-from scenarios.field_types import (
-    Count,
-    Name,
-    NotNegative,
-    Positive,
-    PositiveProbability,
-    Whole,
-    WholeNumber,
-)
+from scenarios.field_types import Count, Name, NotNegative, Positive, PositiveProbability, Whole, WholeNumber
 from scenarios.local import ParticipationRate
 from scenarios.rules import EachOnce, bounded
 from scenarios.run_clock import Moment, RunClock, TimeZone, written

@@ -395,14 +395,7 @@ class GmnsRoads(PlacedRoads):
     keep: Literal["all", "strong"] = "strong"
     """All links, or only the largest part in which every node can be reached from every other."""
 
-    rules = (
-        Rule(
-            ("crs", "project_to"),
-            "needs coordinates of places",
-            ({"coordinates": unlike("none")},),
-            LEFT_OUT,
-        ),
-    )
+    rules = (Rule(("crs", "project_to"), "needs coordinates of places", ({"coordinates": unlike("none")},), LEFT_OUT),)
 
 
 class GeoPackageRoads(PlacedRoads):

@@ -14,7 +14,7 @@ from pydantic import Field, PrivateAttr, ValidationError
 
 from scenarios.attacks import Attack
 from scenarios.behaviours import Behaviour
-from scenarios.between_sections import BETWEEN_SECTIONS
+from scenarios.between_sections import BETWEEN_SECTIONS, LISTS
 from scenarios.campaigns import CampaignSection, LedgerSection
 from scenarios.cells import Cells, Levels
 from scenarios.channel import Aggregation, ChannelSection, Servers
@@ -32,8 +32,6 @@ from scenarios.roads import Roads
 from scenarios.rules import described_rules
 from scenarios.run_clock import RunClock, clock_of
 from scenarios.section import NamedByKind, Section, known_of
-
-_LISTS = ("campaigns", "ledger", "behaviours", "mechanisms", "refinements", "attacks", "detectors")
 
 
 class Scenario(Section):
@@ -418,7 +416,7 @@ def _located(at: tuple[str | int, ...], rule: str, value: Any, raw: Any) -> Rule
     The rule may have received that value as a number of another type.
     """
     here = raw
-    if at in {(name,) for name in _LISTS} and at[0] in raw and not (isinstance(value, list) and value):
+    if at in {(name,) for name in LISTS} and at[0] in raw and not (isinstance(value, list) and value):
         rule += f", of tables written [[{at[0]}]]"
     for depth, step in enumerate(at):
         inside = here if isinstance(here, dict) else dict(enumerate(here)) if isinstance(here, list) else None

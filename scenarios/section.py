@@ -335,14 +335,15 @@ def _words(kind: str, error: ErrorDetails) -> str:
     return error["msg"][:1].lower() + error["msg"][1:]
 
 
-def broken_names(section: ValidFields, key: str, what: str, items: Sequence[ValidFields]) -> Iterator[RuleViolation]:
-    """Yield a fault for each name in the list `key` that none of the items has."""
-    if all(item.has("name") for item in items):
-        names = [item["name"] for item in items]
+def broken_names(section: ValidFields) -> Iterator[RuleViolation]:
+    """Yield a fault for each name in a section's list of mechanisms or campaigns that none of the scenario has."""
+    for key in ("mechanisms", "campaigns"):
+        items = section.outer.sections(key)
+        names = [item["name"] for item in items if item.has("name")]
         for place, wanted in enumerate(section.get(key) or ()):
-            if wanted not in names:
+            if len(names) == len(items) and wanted not in names:
                 hint = suggestion(wanted, names) or f"; there are {', '.join(names)}"
-                yield RuleViolation((key, place), f"there is no such {what}{hint}", wanted)
+                yield RuleViolation((key, place), f"there is no such {key.removesuffix('s')}{hint}", wanted)
 
 
 class Place(Section):

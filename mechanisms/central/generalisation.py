@@ -243,8 +243,7 @@ class GeneralisedSample(Generalised):
 
     def publish(self, counts: NDArray[np.int64], *, rng: np.random.Generator) -> Estimate:
         """Sample the devices held, (cells,) int64, as they would sample themselves, and publish the sample."""
-        held = check_held(counts, cells=self.cells)
-        return self.publish_sampled(rng.binomial(held, self.sampling), rng=rng)
+        return self.publish_sampled(rng.binomial(check_held(counts, cells=self.cells), self.sampling), rng=rng)
 
     def std_error(self, true_counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the root mean square error over 64 releases drawn at these (cells,) int64 counts.

@@ -103,8 +103,7 @@ class LaplaceCounts:
 
     def std_error(self, true_counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return √(Y(1 − β)/β + 2α/((1 − α)²β²)) of every cell, (cells,) float64, exact; there is no bias."""
-        variance = self._variance(check_held(true_counts, field="true_counts").astype(np.float64))
-        return np.sqrt(variance)
+        return np.sqrt(self._variance(check_held(true_counts, field="true_counts").astype(np.float64)))
 
     def claim(self, *, crowd: int | None, queries: int = 1, adjacency: Adjacency = "enter_leave") -> Claim:
         """Return the claim of the published tables about one device, all others known.

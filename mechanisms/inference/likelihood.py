@@ -8,14 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mechanisms.inference.laws import LAWS
-from mechanisms.inference.report_law import (
-    Logs,
-    NoLikelihoodError,
-    ReportLaw,
-    check_prior,
-    check_rounds,
-    read_values,
-)
+from mechanisms.inference.report_law import Logs, NoLikelihoodError, ReportLaw, check_prior, check_rounds, read_values
 from mechanisms.local.sampling_privacy import SamplingPrivacy
 from mechanisms.parameter import ParameterError, check_integer
 

@@ -214,17 +214,14 @@ class AdaptiveBudget(ViewClaims):
         """
         return ((query - 1) % self.window,) if units is None else tuple(self.window + unit for unit in units)
 
-    def claim_report(self, view: Report) -> Claim:
-        """Return the claim of all reports of the device to T consecutive queries."""
+    def claim_report(self, view: Report | LinkedReports | Shuffled) -> Claim:
+        """Return the claim of all reports of the device to T consecutive queries.
+
+        Which questions are asked depends on earlier reports, so no amplification by shuffling is claimed.
+        """
         return self._linked(view.queries)
 
-    def claim_linked(self, view: LinkedReports) -> Claim:
-        """Return the claim of all reports of the device to T consecutive queries."""
-        return self._linked(view.queries)
-
-    def claim_shuffled(self, view: Shuffled) -> Claim:
-        """Return the same: which questions are asked depends on earlier reports, so no amplification is claimed."""
-        return self._linked(view.queries)
+    claim_linked = claim_shuffled = claim_report
 
     def claim_counts(self, view: ReleasedCounts) -> Claim:
         """Return the same bound for published counts."""

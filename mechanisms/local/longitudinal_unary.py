@@ -152,8 +152,7 @@ class LongitudinalUnary(UnaryEncoding):
 
     def toss(self, memory: KeptBits, *, rng: np.random.Generator) -> KeptBits:
         """Draw the flips of every bit for this query."""
-        flips = toss_rows(memory.devices, self.cells, self.flip, rng=rng)
-        return KeptBits(memory.noise, memory.hits, flips)
+        return KeptBits(memory.noise, memory.hits, toss_rows(memory.devices, self.cells, self.flip, rng=rng))
 
     def answer(self, round: int, truth: Truth, coins: KeptBits) -> BitReports:  # noqa: A002 - the paper's word
         """Return the permanent bits that belong to the device's truth, with the flips of this query."""

@@ -86,15 +86,9 @@ class NoPrivacy(CategoricalReports, DeclaredMechanism):
         """Return ε = ∞, δ = 1: a report reveals the cell with certainty."""
         return Claim.exact(math.inf, ConstantDelta(1.0), "A report is the device's cell.")
 
-    def claim_shuffled(self, view: Shuffled) -> Claim:  # noqa: ARG002 - the same for any crowd
-        """Return ε = ∞, δ = 1."""
-        return self._exact_counts()
-
-    def claim_counts(self, view: ReleasedCounts) -> Claim:  # noqa: ARG002 - the same for any crowd
-        """Return ε = ∞, δ = 1."""
-        return self._exact_counts()
-
-    def _exact_counts(self) -> Claim:
-        """Return the claim of exact counts."""
+    def claim_shuffled(self, view: Shuffled | ReleasedCounts) -> Claim:  # noqa: ARG002 - the same for any crowd
+        """Return ε = ∞, δ = 1: the claim of exact counts."""
         basis = "With all other devices' cells known, exact counts reveal the last one."
         return Claim.exact(math.inf, ConstantDelta(1.0), basis)
+
+    claim_counts = claim_shuffled

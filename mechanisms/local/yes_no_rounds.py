@@ -134,8 +134,7 @@ class AnonymizedCancelling(ProtocolMechanism):
         # The count of round one exceeds the count of round two, which is independent of the truth, by Bin(YES, π_Y):
         # this is Sampling Privacy with the rounds exchanged.
         backwards = ResponseCounts(received.asked[::-1], received.counted[::-1], truth_round=2)
-        blank = staying(self)[0]
-        return TwoRounds(self.shift, blank).estimate(second, first, backwards)
+        return TwoRounds(self.shift, staying(self)[0]).estimate(second, first, backwards)
 
     def claim_differences(self, view: ReleasedDifferences) -> Claim:
         """Return the claim of the published differences of ⊥1: the differences of Sampling Privacy with π_s = π_Y."""
@@ -195,10 +194,7 @@ class AnonymizedDeniable(ProtocolMechanism):
     declared: ClassVar[Declared] = declaration("anonymized_deniable")
     table = anonymized_deniable
     # The moves to ⊥2 in B and in C.
-    statistics: ClassVar[tuple[Mapping[str, int], ...]] = (
-        {"C1[⊥2]": -1, "C2[⊥2]": 1},
-        {"C2[⊥2]": -1, "C3[⊥2]": 1},
-    )
+    statistics: ClassVar[tuple[Mapping[str, int], ...]] = ({"C1[⊥2]": -1, "C2[⊥2]": 1}, {"C2[⊥2]": -1, "C3[⊥2]": 1})
     undetermined: ClassVar[str] = "the moves to ⊥2 in B and in C do not determine YES and NO: y₁·n₂c = n₁·y₂c_Y."
 
     def __post_init__(self) -> None:

@@ -3,11 +3,7 @@
 from mechanisms.parameter import ParameterError
 from mechanisms.privacy.claim import Claim, ConstantDelta
 from mechanisms.privacy.hockey_stick import dominating_pair, hockey_stick, pair_delta, pair_epsilon
-from mechanisms.privacy.released import (
-    moved_differences_delta,
-    released_differences_delta,
-    worst_crowd_delta,
-)
+from mechanisms.privacy.released import moved_differences_delta, released_differences_delta, worst_crowd_delta
 from mechanisms.privacy.sampling_privacy_claims import (
     printed_binary_leakage,
     printed_multi_value_leakage,

@@ -83,14 +83,7 @@ class BlanketDelta:
         rise, fall = self.sampling / blank, np.exp(epsilons) * self.sampling / other_blank
         parts, level = (blank, other_blank, self.other_blanks), self.unsampled * np.expm1(epsilons)
         return positive_means(
-            self.devices,
-            self.unsampled,
-            parts,
-            rise=rise,
-            fall=fall,
-            level=level,
-            pairs=self.pairs,
-            rough=self.rough,
+            self.devices, self.unsampled, parts, rise=rise, fall=fall, level=level, pairs=self.pairs, rough=self.rough
         )
 
 

@@ -73,9 +73,8 @@ def smoothing(*, epsilon: float, delta: float) -> float:
         raise ParameterError("epsilon", "must be above 0 and finite", epsilon)
     if not 0.0 < delta < 1.0:
         raise ParameterError("delta", "must be above 0 and below 1", delta)
-    printed = printed_smoothing(epsilon=epsilon, delta=delta)
     # Up to ξ = ε/2 the loss of the narrower noise against the wider never exceeds ε: only the other direction counts.
-    most = min(printed, epsilon / 2)
+    most = min(printed_smoothing(epsilon=epsilon, delta=delta), epsilon / 2)
     if tail_delta(epsilon=epsilon, xi=most) <= delta:
         return most
     from scipy.optimize import brentq  # noqa: PLC0415 - half a second, for noise of this kind only

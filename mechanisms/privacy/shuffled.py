@@ -129,11 +129,7 @@ class AmplifiedDelta:
 
 
 def shuffled_claim(
-    view: Shuffled,
-    *,
-    local: Claim,
-    single: Claim | None = None,
-    stronger: VariationRatioDelta | None = None,
+    view: Shuffled, *, local: Claim, single: Claim | None = None, stronger: VariationRatioDelta | None = None
 ) -> Claim:
     """Return the claim of one round's shuffled reports that follows from the local ε₀ (`ClonesDelta`).
 

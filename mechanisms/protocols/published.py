@@ -294,11 +294,7 @@ def anonymized_local(
         "anonymized local privacy",
         SILENT,
         no={"0": no * (1 - third), "1": no * third, "⊥": 1 - no},
-        yes={
-            "0": one * (1 - first) + two * (1 - second),
-            "1": one * first + two * second,
-            "⊥": silent,
-        },
+        yes={"0": one * (1 - first) + two * (1 - second), "1": one * first + two * second, "⊥": silent},
     )
 
 

@@ -331,8 +331,7 @@ class ShareSums(Sums):
     def total(self) -> Counts:
         """(rounds, *tally_shape) int64: what the servers' sums join to, in which the shares' randomness cancels."""
         shares = self.sums_by_server()
-        joined = [self._sharing.join(shares[used, row], used + 1) for row, used in enumerate(self._used)]
-        return np.stack(joined)
+        return np.stack([self._sharing.join(shares[used, row], used + 1) for row, used in enumerate(self._used)])
 
     def valid(self, reports: Any, holds: Callable[[Vectors], Mask]) -> Mask:
         """Return which reports' shares join to a vector of which a rule holds, (n,) bool; reports in batches all do."""

@@ -266,8 +266,7 @@ class SharingServers(Deployment):
 
     def aggregator(self, mechanism: LocalMechanism, *, devices: int, rng: np.random.Generator) -> Aggregator:
         """Return the aggregator of one query; parameters as of `Deployment.aggregator`."""
-        exact = self.makes_shares(mechanism, devices)
-        sums = ShareSums(mechanism, self.sharing, exact=exact, rng=rng)
+        sums = ShareSums(mechanism, self.sharing, exact=self.makes_shares(mechanism, devices), rng=rng)
         noise = self.draw_noise(mechanism, rng=rng)
         return Aggregator(sums, paired=self.paired, bytes_up=self.cost(mechanism).bytes_up, noise=noise)
 

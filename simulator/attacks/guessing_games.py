@@ -105,8 +105,7 @@ def _score_sampled(mechanism: SamplingPrivacy, guess: Guesses, query: QueryRecor
     by the cell, and a blank gives the same report twice. The draws of other devices are known only to them; these
     devices are not scored.
     """
-    sampled = np.asarray(guess.probability)
-    greatest = float(sampled.max(initial=0.0))
+    greatest = float(np.asarray(guess.probability).max(initial=0.0))
     measured = Score(metric="sampled_posterior", value=greatest, unit="probability")
     if mechanism.refresh:
         return measured

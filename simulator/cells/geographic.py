@@ -334,9 +334,7 @@ class GeographicGrid:
             Columns ``cell`` (1 … V), ``name``, ``geometry``; in ``crs``.
         """
         west, south, east, north = self.square.rectangles(self.identifiers).T
-        boxes = shapely.box(west, south, east, north)
-        frame = frame_of(self.names, boxes, "EPSG:4326")
-        return frame.to_crs(self.crs)
+        return frame_of(self.names, shapely.box(west, south, east, north), "EPSG:4326").to_crs(self.crs)
 
     def __repr__(self) -> str:
         """Describe the number of cells, their size and the centre of the square."""

@@ -184,9 +184,7 @@ class HexagonGrid:
         sizes = np.array([len(corner) for corner in corners])
         lat_lon = np.array([point for corner in corners for point in corner], dtype=np.float64)
         rings = shapely.linearrings(lat_lon[:, ::-1], indices=np.repeat(np.arange(self.count), sizes))
-        shapes = shapely.polygons(rings)
-        frame = frame_of(self.names, shapes, "EPSG:4326")
-        return frame.to_crs(self.crs)
+        return frame_of(self.names, shapely.polygons(rings), "EPSG:4326").to_crs(self.crs)
 
     def __repr__(self) -> str:
         """Describe the number of cells and their resolution."""

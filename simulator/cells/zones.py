@@ -168,8 +168,7 @@ class Zones(DrawnCells):
         InputError
             If the file cannot be read as one of these formats, or as in `build`.
         """
-        frame = read_features(path, layer)
-        return cls.build(frame, name=name, crs=crs)
+        return cls.build(read_features(path, layer), name=name, crs=crs)
 
     def cell_of(self, xy: ArrayLike) -> NDArray[np.int32]:
         """Return the cell of each point: the zone that contains it; on a common boundary, the first.

@@ -11,6 +11,7 @@ from mechanisms.refinement import Properties, RefinedEstimate, clip, inverse_pro
 from scenarios import Scenario
 from scenarios.kinds import is_capable
 from simulator.arrays import FloatArray, Mask
+from simulator.experiment.assembly.own_kinds import same_keys
 from simulator.experiment.tables import HOT_SHARE
 from simulator.files.messages import Note, warning
 from simulator.results.record import MeasuredRefinement, RefinementProperties, RefinementRecord
@@ -142,19 +143,13 @@ def _describe(refining: Refining, refined: Sequence[Refined]) -> RefinementRecor
     properties, parameters = properties_of(refining), refining.parameters
     method = MADE[refining.kind].format(sum=SUMS.get(parameters.get("total", "")))
     return RefinementRecord(
-        name=refining.name,
-        mechanism=refining.mechanism,
-        refinement=refining.refinement,
-        kind=refining.kind,
+        **same_keys(refining, "name", "mechanism", "refinement", "kind"),
         parameters=dict(parameters),
         biased=properties.biased,
         bias=BIAS[refining.kind],
         made_of=f"{refining.mechanism}: {method}",
         keeps=RefinementProperties(
-            non_negative=properties.non_negative,
-            total=properties.total,
-            order=properties.ordered,
-            never_worse=properties.never_worse,
+            order=properties.ordered, **same_keys(properties, "non_negative", "total", "never_worse")
         ),
         interval="the interval of the unrefined estimate",
         claims=f"It is computed from published values only: every claim for {refining.mechanism} holds for it too.",

@@ -98,8 +98,7 @@ class RunHandle:
         self._context.engine.advance()
         places = self._context.engine.places()
         states = np.array([state.name.lower() for state in sorted(State)])[places.state.astype(np.int64) - 1]
-        cells = self._city.cells_of(places)
-        return pd.DataFrame({"vehicle": np.arange(len(places)), "state": states, "cell": cells})
+        return pd.DataFrame({"vehicle": np.arange(len(places)), "state": states, "cell": self._city.cells_of(places)})
 
     def links(self) -> pd.DataFrame:
         """Return the links of the roads.

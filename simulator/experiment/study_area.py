@@ -199,8 +199,9 @@ def away(lonlat: FloatArray, ground: Ground, *, given: object = None) -> str:
     middle = transform(ground.crs, WGS84, np.array([[(x_min + x_max) / 2, (y_min + y_max) / 2]]))[0]
     _, _, away_m = pyproj.Geod(ellps="WGS84").inv(*lonlat[-1], *middle)
     (lon, lat), (city_lon, city_lat) = lonlat[-1].tolist(), middle.tolist()
+    km = f"{away_m / 1000:,.{0 if away_m >= 1e5 else 1}f}"
     text = (
-        f"the middle of the cells, longitude {lon:.4f} and latitude {lat:.4f}, is {_km(away_m)} from the middle "
+        f"the middle of the cells, longitude {lon:.4f} and latitude {lat:.4f}, is {km} km from the middle "
         f"of the {_traffic(ground)}s, longitude {city_lon:.4f} and latitude {city_lat:.4f}"
     )
     for system in (WGS84, given):
@@ -211,10 +212,6 @@ def away(lonlat: FloatArray, ground: Ground, *, given: object = None) -> str:
         if inside.all(axis=1).any():
             return f"{text}; with their two coordinates swapped they are in the city: swap them"
     return f"{text}: are they of this city, and is their coordinate system stated rightly?"
-
-
-def _km(metres: float) -> str:
-    return f"{metres / 1000:,.{0 if metres >= 1e5 else 1}f} km"
 
 
 def _traffic(ground: Ground) -> str:

@@ -17,8 +17,6 @@ from simulator.results.schema import TABLES
 from simulator.results.tables import SCALED
 from simulator.sensing.query import Occupancy, Query, QueryAnswer
 
-ROUND_KEY = ("campaign", "query", "mechanism", "round")
-
 _Z = float(ndtri(0.975))
 
 
@@ -229,8 +227,8 @@ def _rounds(queries: Sequence[Query]) -> Iterator[tuple[dict[str, object], Round
     for query in queries:
         for answer in query.answers:
             for round_, account in enumerate(answer.rounds, start=1):
-                key = (query.campaign, query.number, answer.mechanism, round_)
-                yield {**dict(zip(ROUND_KEY, key, strict=True)), "estimate_s": answer.took_s}, account
+                place = {"campaign": query.campaign, "query": query.number, "mechanism": answer.mechanism}
+                yield {**place, "round": round_, "estimate_s": answer.took_s}, account
 
 
 HOT_SHARE = 0.1
@@ -262,10 +260,8 @@ def score_answers(answers: Sequence[AnswerRows], participation: Participation) -
     for answer in answers:
         groups.setdefault((answer.query.campaign, answer.answer.mechanism), []).append(answer)
     return pd.DataFrame(
-        [
-            {**dict(zip(("campaign", "mechanism"), key, strict=True)), **_score(g, participation)}
-            for key, g in groups.items()
-        ]
+        {"campaign": campaign, "mechanism": mechanism, **_score(group, participation)}
+        for (campaign, mechanism), group in groups.items()
     )
 
 

@@ -9,6 +9,7 @@ import pandas as pd
 
 from simulator.arrays import FloatArray, Mask
 from simulator.cells import Partition, RoadSegments
+from simulator.experiment.assembly.own_kinds import same_keys
 from simulator.experiment.components import RunComponents
 from simulator.experiment.study_area import City
 from simulator.files.messages import Note
@@ -112,11 +113,7 @@ def tabulate_roads(roads: RoadNetwork, engine: Engine) -> gpd.GeoDataFrame:
     links = roads.links
     columns: dict[str, Any] = {
         "link": np.arange(len(links), dtype=np.int32),
-        "from_node": links.from_node,
-        "to_node": links.to_node,
-        "length_m": links.length_m,
-        "speed_mps": links.speed_mps,
-        "lanes": links.lanes,
+        **same_keys(links, "from_node", "to_node", "length_m", "speed_mps", "lanes"),
     }
     if isinstance(engine, QueueEngine):
         columns["spacing_m"], columns["wave_s"] = engine.queues()

@@ -133,12 +133,7 @@ def _scored(rows: pd.DataFrame, run: str) -> dict[str, FloatArray]:
     truth, estimate = rows["truth_a"].to_numpy(np.float64), rows[f"estimate{run}"].to_numpy(np.float64)
     error = estimate - truth
     covered = (rows[f"lower{run}"] <= truth) & (truth <= rows[f"upper{run}"])
-    return {
-        "mae": np.abs(error),
-        "rmse": np.square(error),
-        "bias": error,
-        "coverage": covered.to_numpy(np.float64),
-    }
+    return {"mae": np.abs(error), "rmse": np.square(error), "bias": error, "coverage": covered.to_numpy(np.float64)}
 
 
 def paired_difference(
@@ -182,11 +177,4 @@ def paired_difference(
         spread = float(np.square(deviations[1] - deviations[0]).sum()) / (count * max(1, count - 1))
         half = float(t_quantile(count)) * math.sqrt(spread)
         lower, upper = difference - half, difference + half
-    return {
-        "a": scores[0],
-        "b": scores[1],
-        "difference": difference,
-        "lower": lower,
-        "upper": upper,
-        "queries": count,
-    }
+    return {"a": scores[0], "b": scores[1], "difference": difference, "lower": lower, "upper": upper, "queries": count}

@@ -93,8 +93,7 @@ def signal_table(rows: Iterable[Mapping[str, Any]] = ()) -> pd.DataFrame:
 
 def _table(rows: Iterable[Mapping[str, Any]], types: Mapping[str, str]) -> pd.DataFrame:
     listed = list(rows)
-    columns = {name: pd.Series([row[name] for row in listed], dtype=kind) for name, kind in types.items()}
-    return pd.DataFrame(columns)
+    return pd.DataFrame({name: pd.Series([row[name] for row in listed], dtype=kind) for name, kind in types.items()})
 
 
 def is_open_to(movements: pd.DataFrame, vehicle_class: str) -> NDArray[np.bool_]:

@@ -128,10 +128,7 @@ class Shapes:
 
     @classmethod
     def from_geometries(
-        cls,
-        start_xy: NDArray[np.float64],
-        end_xy: NDArray[np.float64],
-        geometries: Sequence[shapely.LineString | None],
+        cls, start_xy: NDArray[np.float64], end_xy: NDArray[np.float64], geometries: Sequence[shapely.LineString | None]
     ) -> Shapes:
         """Build the shapes from each link's geometry if it has one, else from the segment between its nodes.
 
@@ -291,8 +288,7 @@ class RoadNetwork:
         graph = graph.copy()
         index = {node: position for position, node in enumerate(graph)}
         edges = sorted(
-            graph.edges(keys=True, data=True),
-            key=lambda edge: (index[edge[0]], index[edge[1]], _key_order(edge[2])),
+            graph.edges(keys=True, data=True), key=lambda edge: (index[edge[0]], index[edge[1]], _key_order(edge[2]))
         )
         for link, (_, _, _, data) in enumerate(edges):
             data["link"] = link
@@ -315,9 +311,7 @@ class RoadNetwork:
             node_names=list(index),
             crs=pyproj.CRS.from_user_input(graph.graph["crs"]),
             shapes=Shapes.from_geometries(
-                node_xy[links.from_node],
-                node_xy[links.to_node],
-                [data.get("geometry") for _, _, _, data in edges],
+                node_xy[links.from_node], node_xy[links.to_node], [data.get("geometry") for _, _, _, data in edges]
             ),
         )
 

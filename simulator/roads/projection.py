@@ -86,14 +86,7 @@ class Projection:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def choose(
-        cls,
-        xy: NDArray[np.float64],
-        *,
-        crs: object,
-        project_to: object,
-        nodes: Table,
-    ) -> Projection:
+    def choose(cls, xy: NDArray[np.float64], *, crs: object, project_to: object, nodes: Table) -> Projection:
         """Check coordinates and choose the system to which they are projected.
 
         Parameters

@@ -227,8 +227,7 @@ class Exchange:
 
     def is_down(self, party: str, answer: Answer) -> bool:
         """Return whether a party is down when a message arrives."""
-        outages = self.channel.outages
-        return bool(outages) and bool(self.channel.is_down(party, np.array([answer.arrives_s]))[0])
+        return bool(self.channel.outages) and bool(self.channel.is_down(party, np.array([answer.arrives_s]))[0])
 
     def close(self) -> None:
         """Record the messages that are still on their way, with the time at which they will arrive, and send no more.

@@ -12,7 +12,8 @@ from read_roads import read_gmns, read_osm, read_tables, read_tntp
 from small_networks import tntp_network, tntp_nodes, write_gmns_text
 
 import scenarios
-from scenarios.field_types import in_metres, in_mps, in_seconds
+from scenarios import field_types
+from scenarios.field_types import METRES, METRES_PER_SECOND, size_of
 from simulator.experiment.assembly.roads import build_roads
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of, warnings_among
@@ -134,7 +135,7 @@ def tntp_road(tmp_path, length, unit, time, time_unit):
         encoding="utf-8",
     )
     (tmp_path / "node").write_text(tntp_nodes(((1, LON, LAT), (2, LON, LAT + DEGREES))), encoding="utf-8")
-    units = {"length_m": in_metres(unit), "time_s": in_seconds(time_unit)}
+    units = {"length_m": size_of(unit, METRES), "time_s": size_of(time_unit, field_types.SECONDS)}
     return read_tntp(network=tmp_path / "net", nodes=tmp_path / "node", **units)[0]
 
 
@@ -146,7 +147,7 @@ def gmns(tmp_path, length, unit, speed, speed_unit, *, config=False):
             write_gmns_text(tmp_path / "g", nodes, links, config=f"long_length,speed\n{unit},{speed_unit}\n")
         )[0]
     folder = write_gmns_text(tmp_path / "g", nodes, links)
-    return read_gmns(folder, length_m=in_metres(unit), speed_mps=in_mps(speed_unit))[0]
+    return read_gmns(folder, length_m=size_of(unit, METRES), speed_mps=size_of(speed_unit, METRES_PER_SECOND))[0]
 
 
 def tables(tmp_path, speed_column, speed, *, length_m=None):

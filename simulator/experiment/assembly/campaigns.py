@@ -1,7 +1,7 @@
 """Builds campaigns, each one value with its servers and schedule, and what all share: channel and population."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial, singledispatch
+from functools import partial
 from typing import Any
 
 from mechanisms.local import LocalMechanism, ParameterError
@@ -281,9 +281,8 @@ def _deployment(section: AggregationSection, cells: Partition, channel: ChannelS
     else:
         build = DEPLOYMENTS[section.kind]
         given = getattr(section, "noise", None)
-        noise = None if given is None else noise_of(given)
-        available = {**section.model_dump(), "cells": cells, "noise": noise, **of_channel}
-        built = build(**accepted(build, available))
+        noise = None if given is None else NOISES[type(given)](given)
+        built = build(**accepted(build, {**section.model_dump(), "cells": cells, "noise": noise, **of_channel}))
     if isinstance(built, Deployment):
         return built
     if hasattr(built, "combine"):
@@ -292,25 +291,12 @@ def _deployment(section: AggregationSection, cells: Partition, channel: ChannelS
     return OwnSharing(own=built, name=section.kind, servers=built.servers, **of_channel, **chosen)
 
 
-@singledispatch
-def noise_of(section: NoiseSection) -> IntegerNoise:
-    """Return the noise that each server adds, by the function for the class of the section."""
-    raise NotImplementedError(type(section).__name__)
-
-
-@noise_of.register
-def _gaussian_noise(section: GaussianNoise) -> IntegerNoise:
-    return IntegerNoise(section.kind, section.sigma)
-
-
-@noise_of.register
-def _laplace_noise(section: LaplaceNoise) -> IntegerNoise:
-    return IntegerNoise(section.kind, section.scale)
-
-
-@noise_of.register
-def _polya_noise(section: PolyaNoise) -> IntegerNoise:
-    return IntegerNoise(section.kind, section.scale, section.honest)
+NOISES: Mapping[type[NoiseSection], Callable[[Any], IntegerNoise]] = {
+    GaussianNoise: lambda section: IntegerNoise(section.kind, section.sigma),
+    LaplaceNoise: lambda section: IntegerNoise(section.kind, section.scale),
+    PolyaNoise: lambda section: IntegerNoise(section.kind, section.scale, section.honest),
+}
+"""What makes the noise that each server adds, by the class of its section."""
 
 
 def _unfit(

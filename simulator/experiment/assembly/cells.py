@@ -32,7 +32,7 @@ from simulator.cells import (
 )
 from simulator.cells.road_segments import pairs_of
 from simulator.cells.zones import UnprojectableError
-from simulator.experiment.assembly.own_kinds import file_format
+from simulator.experiment.assembly.own_kinds import file_format, same_keys
 from simulator.experiment.study_area import Ground, away
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
@@ -125,11 +125,7 @@ def _of_file(
     section: StationCells | LocationCells, file: str, columns: PlaceColumns, ground: Ground
 ) -> tuple[Sites, list[str]]:
     read = partial(
-        read_places,
-        scenarios.locate(file),
-        columns=columns.mapping(),
-        format_=file_format(section),
-        given=section.crs,
+        read_places, scenarios.locate(file), columns=columns.mapping(), format_=file_format(section), given=section.crs
     )
     sites, notes = read(crs=ground.crs)
     lost = np.asarray(~np.isfinite(sites.xy).all(axis=1))
@@ -158,10 +154,8 @@ def _cells(kind: str, section: StationCells | LocationCells, sites: Sites, chose
         kind,
         [names[place] for place in chosen.tolist()],
         sites.xy[chosen],
-        crs=sites.crs,
-        radius_m=section.radius_m,
-        labels=section.labels,
-        side_m=sites.side_m,
+        **same_keys(sites, "crs", "side_m"),
+        **same_keys(section, "radius_m", "labels"),
     )
 
 
@@ -246,15 +240,13 @@ def _name(edge: tuple[Any, Any, dict[str, Any]], *, both: bool) -> str:
 @laid_over.register
 def square_cells(section: SquareCells, ground: Ground) -> Divided:
     """Build squares over the extent of the city, or over a window of it."""
-    cells = SquareGrid.build_over(ground.bounds, size_m=section.size_m, crs=ground.crs, within=section.bounds)
-    return cells, []
+    return SquareGrid.build_over(ground.bounds, size_m=section.size_m, crs=ground.crs, within=section.bounds), []
 
 
 @laid_over.register
 def geographic_cells(section: GeographicCells, ground: Ground) -> Divided:
     """Build the cells of the geographic grid that meet the extent of the city."""
-    origin = (section.origin.lon, section.origin.lat)
-    size_miles = section.size_miles
+    origin, size_miles = (section.origin.lon, section.origin.lat), section.size_miles
     return GeographicGrid.build_over(ground.bounds, size_miles=size_miles, origin=origin, crs=ground.crs), []
 
 

@@ -15,11 +15,7 @@ from scenarios.attacks import corrupted_in, parties_of
 from scenarios.kinds import is_capable
 from scenarios.run_clock import RunClock
 from simulator.cells.zones import Zones
-from simulator.experiment.assembly.own_kinds import (
-    faults_of_files,
-    same_keys,
-    text_format,
-)
+from simulator.experiment.assembly.own_kinds import faults_of_files, same_keys, text_format
 from simulator.experiment.assembly.sumo_traffic import sumo_source
 from simulator.experiment.memory_estimate import check_memory
 from simulator.experiment.study_area import City

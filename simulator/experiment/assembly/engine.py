@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, cast
 
 import scenarios
 from scenarios import Fault, Scenario, ScenarioError
-from scenarios.field_types import in_seconds
+from scenarios.field_types import SECONDS, size_of
 from scenarios.recorded_traffic import MATCH_M, NOISE_M, StaticTraffic, TraceTraffic
 from scenarios.roads import MatsimRoads, OsmRoads, SumoRoads
 from scenarios.simulated_traffic import REROUTE_EVERY_S, REROUTE_SHARE, DrivenTraffic, SumoTraffic, TrafficSection
@@ -210,7 +210,7 @@ def read_recorded(scenario: Scenario, roads: RoadNetwork | None) -> Recording | 
             columns=section.columns.mapping(),
             ignored=section.columns.ignored or (),
             format=file_format(section),
-            time_unit_s=in_seconds(section.time_unit),
+            time_unit_s=size_of(section.time_unit, SECONDS),
             time_zone=time_zone,
             **same_keys(section, "crs", "start", "window", "duplicates", "fractions", "one_per", "dwell_s"),
         )
@@ -227,7 +227,7 @@ def read_recorded(scenario: Scenario, roads: RoadNetwork | None) -> Recording | 
         net=None if net is None or section.crs else net_frame(scenario, scenarios.locate(net)),
         net_stated=section.net is not None,
         text=text_format(section),
-        time_unit_s=None if section.time_unit is None else in_seconds(section.time_unit),
+        time_unit_s=None if section.time_unit is None else size_of(section.time_unit, SECONDS),
         time_zone=time_zone,
         match=section.match,
         match_m=section.match_m or MATCH_M,
@@ -271,13 +271,7 @@ ENGINES: Mapping[type[TrafficSection], Callable[..., Engine]] = {
 
 
 def build_engine(
-    scenario: Scenario,
-    city: City,
-    *,
-    streams: Streams,
-    stopwatch: Stopwatch,
-    end_s: float,
-    motion: bool = False,
+    scenario: Scenario, city: City, *, streams: Streams, stopwatch: Stopwatch, end_s: float, motion: bool = False
 ) -> Engine:
     """Build the traffic engine.
 

@@ -82,8 +82,7 @@ class PlugIn(_Forwarding):
 
     def tally(self, reports: Any, where: Mask | None = None) -> IntArray:
         """Add up the reports of some devices."""
-        chosen = reports if where is None else reports[where]
-        return np.asarray(self._mechanism.tally(chosen), dtype=np.int64)
+        return np.asarray(self._mechanism.tally(reports if where is None else reports[where]), dtype=np.int64)
 
     def estimate(self, counts: Counts, **received: Any) -> Estimate:
         """Return the mechanism's own estimate."""

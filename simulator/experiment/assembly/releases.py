@@ -1,7 +1,7 @@
 """Builds the releases that trusted servers apply before they publish."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import singledispatch
 from typing import Any
 
@@ -24,6 +24,7 @@ from mechanisms.local import ParameterError
 from scenarios import release as sections
 from scenarios.kinds import is_capable
 from simulator.aggregation.publication import Publication, SampledCounts
+from simulator.experiment.assembly.own_kinds import accepted
 from simulator.experiment.study_area import City
 from simulator.files.messages import QUESTION, Note, notes_of, warning
 from simulator.sensing.speed_survey import SpeedQuestion
@@ -141,39 +142,12 @@ def _threshold(section: sections.ThresholdRelease, *, sampling: float, city: Cit
     return ThresholdCounts(epsilon=section.epsilon, k=section.k)
 
 
-@singledispatch
-def speeds_release(
-    section: sections.ReleaseSection, *, statistic: str, lower: float, upper: float, sample: float
-) -> ValueRelease:
-    """Return the release of a cell's speeds, by the function for the class of the section.
-
-    Parameters
-    ----------
-    section
-        The section of the release.
-    statistic
-        "mean_speed" or "median_speed".
-    lower, upper
-        Bounds of speeds, metres per second.
-    sample
-        Share of a cell's vehicles whose speeds are used.
-    """
-    raise NotImplementedError(type(section).__name__)
-
-
-@speeds_release.register
-def _no_release(section: sections.NoRelease, *, statistic: str, **sampled: float) -> ExactStatistic:  # noqa: ARG001 - as `speeds_release`
-    return ExactStatistic(statistic="mean" if statistic == "mean_speed" else "median", **sampled)
-
-
-@speeds_release.register
-def _laplace_mean(section: sections.Laplace, *, statistic: str, **sampled: float) -> LaplaceMean:  # noqa: ARG001 - as `speeds_release`
-    return LaplaceMean(epsilon=section.epsilon, **sampled)
-
-
-@speeds_release.register
-def _smooth_median(section: sections.SmoothMedianSection, *, statistic: str, **sampled: float) -> SmoothMedian:  # noqa: ARG001 - as `speeds_release`
-    return SmoothMedian(epsilon=section.epsilon, delta=section.delta, **sampled)
+SPEED_RELEASES: Mapping[type[sections.ReleaseSection], Callable[..., ValueRelease]] = {
+    sections.NoRelease: ExactStatistic,
+    sections.Laplace: LaplaceMean,
+    sections.SmoothMedianSection: SmoothMedian,
+}
+"""The release of a cell's speeds by the class of its section; parameters are the section's keys, and others."""
 
 
 def _of_speeds(
@@ -189,7 +163,8 @@ def _of_speeds(
         "upper": float(math.ceil(city.roads.links.speed_mps.max()) if upper is None else upper),
     }
     statistic, least = campaign["statistic"], campaign["min_vehicles"]
-    made = speeds_release(section, statistic=statistic, **bounds, sample=float(release["sample"]))
+    build = SPEED_RELEASES[type(section)]
+    made = build(**accepted(build, {**section.model_dump(), **bounds, "statistic": statistic.removesuffix("_speed")}))
     interval = INTERVALS.get(released.kind, "exact" if release["sample"] == 1.0 else "sampling")
     others = ", ".join(name for name in mechanisms if name != receiver)
     where = f"campaigns.{campaign['name']}"

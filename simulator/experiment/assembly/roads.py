@@ -6,7 +6,7 @@ from functools import singledispatch
 import scenarios
 from scenarios import Scenario, ScenarioError
 from scenarios import roads as sections
-from scenarios.field_types import in_metres, in_mps, in_seconds
+from scenarios.field_types import METRES, METRES_PER_SECOND, SECONDS, size_of
 from simulator.experiment.assembly.engine import traffic_faults
 from simulator.experiment.assembly.own_kinds import faults_of_files, same_keys, text_format
 from simulator.experiment.assembly.sumo_traffic import sumo_classes
@@ -82,10 +82,8 @@ def sumo_roads(section: sections.SumoRoads) -> Built:
     raw = read_sumo_net(
         scenarios.locate(section.path),
         additional=None if section.additional is None else scenarios.locate(section.additional),
-        vehicle_class=section.vehicle_class,
         anchor=None if section.anchor is None else (section.anchor.lon, section.anchor.lat),
-        capacity_vph=section.capacity_vph,
-        keep=section.keep,
+        **same_keys(section, "vehicle_class", "capacity_vph", "keep"),
     )
     return _network(raw, section)
 
@@ -96,13 +94,9 @@ def tntp_roads(section: sections.TntpRoads) -> Built:
     raw = read_tntp(
         network=scenarios.locate(section.network),
         nodes=None if section.nodes is None else scenarios.locate(section.nodes),
-        length_m=in_metres(section.length_unit),
-        time_s=in_seconds(section.time_unit),
-        crs=section.crs,
-        project_to=section.project_to,
-        capacity_hours=section.capacity_hours,
-        capacity_vph=section.capacity_vph,
-        default_speed_mps=section.default_speed_mps,
+        length_m=size_of(section.length_unit, METRES),
+        time_s=size_of(section.time_unit, SECONDS),
+        **same_keys(section, "crs", "project_to", "capacity_hours", "capacity_vph", "default_speed_mps"),
     )
     return _network(raw, section)
 
@@ -117,18 +111,13 @@ def matsim_roads(section: sections.MatsimRoads) -> Built:
 @roads_of.register
 def gmns_roads(section: sections.GmnsRoads) -> Built:
     """Read a network of GMNS."""
+    defaults = same_keys(section, "default_speed_mps", "default_lanes", "capacity_vph")
     raw = read_gmns(
         scenarios.locate(section.path, "folder"),
-        crs=section.crs,
-        project_to=section.project_to,
-        length_m=None if section.length_unit is None else in_metres(section.length_unit),
-        speed_mps=None if section.speed_unit is None else in_mps(section.speed_unit),
-        coordinates=section.coordinates,
-        modes=section.modes,
-        default_speed_mps=section.default_speed_mps,
-        default_lanes=section.default_lanes,
-        capacity_vph=section.capacity_vph,
-        keep=section.keep,
+        length_m=None if section.length_unit is None else size_of(section.length_unit, METRES),
+        speed_mps=None if section.speed_unit is None else size_of(section.speed_unit, METRES_PER_SECOND),
+        **same_keys(section, "crs", "project_to", "coordinates", "modes", "keep"),
+        **defaults,
     )
     return _network(raw, section)
 
@@ -142,20 +131,10 @@ def geopackage_roads(section: sections.GeoPackageRoads) -> Built:
 @roads_of.register
 def line_roads(section: sections.LineRoads) -> Built:
     """Read roads drawn as lines."""
-    raw = read_lines(
-        scenarios.locate(section.path),
-        layer=section.layer,
-        columns=section.columns.mapping(),
-        crs=section.crs,
-        join_m=section.join_m,
-        along=section.along,
-        against=section.against,
-        classes=section.classes,
-        default_speed_mps=section.default_speed_mps,
-        default_lanes=section.default_lanes,
-        capacity_vph=section.capacity_vph,
-    )
-    return _network(raw, section)
+    path, columns = scenarios.locate(section.path), section.columns.mapping()
+    given = same_keys(section, "layer", "crs", "join_m", "along", "against", "classes")
+    defaults = same_keys(section, "default_speed_mps", "default_lanes", "capacity_vph")
+    return _network(read_lines(path, columns=columns, **given, **defaults), section)
 
 
 @roads_of.register
@@ -165,11 +144,8 @@ def table_roads(section: sections.Tables) -> Built:
         nodes=scenarios.locate(section.nodes),
         edges=scenarios.locate(section.edges),
         columns=section.columns.mapping(),
-        crs=section.crs,
-        default_speed_mps=section.default_speed_mps,
-        default_lanes=section.default_lanes,
-        capacity_vph=section.capacity_vph,
         text=text_format(section),
+        **same_keys(section, "crs", "default_speed_mps", "default_lanes", "capacity_vph"),
     )
     return _network(raw, section)
 

@@ -104,10 +104,8 @@ def sumo_insertions(inputs: SumoInputs, *, end_s: float) -> Insertions:
     last_s = last_departure_s(Clock(inputs.step_s), end_s)
     return Insertions.read(
         [*inputs.additional, *inputs.routes],
-        begin_s=inputs.begin_s,
         end_s=inputs.begin_s + last_s,
-        step_s=inputs.step_s,
-        scale=inputs.scale,
+        **same_keys(inputs, "begin_s", "step_s", "scale"),
     )
 
 

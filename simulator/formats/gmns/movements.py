@@ -78,11 +78,7 @@ def read_movements(
     link_ids = pd.Index(link_table.identifiers("link_id") if link_table.has("link_id") else [], dtype="object")
     at = {
         name: known.get_indexer(pd.Index(table.identifiers(name), dtype="object"))
-        for name, known in (
-            ("node_id", nodes),
-            ("ib_link_id", link_ids),
-            ("ob_link_id", link_ids),
-        )
+        for name, known in (("node_id", nodes), ("ib_link_id", link_ids), ("ob_link_id", link_ids))
     }
     for name, found in at.items():
         table.refuse(name, found < 0, f"in the {'node' if name == 'node_id' else 'link'} table")

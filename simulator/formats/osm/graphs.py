@@ -113,11 +113,7 @@ def read_streets(graph: nx.MultiDiGraph[Any]) -> RawNetwork:
             unusable += 1
             continue
         street = Street.from_tags(
-            tags,
-            way=_tag_text(data.get("osmid", "")),
-            length_m=length_m,
-            along=along,
-            capacity_vph=_CAPACITY_VPH,
+            tags, way=_tag_text(data.get("osmid", "")), length_m=length_m, along=along, capacity_vph=_CAPACITY_VPH
         )
         geometry = {} if line is None else {"geometry": line}
         streets.add_edge(start, end, length_m=length_m, streets=(street,), **geometry)

@@ -81,12 +81,7 @@ def read_osm(
 
 
 def joined_streets(
-    graph: nx.MultiDiGraph[Any],
-    left_out: list[str],
-    *,
-    ways: OsmWays,
-    file: str,
-    driving_side: str | None = None,
+    graph: nx.MultiDiGraph[Any], left_out: list[str], *, ways: OsmWays, file: str, driving_side: str | None = None
 ) -> RawNetwork:
     """Join the streets of the largest strongly connected part to links.
 

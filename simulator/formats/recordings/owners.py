@@ -14,12 +14,7 @@ from simulator.files.errors import InputError
 from simulator.files.messages import counted, notes_of
 from simulator.files.tables import FileFormat, Table
 from simulator.files.times import CALENDAR_FROM_S, NAIVE, Times, moment_of, timed
-from simulator.formats.recordings.places import (
-    owners_of,
-    place_rows,
-    read_rows,
-    without_duplicates,
-)
+from simulator.formats.recordings.places import owners_of, place_rows, read_rows, without_duplicates
 from simulator.roads import RoadNetwork
 from simulator.traffic.recording import Recording
 

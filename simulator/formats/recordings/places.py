@@ -318,12 +318,7 @@ def _distinct(
 
 
 def read_places(
-    file: str | Path,
-    *,
-    columns: Mapping[str, str | int],
-    format_: FileFormat,
-    given: str | None,
-    crs: pyproj.CRS,
+    file: str | Path, *, columns: Mapping[str, str | int], format_: FileFormat, given: str | None, crs: pyproj.CRS
 ) -> tuple[Sites, list[str]]:
     """Read a table of named places, each once, at the coordinates in its first row.
 

@@ -95,11 +95,7 @@ def _allows(lane: Any, vehicle_class: str) -> bool:
 
 
 def movements_of(
-    links: Sequence[Any],
-    table: pd.DataFrame,
-    classes: Sequence[str],
-    rows: Mapping[str, int],
-    internal: InternalLanes,
+    links: Sequence[Any], table: pd.DataFrame, classes: Sequence[str], rows: Mapping[str, int], internal: InternalLanes
 ) -> tuple[pd.DataFrame, int, int]:
     """Make the table of movements of the edges that became links.
 

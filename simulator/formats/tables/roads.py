@@ -12,12 +12,7 @@ import pandas as pd
 from simulator.files.errors import InputError, both
 from simulator.files.tables import RECOGNIZED, Table, TextFormat, column_names, find_columns
 from simulator.formats.column_names import LINK_NAMES, NODE_NAMES
-from simulator.formats.link_columns import (
-    find_link_columns,
-    found_in_words,
-    link_values,
-    link_warnings,
-)
+from simulator.formats.link_columns import find_link_columns, found_in_words, link_values, link_warnings
 from simulator.formats.planes import are_no_degrees
 from simulator.roads.projection import WGS84, coordinates
 from simulator.roads.raw_network import Defaults, RawNetwork, column_of

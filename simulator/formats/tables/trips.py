@@ -22,13 +22,7 @@ from simulator.files.tables import (
 )
 from simulator.files.times import CALENDAR_FROM_S, Times, in_words, refuse_mixed, seconds, timed
 from simulator.formats.column_names import POINT_NAMES, TRIP_NAMES
-from simulator.formats.tables.trip_points import (
-    TripPlaces,
-    find_points,
-    geometry_columns,
-    read_geometries,
-    with_ends,
-)
+from simulator.formats.tables.trip_points import TripPlaces, find_points, geometry_columns, read_geometries, with_ends
 from simulator.traffic.demand.trip_table import SHOWN, TripTable
 
 _AMOUNTS = ("trips", "rate_vph", "rate_vps")

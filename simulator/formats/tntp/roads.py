@@ -13,15 +13,7 @@ import pandas as pd
 
 from simulator.files.errors import InputError, both
 from simulator.files.messages import Note, counted, warning
-from simulator.files.tntp_text import (
-    fields_of,
-    json_of,
-    lines_of,
-    read_metadata,
-    row_fault,
-    shown,
-    table_of,
-)
+from simulator.files.tntp_text import fields_of, json_of, lines_of, read_metadata, row_fault, shown, table_of
 from simulator.roads.projection import WGS84, crs_about
 from simulator.roads.raw_network import Defaults, RawNetwork, column_of, in_a_square, no_places
 from simulator.roads.read_report import FilledDefault
