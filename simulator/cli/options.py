@@ -190,11 +190,9 @@ class StudyOptions(NamedTuple):
 
     def running(self) -> dict[str, Any]:
         """Return how points are run, as `Sweep` and `Evaluation` take it."""
-        from simulator.studies.workers import is_remote, start_of  # noqa: PLC0415 - imported only when needed
+        from simulator.studies.workers import running  # noqa: PLC0415 - imported only when needed
 
-        start = start_of(self.scheduler, self.workers)
-        limits = {"assume_yes": self.yes, "timeout_s": self.timeout}
-        return {"start": start, "remote": is_remote(self.scheduler), **limits}
+        return running(self.scheduler, self.workers, assume_yes=self.yes, timeout_s=self.timeout)
 
 
 class StatementOptions(NamedTuple):
