@@ -145,6 +145,16 @@ class Plan(PlanRecord):
         return written
 
     @property
+    def settings(self) -> dict[str, Any]:
+        """The parameters of the mechanism and of its release, servers' noise or budget, if there are any."""
+        given = self.release or self.budget or {}
+        if self.aggregation is not None:
+            noise = dict(self.aggregation["noise"])
+            servers = {"servers": self.aggregation["servers"]} if "servers" in self.aggregation else {}
+            given = {**servers, "noise": noise.pop("kind"), **noise}
+        return {**self.parameters, **{key: value for key, value in given.items() if key != "kind"}}
+
+    @property
     def title(self) -> str:
         """The mechanism's name in plain words; of a user's own, what it declares."""
         own: Declared = getattr(self.mechanism, "declared", Declared())

@@ -262,7 +262,7 @@ def _claims_table(meeting: Sequence[Plan]) -> Table:
 
 def _mechanism(plan: Plan) -> Text:
     """Return a mechanism's name and, on lines of their own, its title, its parameters and its release's parameters."""
-    lines = [f"  {name} = {_value(value)}" for name, value in _parameters(plan).items()]
+    lines = [f"  {name} = {_value(value)}" for name, value in plan.settings.items()]
     wrapped = [textwrap.fill(line, WIDEST, subsequent_indent="    ", break_long_words=False) for line in lines]
     far = [] if plan.unlike_name is None else textwrap.wrap(f"({plan.unlike_name})", WIDEST, initial_indent="  ")
     title = textwrap.wrap(plan.title, WIDEST, initial_indent="  ", subsequent_indent="  ")
@@ -272,22 +272,12 @@ def _mechanism(plan: Plan) -> Text:
 def with_parameters(plan: Plan) -> str:
     """Return the name of a mechanism with its parameters and its release's parameters in parentheses."""
     far = "" if plan.unlike_name is None else f", {plan.unlike_name}"
-    return f"{plan.name} ({', '.join(f'{name} = {_value(value)}' for name, value in _parameters(plan).items())}{far})"
+    return f"{plan.name} ({', '.join(f'{name} = {_value(value)}' for name, value in plan.settings.items())}{far})"
 
 
 def _crowd(plan: Plan) -> str:
     """Return the others for which the claim about the target's view holds."""
     return "any others" if plan.crowd is None else f"≥ {whole(plan.crowd)} in the cell"
-
-
-def _parameters(plan: Plan) -> dict[str, Any]:
-    """Return the parameters of a mechanism and of its release, servers' noise or budget, if there are any."""
-    given = plan.release or plan.budget or {}
-    if plan.aggregation is not None:
-        noise = dict(plan.aggregation["noise"])
-        servers = {"servers": plan.aggregation["servers"]} if "servers" in plan.aggregation else {}
-        given = {**servers, "noise": noise.pop("kind"), **noise}
-    return {**plan.parameters, **{key: value for key, value in given.items() if key != "kind"}}
 
 
 def _value(value: Any) -> str:

@@ -206,12 +206,8 @@ class Evaluation:
             for name in names:
                 chosen = [_of(table, data, name) for table in (scores, claims, rounds, deciles)]
                 made = self.plans.get((data, name))
-                parameters = (
-                    {} if made is None else {**made.parameters, **(made.release or made.budget or {}), **_noise(made)}
-                )
-                if made is None:
-                    parameters = next((section for section in self._fixed if section["name"] == name), {})
-                crowd = None if made is None else made.crowd
+                fixed = next((section for section in self._fixed if section["name"] == name), {})
+                parameters, crowd = (fixed, None) if made is None else (made.settings, made.crowd)
                 row = {"data": data, "mechanism": name, "parameters": _text(parameters), "crowd": crowd}
                 why = self.missing.get(data) or (made.reason if made is not None and not made.meets else None)
                 if not len(chosen[0]) and why is None and len(failures):
@@ -389,10 +385,6 @@ def _of(table: pd.DataFrame, data: str, mechanism: str) -> pd.DataFrame:
     if "mechanism" not in table.columns:
         return table.iloc[:0]
     return table[(table["data"] == data) & (table["mechanism"] == mechanism)]
-
-
-def _noise(made: Plan) -> dict[str, Any]:
-    return {} if made.aggregation is None else {"servers": made.aggregation["servers"], **made.aggregation["noise"]}
 
 
 def _text(parameters: Mapping[str, Any]) -> str:

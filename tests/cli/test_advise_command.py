@@ -89,7 +89,7 @@ def test_statement_and_refusals(advise, tmp_path):
     advise(*TOWN, "--colluding", "2", "--participation", ".5", "--trust", "shares", "--page", "page.md", "--overwrite")
     page = (tmp_path / "page.md").read_text(encoding="utf-8")
     for words in (
-        "**Loss:** ε = 1 with δ ≤ 9.9",
+        "**Loss:** ε = 1 with δ ≤ ",
         "; at δ = 0: ε = ",
         " (at ε = 1) × 2,000 = ",
         "50 % of the vehicles take part",
