@@ -334,23 +334,13 @@ def _groups(plans: Sequence[Plan], fixed: Sequence[dict[str, Any]], goal: Goal) 
     claims |= {"crowds": crowds or [1]}
     shuffled = {"aggregation": {"kind": "shuffled"}} if goal.view.startswith("shuffled") else {}
     together = [each for each in plans if each.release is None and each.aggregation is None and each.budget is None]
-    sections = [_section(planned) for planned in together] + [dict(section) for section in fixed]
+    sections = [section for planned in together for section in planned.sections["mechanisms"]]
+    sections += [dict(section) for section in fixed]
     if sections:
         yield "reports", {"mechanisms": sections, "claims": claims, **shuffled}
     for planned in plans:
         if planned not in together:
-            tables: dict[str, Any] = {"mechanisms": [_section(planned)], "claims": claims, **shuffled}
-            if planned.release is not None:
-                tables["release"] = {**planned.release, "mechanisms": [planned.name]}
-            if planned.aggregation is not None:
-                tables["aggregation"] = dict(planned.aggregation)
-            if planned.budget is not None:
-                tables["campaigns"] = {"budget": dict(planned.budget)}
-            yield planned.name, tables
-
-
-def _section(made: Plan) -> dict[str, Any]:
-    return {"name": made.name, "kind": made.kind, **made.parameters}
+            yield planned.name, {"claims": claims, **shuffled, **planned.sections}
 
 
 def _sections(name: str) -> list[dict[str, Any]]:
