@@ -156,6 +156,11 @@ class CityQuestion:
         return max(1, math.ceil(self.answers_per_day * MINUTES.get(self.per, self.trip_min) / MINUTES["day"] - 1e-9))
 
     @property
+    def expected_exposed(self) -> float:
+        """δ times the vehicles that take part."""
+        return self.delta * self.people * self.participation
+
+    @property
     def counts(self) -> tuple[int, ...]:
         """Devices in the mean, the small and the night-time cell, and in a cell of a run."""
         cells = [min(self.people, max(1, round(count))) for count in self.occupancy]

@@ -3,10 +3,11 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from functools import partial
+from typing import Any, Literal
 
 from mechanisms.planning.families import FAMILIES, SLOW, families_named
-from mechanisms.planning.plan import Planning, PlanRecord, plan
+from mechanisms.planning.plan import PlanRecord, plan
 from mechanisms.planning.target import Target
 
 Number = Literal["batch", "crowd", "honest"]
@@ -62,30 +63,21 @@ def find_least(
     """
     named = families_named(tuple(mechanisms)) if mechanisms else [f for f in FAMILIES if f.name not in SLOW]
 
-    def planned(name: str, at: int) -> Planning:
-        if number == "batch":
-            changed = replace(target, population=at, occupancy=target.expected, batch=None)
-        elif number == "crowd":
-            changed = replace(target, crowd=at)
-        else:
-            changed = replace(target, honest=at)
-        return plan(changed, (name,), claims=False)
+    greatest = {"batch": target.population, "crowd": max(1, target.expected), "honest": target.servers}[number]
+    smallest = max(1, target.expected) if number == "batch" else 1
 
-    least_numbers = []
+    def error_at(name: str, at: int) -> float:
+        sizes: dict[str, Any] = {number: at}
+        if number == "batch":  # all of the batch are asked
+            sizes = {"population": at, "occupancy": target.expected, "batch": None}
+        plans = plan(replace(target, **sizes), (name,), claims=False).plans
+        return min((made.std_error for made in plans if made.meets), default=math.inf)
+
+    found = []
     for family in named:
-        greatest = {"batch": target.population, "crowd": max(1, target.expected), "honest": target.servers}[number]
-        smallest = max(1, target.expected) if number == "batch" else 1
-        least, reached = _bisect(
-            lambda at, name=family.name: min(  # type: ignore[misc]  # the default binds the loop's variable
-                (made.std_error for made in planned(name, at).plans if made.meets), default=math.inf
-            ),
-            smallest,
-            greatest,
-            error,
-        )
-        least_numbers.append(LeastNumber(family.name, least, reached))
+        found.append(LeastNumber(family.name, *_bisect(partial(error_at, family.name), smallest, greatest, error)))
         progress(1 / len(named))
-    return least_numbers
+    return found
 
 
 def _bisect(error_at: Callable[[int], float], low: int, high: int, error: float) -> tuple[int | None, float]:

@@ -129,20 +129,36 @@ class Plan(PlanRecord):
         return {**self.__dict__, "mechanism": None}
 
     @property
+    def sections(self) -> dict[str, Any]:
+        """Sections of a scenario: the mechanism, and the release, servers and budget of a campaign that it needs."""
+        release = None if self.release is None else {**self.release, "mechanisms": [self.name]}
+        budget = None if self.budget is None else {"budget": dict(self.budget)}
+        needed = {"release": release, "aggregation": self.aggregation, "campaigns": budget}
+        mechanism = {"name": self.name, "kind": self.kind, **self.parameters}
+        return {"mechanisms": [mechanism]} | {name: dict(each) for name, each in needed.items() if each is not None}
+
+    @property
     def scenario(self) -> str | None:
         """Text for a scenario file: the mechanism, and the release, servers and budget it needs; None if not met."""
         if not self.meets:
             return None
         # Written table by table: one call would put arrays of small tables on one line.
-        written = "[[mechanisms]]\n" + tomli_w.dumps({"name": self.name, "kind": self.kind, **self.parameters})
-        if self.release is not None:
-            written += "\n[release]\n" + tomli_w.dumps({**self.release, "mechanisms": [self.name]})
+        sections = self.sections
+        written = ["[[mechanisms]]\n" + tomli_w.dumps(sections.pop("mechanisms")[0])]
+        for name, section in sections.items():
+            begin = f"[[campaigns]]\nqueries = {section['budget']['window']}\n\n" if name == "campaigns" else ""
+            written.append(begin + tomli_w.dumps({name: section}))
+        return "\n".join(written)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The parameters of the mechanism and of its release, servers' noise or budget, if there are any."""
+        given = self.release or self.budget or {}
         if self.aggregation is not None:
-            written += "\n" + tomli_w.dumps({"aggregation": dict(self.aggregation)})
-        if self.budget is not None:
-            written += f"\n[[campaigns]]\nqueries = {self.budget['window']}\n\n[campaigns.budget]\n"
-            written += tomli_w.dumps(self.budget)
-        return written
+            noise = dict(self.aggregation["noise"])
+            servers = {"servers": self.aggregation["servers"]} if "servers" in self.aggregation else {}
+            given = {**servers, "noise": noise.pop("kind"), **noise}
+        return {**self.parameters, **{key: value for key, value in given.items() if key != "kind"}}
 
     @property
     def title(self) -> str:

@@ -424,10 +424,6 @@ def _no_shapes(_: Target) -> Sequence[Shape]:
     return ()
 
 
-def _unlimited(_: Target) -> float:
-    return math.inf
-
-
 def _nothing(*_: object) -> None:
     return None
 
@@ -475,7 +471,7 @@ class Family:
     reason: Callable[[Target], str | None] = _nothing
     guess: Callable[[Target], float | None] = _nothing
     shared: bool = False
-    bound: Callable[[Target], float] = _unlimited
+    bound: Callable[[Target], float] = lambda _: math.inf
     pointless: Callable[[Target, Candidate], str | None] = _nothing
     kind: str = ""
 

@@ -1,8 +1,9 @@
 """Target of a plan: the size of the city, the view, and the privacy or the error to reach."""
 
 import math
-from dataclasses import MISSING, dataclass, field, fields, replace
-from typing import Any, get_args
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import get_args
 
 from mechanisms.parameter import ParameterError, check_choice, check_epsilon, check_integer, to_number
 from mechanisms.privacy.view import (
@@ -23,26 +24,68 @@ VIEWS = (*(f"report{r}" for r in ROUNDS), "linked_reports", *RELEASED, *(f"shuff
 MOST_CELLS, MOST_DEVICES, MOST_QUERIES, MOST_SERVERS = 10**6, 10**12, 10**6, 255
 
 
-def _stated(
-    text: str,
-    default: object = MISSING,
-    unit: str | None = None,
-    *,
-    at_least: int | None = None,
-    at_most: int | str | None = None,
-    choices: tuple[str, ...] = (),
-) -> Any:
-    """Return a dataclass field with its text, unit, bounds and choices as metadata."""
-    bounds = {} if at_least is None else {"at_least": at_least, "at_most": at_most}
-    return field(default=default, metadata={"text": text, "unit": unit, "bounds": bounds, "choices": choices})
+_WHOLE: Mapping[str, tuple[int, int | str | None]] = {
+    "cells": (1, MOST_CELLS),
+    "population": (1, MOST_DEVICES),
+    "occupancy": (0, "population"),
+    "queries": (1, MOST_QUERIES),
+    "batch": (1, "population"),
+    "crowd": (1, None),
+    "k": (1, None),
+    "servers": (2, MOST_SERVERS),
+    "honest": (0, "servers"),
+    "simulated": (1, None),
+}
+"""Least and greatest values of whole numbers; a greatest value may be another field."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
     """The size of a city, a view, and either the privacy required of that view or the error allowed for a cell.
 
-    The metadata of each field states what it is, its unit or symbol, its bounds and its choices; a bound may be another
-    field. The options of commands are made of them.
+    The options of commands are made of the fields and of their texts.
+
+    Parameters
+    ----------
+    cells : CELLS
+        V, the number of cells.
+    population : DEVICES
+        N, the number of devices asked.
+    occupancy : DEVICES
+        Y, the number of devices expected in a cell. By default N/(V + 1), for devices spread evenly over the cells
+        and outside, rounded, but at least 1.
+    view
+        What the observer sees: report, report_round_1…3, linked_reports, released, released_differences,
+        released_counts, shuffled, shuffled_round_1…3. For a mechanism of one round, the view of any round is its
+        only report, and it publishes counts where other mechanisms publish differences.
+    epsilon
+        ε required of the view, with delta.
+    delta
+        δ, below 1. With error, the δ at which ε is compared.
+    error : VEHICLES
+        The root mean square error allowed for a cell of occupancy, in vehicles.
+    queries : QUERIES
+        T, the number of queries observed together.
+    adjacency
+        The change of one device that the view must not reveal: a move between two cells or outside, or only
+        entering or leaving a cell. A plan compares only claims for the same one.
+    batch : DEVICES
+        Least number of devices whose reports are counted or shuffled together, for which the claims must hold; N by
+        default.
+    crowd : DEVICES
+        Devices that are certain to be in the cell, for released views; for a move in both cells. By default claims
+        hold for any truths of the others where that is possible. Mechanisms whose published differences need a
+        crowd rely on the occupancy, which a plan states; if k is given, on none.
+    k
+        Published differences below k are suppressed.
+    servers : SERVERS
+        Servers that hold shares and add noise to what they publish.
+    honest : SERVERS
+        How many of these servers do not collude; 0: all operators pool what they have, linked reports.
+    published
+        Whether the target covers what is published too, besides a view of reports.
+    simulated : CELLS
+        R, the number of cells of the simulation whose error the plan's interval is for.
 
     Raises
     ------
@@ -51,81 +94,31 @@ class Target:
         view that is not released.
     """
 
-    cells: int = _stated("V, the number of cells.", unit="CELLS", at_least=1, at_most=MOST_CELLS)
-    population: int = _stated("N, the number of devices asked.", unit="DEVICES", at_least=1, at_most=MOST_DEVICES)
-    occupancy: int | None = _stated(
-        "Y, the number of devices expected in a cell. By default N/(V + 1), for devices spread evenly over the cells "
-        "and outside, rounded, but at least 1.",
-        None,
-        "DEVICES",
-        at_least=0,
-        at_most="population",
-    )
-    view: str = _stated(
-        "What the observer sees: report, report_round_1…3, linked_reports, released, released_differences, "
-        "released_counts, shuffled, shuffled_round_1…3. For a mechanism of one round, the view of any round is its "
-        "only report, and it publishes counts where other mechanisms publish differences.",
-        "linked_reports",
-        choices=VIEWS,
-    )
-    epsilon: float | None = _stated("ε required of the view, with delta.", None)
-    delta: float = _stated("δ, below 1. With error, the δ at which ε is compared.", 0.0)
-    error: float | None = _stated(
-        "The root mean square error allowed for a cell of occupancy, in vehicles.", None, "VEHICLES"
-    )
-    queries: int = _stated(
-        "T, the number of queries observed together.", 1, "QUERIES", at_least=1, at_most=MOST_QUERIES
-    )
-    adjacency: Adjacency = _stated(  # noqa: RUF009 - returns a field
-        "The change of one device that the view must not reveal: a move between two cells or outside, or only entering "
-        "or leaving a cell. A plan compares only claims for the same one.",
-        "move",
-        choices=get_args(Adjacency),
-    )
-    batch: int | None = _stated(
-        "Least number of devices whose reports are counted or shuffled together, for which the claims must hold; N by "
-        "default.",
-        None,
-        "DEVICES",
-        at_least=1,
-        at_most="population",
-    )
-    crowd: int | None = _stated(
-        "Devices that are certain to be in the cell, for released views; for a move in both cells. By default claims "
-        "hold for any truths of the others where that is possible. Mechanisms whose published differences need a crowd "
-        "rely on the occupancy, which a plan states; if k is given, on none.",
-        None,
-        "DEVICES",
-        at_least=1,
-    )
-    k: int | None = _stated("Published differences below k are suppressed.", None, at_least=1)
-    servers: int = _stated(
-        "Servers that hold shares and add noise to what they publish.", 2, "SERVERS", at_least=2, at_most=MOST_SERVERS
-    )
-    honest: int = _stated(
-        "How many of these servers do not collude; 0: all operators pool what they have, linked reports.",
-        1,
-        "SERVERS",
-        at_least=0,
-        at_most="servers",
-    )
-    published: bool = _stated(
-        "Whether the target covers what is published too, besides a view of reports.", default=True
-    )
-    simulated: int = _stated(
-        "R, the number of cells of the simulation whose error the plan's interval is for.", 1000, "CELLS", at_least=1
-    )
+    cells: int
+    population: int
+    occupancy: int | None = None
+    view: str = "linked_reports"
+    epsilon: float | None = None
+    delta: float = 0.0
+    error: float | None = None
+    queries: int = 1
+    adjacency: Adjacency = "move"
+    batch: int | None = None
+    crowd: int | None = None
+    k: int | None = None
+    servers: int = 2
+    honest: int = 1
+    published: bool = True
+    simulated: int = 1000
 
     def __post_init__(self) -> None:
         """Check every value and their combination."""
-        for each in fields(self):
-            value, bounds = getattr(self, each.name), dict(each.metadata["bounds"])
-            if each.metadata["choices"]:
-                check_choice(each.name, value, each.metadata["choices"])
-            elif bounds and value is not None:
-                most = bounds["at_most"]
-                bounds["at_most"] = getattr(self, most) if isinstance(most, str) else most
-                check_integer(each.name, value, **bounds)
+        check_choice("view", self.view, VIEWS)
+        check_choice("adjacency", self.adjacency, get_args(Adjacency))
+        for name, (least, most) in _WHOLE.items():
+            if (value := getattr(self, name)) is not None:
+                limit = getattr(self, most) if isinstance(most, str) else most
+                check_integer(name, value, at_least=least, at_most=limit)
         if self.occupancy is None:
             object.__setattr__(self, "occupancy", max(1, round(self.population / (self.cells + 1))))
         if self.honest == 0:  # together all operators hold every device's reports

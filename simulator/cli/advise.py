@@ -1,9 +1,8 @@
 """`crowdveil advise`: which design fits a city, a budget and its parties, how wrong it is, and who learns what."""
 
-import math
 import shlex
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -24,18 +23,19 @@ from simulator.files.extras import own_version
 from simulator.files.tables import Table as Rows
 from simulator.pages.document import written
 from simulator.pages.statement import Recipient, Statement, write_statement
-from simulator.results.formatting import whole, wide_console
+from simulator.results.formatting import percent, whole, wide_console
 
 OPTIONS = [each.replace(default=None) for each in options_of(CityQuestion) if each.name != "occupancy"]
 RECEIVES = {
     "server": ("one trusted server", "every zone"),
-    "noise": ("{} operators who hold shares and add noise", "shares, which tell nothing, and its own noise"),
-    "shares": ("{} operators who hold shares", "shares, which tell nothing"),
+    "noise": ("{} operators who hold shares and add noise", "shares, which alone tell nothing, sums and its own noise"),
+    "shares": ("{} operators who hold shares", "shares, which alone tell nothing, and sums"),
     "shuffler": ("a shuffler before a server", "all answers, but not who sent them"),
     "rounds": ("two servers, of a round each", "the answers of one round"),
     "nobody": ("one server", "all answers"),
 }
 """To whom answers go, and what one party receives, by trust."""
+OCCUPIED = {"mean": "a mean cell", "small": "a small cell", "night": "a cell at night"}
 
 
 @partial(command, after=OPTIONS)
@@ -81,7 +81,7 @@ def advise(
     said = written("advice.txt.j2", q=question, chosen=chosen, least=least, profile=profile)
     sentences = [" ".join(paragraph.split()) for paragraph in said.split("---")]
     if json:
-        exposed = {"expected_exposed": question.delta * question.people, "answers_in_period": question.queries}
+        exposed = {"expected_exposed": question.expected_exposed, "answers_in_period": question.queries}
         advised = {"advised": None if chosen is None else rows.index(chosen)}
         unit = {"unit": f"all answers of one vehicle in a {question.per}"}
         found = {"sentences": sentences, **unit, **exposed, **advised, "question": asdict(question)}
@@ -137,25 +137,28 @@ def statement_of_advice(question: CityQuestion, chosen: Advised | None) -> State
     recipients = []
     for one in sorted(chosen.learns, key=lambda one: one.members):
         linkable = "over all queries" if one.claim.family == "linked_reports" else "no"
-        trusted, seen = one.everything and one.members == 1, receives.get(one.members, "what its members receive")
-        claim = one.claim
-        if question.delta and claim.epsilon > question.epsilon:  # stated is the ε with δ, not the greater one without
-            claim = replace(claim, kind="infinite" if claim.kind == "infinite" else "bound", epsilon=math.inf)
-        recipients.append(Recipient(one.party.capitalize(), seen, claim, one.members, linkable, trusted))
+        trusted, seen = one.everything and one.members == 1, receives.get(one.members, "all that these parties receive")
+        asked = question.epsilon if question.delta else None
+        who = one.party.capitalize()
+        recipients.append(Recipient(who, seen, one.claim, one.members, linkable, trusted, asked=asked))
     arriving = f"at least {whole(chosen.least_answers)} answers to a query arrive"
+    taking_part = f"{percent(question.participation)} of the vehicles take part"
+    taking_part += f", and {percent(question.loss)} of the messages are lost" if question.loss else ""
+    more = f"It needs {chosen.parties} independent operators: with {question.parties} no design is of use."
     return Statement(
         title=f"counts of {whole(question.people)} vehicles in {whole(question.zones)} zones",
         made_from=f"a plan by crowdveil {own_version()}",
         unit=f"one {question.per}",
         contributions=question.queries,
-        people=question.people,
+        people=max(1, round(question.people * question.participation)),
         cells=question.zones,
         model={"server": "central", "noise": "distributed", "shares": "distributed"}.get(chosen.trust, "local"),
         implementation=chosen.plan.title,
         deployment=deployment.format(chosen.parties),
-        errors=[(f"a {cell} cell", it["count"], it["error"], it["count"]) for cell, it in chosen.cells.items()],
+        errors=[(OCCUPIED[cell], it["count"], it["error"], it["count"]) for cell, it in chosen.cells.items()],
         recipients=recipients,
-        assumptions=[(arriving, "ε and δ are greater")],
+        assumptions=[(taking_part, "estimates are biased"), (arriving, "ε and δ are greater")],
+        risks=() if chosen.holds else (more,),
     )
 
 

@@ -3,9 +3,9 @@
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, fields
 from inspect import Parameter, Signature, signature
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
@@ -42,9 +42,10 @@ def command(function: Command, *, before: Sequence[Parameter] = (), after: Seque
     return function
 
 
-def options_of(declaration: type) -> list[Parameter]:
-    """Return the fields of a named tuple as options, with the texts of its docstring."""
+def options_of(declaration: type, given: Mapping[str, Any] = MappingProxyType({})) -> list[Parameter]:
+    """Return the fields of a named tuple or dataclass as options, with the texts of its docstring and options given."""
     kinds, (_, texts) = get_type_hints(declaration, include_extras=True), _parsed(declaration)
+    kinds |= {name: Annotated[kinds[name], option] for name, option in given.items()}
     declared = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in signature(declaration).parameters.values()]
     return [_described(each, kinds[each.name], texts) for each in declared]
 
@@ -53,17 +54,8 @@ def target_options(*names: str) -> list[Parameter]:
     """Return the fields of `mechanisms.planning.Target` of these names as options; all if no name is given."""
     from mechanisms.planning import Target  # noqa: PLC0415 - imported only when needed
 
-    options = []
-    for field in fields(Target):
-        if not names or field.name in names:
-            completed = view_names if field.name == "view" else None
-            flags = "--published/--unpublished" if field.name == "published" else f"--{field.name}"
-            stated = field.metadata
-            option = typer.Option(flags, metavar=stated["unit"], help=stated["text"], autocompletion=completed)
-            default = Parameter.empty if field.default is MISSING else field.default
-            kind = Annotated[field.type, option]  # type: ignore[name-defined]  # known when it is run
-            options.append(Parameter(field.name, Parameter.KEYWORD_ONLY, default=default, annotation=kind))
-    return options
+    given = {"view": typer.Option(autocompletion=view_names), "published": typer.Option("--published/--unpublished")}
+    return [option for option in options_of(Target, given) if not names or option.name in names]
 
 
 def _parsed(documented: object) -> tuple[str, Texts]:
@@ -190,11 +182,9 @@ class StudyOptions(NamedTuple):
 
     def running(self) -> dict[str, Any]:
         """Return how points are run, as `Sweep` and `Evaluation` take it."""
-        from simulator.studies.workers import is_remote, start_of  # noqa: PLC0415 - imported only when needed
+        from simulator.studies.workers import running  # noqa: PLC0415 - imported only when needed
 
-        start = start_of(self.scheduler, self.workers)
-        limits = {"assume_yes": self.yes, "timeout_s": self.timeout}
-        return {"start": start, "remote": is_remote(self.scheduler), **limits}
+        return running(self.scheduler, self.workers, assume_yes=self.yes, timeout_s=self.timeout)
 
 
 class StatementOptions(NamedTuple):

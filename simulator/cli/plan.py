@@ -14,10 +14,9 @@ from mechanisms.planning import RELEASED, Advised, CityQuestion, Learned, LeastN
 from mechanisms.privacy.claim import Claim, ListedDelta
 from simulator.cli.common import meter, print_json, print_notes
 from simulator.cli.options import command, family_names, target_options
-from simulator.results.formatting import claimed, counted, listed, number, related, whole, wide_console
+from simulator.pages.document import written
+from simulator.results.formatting import claimed, listed, number, related, whole, wide_console
 
-exact = "{:.12g}".format
-"""The shortest form of a number."""
 _KEPT = (Planning, Plan, Claim, ListedDelta, Target, LeastNumber, Advised, Learned, CityQuestion)
 """The classes that a kept plan is made of."""
 WIDEST = 34
@@ -102,17 +101,22 @@ def found_in_cache(content: object, search: Callable[..., Any]) -> Any:
 
 def print_planning(planning: Planning) -> None:
     """Print the plans of one target on standard output, the best first."""
-    console = wide_console()
-    console.print(Text(verdict(planning), "bold"))
-    if planning.least is not None and planning.least.scenario is not None:
-        console.print(Text(f"\n{planning.least.scenario}"), soft_wrap=True)
-    console.print(describe_target(planning.target), highlight=False)
-    if planning.least is not None:
-        console.print(describe_error(planning.target, planning.least), highlight=False)
-    key = (lambda plan: plan.std_error) if planning.target.error is None else (lambda plan: plan.epsilon)
+    console, target, best = wide_console(), planning.target, planning.least
+    others = [plan for plan in planning.plans if plan.meets and plan is not best]
+    told: dict[str, Any] = {"made": "", "left_open": [], "equals": []}
+    if best is not None:
+        equals = [plan.name for plan in others if _as_good(plan, best, target)]
+        told = {"made": with_parameters(best), "left_open": _left_open(best, target), "equals": equals}
+    verdict, *about = written("plan.txt.j2", planning=planning, **told).split("\n---\n")
+    console.print(Text(verdict, "bold"))
+    if best is not None and best.scenario is not None:
+        console.print(Text(f"\n{best.scenario}"), soft_wrap=True)
+    for text in about:
+        console.print(Text(" ".join(text.split())))
+    key = (lambda plan: plan.std_error) if target.error is None else (lambda plan: plan.epsilon)
     meeting = sorted((plan for plan in planning.plans if plan.meets), key=key)
     if meeting:
-        console.print(_table(planning.target, meeting))
+        console.print(_table(target, meeting))
         console.print(_claims_table(meeting))
     for plan in planning.plans:
         if plan.reason is not None:
@@ -132,7 +136,8 @@ def print_least(target: Target, find: str, error: float, numbers: Sequence[Least
         best = listed([result.mechanism for result in ranked if result.least == least])
         headline = f"Least {find}: {whole(least)} ({best})."
     console.print(Text(headline, "bold"))
-    console.print(describe_target(target), f"And an error of {number(error)} vehicles.", highlight=False)
+    asked = " ".join(written("target.txt.j2", target=target).split())
+    console.print(Text(f"{asked} And an error of {number(error)} vehicles."))
     table = Table("mechanism")
     table.add_column(f"least {find}", justify="right")
     table.add_column("error there, vehicles", justify="right")
@@ -144,70 +149,8 @@ def print_least(target: Target, find: str, error: float, numbers: Sequence[Least
     console.print(table)
 
 
-def describe_target(target: Target) -> str:
-    """Return one sentence that describes the target."""
-    seen = target.view
-    where = (
-        f"{counted(target.cells, 'cell')}, {counted(target.population, 'device')} asked, "
-        f"{whole(target.expected)} expected in a cell"
-    )
-    over = "" if target.queries == 1 else f" over {counted(target.queries, 'query').replace('querys', 'queries')}"
-    if target.epsilon is None:
-        goal = f"an error of {number(target.error)} vehicles or less; {seen}{over} compared at "
-        return f"{where}. Target: {goal}δ = {exact(target.delta)}."
-    crowd = ""
-    if target.covers_publication:
-        crowd = f", at least {whole(target.crowd)} in the cell" if target.crowd else ""
-        crowd += "" if target.k is None else f", differences below {target.k} suppressed"
-    batch = "" if target.batch is None else f", at least {whole(target.batch)} counted"
-    if target.honest == 0:
-        seen += " (all operators collude, and together hold every report)"
-    elif target.covers_publication and target.view not in RELEASED:
-        seen += " and what is published, each by itself,"
-    goal = f"ε = {exact(target.epsilon)}, δ = {exact(target.delta)}"
-    return f"{where}. Target: {seen}{over} with {goal} for {CHANGES[target.adjacency]}{crowd}{batch}."
-
-
-def describe_error(target: Target, best: Plan) -> str:
-    """Return one sentence about the counts for which errors are stated."""
-    inside, outside = target.expected, target.population - target.expected
-    return (
-        f"Errors are for a cell of exactly {whole(inside)}, with {whole(outside)} outside it; with all "
-        f"{whole(target.population)} in it and nobody outside, {best.name} errs by {number(best.full_error)}."
-    )
-
-
-CHANGES = {
-    "move": "a device that moves between two cells or outside",
-    "enter_leave": "a device that enters or leaves one cell",
-}
-
-
-def verdict(planning: Planning) -> str:
-    """Return a sentence that names the best mechanism for the target, or states that none meets it.
-
-    A sentence before it states that an estimate of 0 has no more error, where that is so.
-    """
-    best, target = planning.least, planning.target
-    if best is None:
-        return "No mechanism meets this target."
-    linked = _left_open(best, target)
-    equals = [plan.name for plan in planning.plans if plan.meets and plan is not best and _as_good(plan, best, target)]
-    others = f"; no worse: {listed(equals)}" if equals else ""
-    first = "Best" if best.better_than_zero else f"{USELESS}\nLeast of them"
-    if target.error is not None:
-        least = related("ε", "=", best.epsilon) if math.isfinite(best.epsilon) else "no finite ε"
-        loss = f"the least privacy loss in {target.view}: {least} at δ = {exact(target.delta)}"
-        return f"{first}: {with_parameters(best)}, with {loss}{_reliance(planning)}{linked}{others}."
-    text = f"{first}: {with_parameters(best)}, with an error of {number(best.std_error)} vehicles in a cell of "
-    return f"{text}{whole(target.expected)}{_reliance(planning)}{linked}{others}."
-
-
-USELESS = "No planned mechanism errs less than an estimate of 0 everywhere."
-
-
-def _left_open(best: Plan, target: Target) -> str:
-    """Return the words for what the target does not cover, with the claims about it; empty if it covers everything."""
+def _left_open(best: Plan, target: Target) -> list[str]:
+    """Return words for what the target does not cover, with the claims about it; none if it covers everything."""
     claims = _claims(best.claims)
     seen = [claims[view] for view in best.covers if view.startswith("report_")]
     left_open = []
@@ -216,18 +159,7 @@ def _left_open(best: Plan, target: Target) -> str:
     if not target.published and target.view not in {"linked_reports", *RELEASED} and len(best.covers) > 1:
         published = next(view for view in ("released_differences", "released_counts") if view in claims)
         left_open.append(f"readers of what is published: {claims[published]}")
-    return f"; left open: {'; '.join(left_open)}" if left_open else ""
-
-
-def _reliance(planning: Planning) -> str:
-    """Return the words for the crowd that the best plan relies on, and the best plan that relies on none."""
-    best, alone = planning.least, planning.least_without_crowd
-    if best is None or best is alone:
-        return ""
-    text = f", if at least {whole(best.crowd or 1)} devices are certain to be in the cell"
-    if alone is None:
-        return f"{text}; no other mechanism meets the target without"
-    return f"{text}; without: {alone.name}, error {number(alone.std_error)}"
+    return left_open
 
 
 def _as_good(plan: Plan, best: Plan, target: Target) -> bool:
@@ -262,7 +194,7 @@ def _claims_table(meeting: Sequence[Plan]) -> Table:
 
 def _mechanism(plan: Plan) -> Text:
     """Return a mechanism's name and, on lines of their own, its title, its parameters and its release's parameters."""
-    lines = [f"  {name} = {_value(value)}" for name, value in _parameters(plan).items()]
+    lines = [f"  {name} = {_value(value)}" for name, value in plan.settings.items()]
     wrapped = [textwrap.fill(line, WIDEST, subsequent_indent="    ", break_long_words=False) for line in lines]
     far = [] if plan.unlike_name is None else textwrap.wrap(f"({plan.unlike_name})", WIDEST, initial_indent="  ")
     title = textwrap.wrap(plan.title, WIDEST, initial_indent="  ", subsequent_indent="  ")
@@ -272,22 +204,12 @@ def _mechanism(plan: Plan) -> Text:
 def with_parameters(plan: Plan) -> str:
     """Return the name of a mechanism with its parameters and its release's parameters in parentheses."""
     far = "" if plan.unlike_name is None else f", {plan.unlike_name}"
-    return f"{plan.name} ({', '.join(f'{name} = {_value(value)}' for name, value in _parameters(plan).items())}{far})"
+    return f"{plan.name} ({', '.join(f'{name} = {_value(value)}' for name, value in plan.settings.items())}{far})"
 
 
 def _crowd(plan: Plan) -> str:
     """Return the others for which the claim about the target's view holds."""
     return "any others" if plan.crowd is None else f"≥ {whole(plan.crowd)} in the cell"
-
-
-def _parameters(plan: Plan) -> dict[str, Any]:
-    """Return the parameters of a mechanism and of its release, servers' noise or budget, if there are any."""
-    given = plan.release or plan.budget or {}
-    if plan.aggregation is not None:
-        noise = dict(plan.aggregation["noise"])
-        servers = {"servers": plan.aggregation["servers"]} if "servers" in plan.aggregation else {}
-        given = {**servers, "noise": noise.pop("kind"), **noise}
-    return {**plan.parameters, **{key: value for key, value in given.items() if key != "kind"}}
 
 
 def _value(value: Any) -> str:

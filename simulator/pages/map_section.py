@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import shapely  # type: ignore[import-untyped,unused-ignore]
 from numpy.typing import NDArray
 
 from simulator.pages.charts.spec import Chart, with_shared_ends
@@ -70,8 +71,6 @@ def city_outlines(
         all water; `labels`, the x, y and text of names of places, or where there are none of streets; and `metres`, the
         length that one unit of the drawing stands for, None where the coordinates are not geographic.
     """
-    import shapely  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415  slow to import
-
     geometries = np.asarray(cells.geometry.array, dtype=object)
     names = cells["name"].astype("string").fillna("").tolist()
     outlines: dict[str, Any] = {"cells": [int(cell) for cell in cells["cell"]], "names": names, "kind": "area"}
@@ -126,8 +125,6 @@ def city_outlines(
 
 def _near(areas: NDArray[np.object_], lines: NDArray[np.object_]) -> NDArray[np.object_]:
     """Return the parts of the areas that have roads; an area without any stays as it is."""
-    import shapely  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415  slow to import
-
     around = shapely.concave_hull(shapely.MultiPoint(shapely.get_coordinates(lines)), ratio=0.05)
     around = shapely.buffer(around, _BESIDE_M, quad_segs=2)
     shapely.prepare(around)
@@ -140,8 +137,6 @@ def _near(areas: NDArray[np.object_], lines: NDArray[np.object_]) -> NDArray[np.
 
 def _water(shapes: NDArray[np.object_], box: tuple[float, ...]) -> Any:
     """Return all water inside the drawing as one shape, as fine as roads are drawn."""
-    import shapely  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415  slow to import
-
     lines = shapely.get_dimensions(shapes) == 1
     shapes[lines] = shapely.buffer(shapely.simplify(shapes[lines], _FINEST), _RIVER, quad_segs=2)
     parts = shapely.get_parts(shapely.clip_by_rect(shapely.union_all(shapely.make_valid(shapes)), *box))
@@ -151,8 +146,6 @@ def _water(shapes: NDArray[np.object_], box: tuple[float, ...]) -> Any:
 
 def _land(areas: NDArray[np.object_], water: Any) -> NDArray[np.object_]:
     """Return the areas without their water; an area with hardly any land, such as a bridge's, stays as it is."""
-    import shapely  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415  slow to import
-
     shapely.prepare(water)
     wet = np.flatnonzero(shapely.intersects(water, areas))
     land = shapely.difference(areas[wet], water)
@@ -166,8 +159,6 @@ def _labels(
     names: NDArray[np.object_], shapes: NDArray[np.object_], box: tuple[float, ...], *, most: int = _MOST_NAMES
 ) -> list[tuple[float, float, str]]:
     """Return the middle and text of the first names that fit into the drawing without touching an earlier one."""
-    import shapely  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415  slow to import
-
     placed: list[tuple[float, float, float]] = []
     labels: list[tuple[float, float, str]] = []
     for name, shape in zip(names, shapely.clip_by_rect(shapes, *box), strict=True):
@@ -187,8 +178,6 @@ def _labels(
 
 def _roads_by_class(lines: NDArray[np.object_], roads: pd.DataFrame) -> list[tuple[str, str]]:
     """Return the SVG path of each class of roads; both directions of a road are drawn once."""
-    import shapely  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415  slow to import
-
     _, once = np.unique(shapely.to_wkb(shapely.normalize(lines)), return_index=True)
     left, drawn = np.sort(once), []
     speed, lanes = roads["speed_mps"].to_numpy(), roads["lanes"].to_numpy()

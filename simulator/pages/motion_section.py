@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import shapely  # type: ignore[import-untyped,unused-ignore]
 from numpy.typing import ArrayLike
 
 from simulator.pages.traffic_section import RECORDINGS
@@ -107,8 +108,6 @@ def _units(city: dict[str, Any], lon_lat: Any) -> Any:
 
 def _add_links(columns: _Columns, roads: pd.DataFrame, city: dict[str, Any], step_s: float) -> None:
     """Add the shapes of the links, and what a place on them and the traffic on them follow from."""
-    import shapely  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415  slow to import
-
     lines = roads["geometry"].to_numpy()
     drawn = shapely.simplify(shapely.transform(lines, lambda points: _units(city, points)), _FINEST * _FINE)
     places = shapely.get_coordinates(drawn)

@@ -58,6 +58,8 @@ class Recipient:
     claim
         The claim about what it sees, over all answers of one person in the statement's unit, with δ listed at ε = 0 and
         at the ε to state (`Claim.listed`; in the claims of a run it is).
+    asked
+        The ε that a plan was made for, which is stated with its δ where the ε at δ = 0 is greater; None for none.
     members
         Number of parties; 0 for the readers of what is published.
     linkable
@@ -80,10 +82,19 @@ class Recipient:
     guess: float | None = None
     prior: float | None = None
     crowded: Claim | None = None
+    asked: float | None = None
+
+    @property
+    def states_asked(self) -> bool:
+        """Whether the ε asked for is stated with its δ: the ε at δ = 0 is greater, and δ depends on ε."""
+        varies = self.claim.limit.code in {"always", "except"}
+        return varies and self.asked is not None and self.claim.epsilon > self.asked
 
     @property
     def loss(self) -> tuple[float, float]:
         """The ε and δ of the claim; an infinite ε and a δ of 1 where nothing is proved or everything is revealed."""
+        if self.asked is not None and self.states_asked:
+            return self.asked, self.claim.delta(self.asked)
         code, epsilon, delta = self.claim.limit
         limits = {"always": (epsilon, 0.0), "except": (epsilon, delta), "constant": (0.0, delta)}
         return limits.get(code, (math.inf, 1.0))
@@ -186,7 +197,7 @@ def write_statement(statement: Statement, path: Path, *, overwrite: bool = False
         case ".json":
             text = json.dumps(_columns(statement), indent=2, ensure_ascii=False)
         case suffix if suffix != ".md":
-            raise InputError([f"out (--out): must end in .html, .md or .json; got {path}"])
+            raise InputError([f"{path}: must end in .html, .md or .json"])
     export_file(path, lambda staged: staged.write_bytes(f"{text}\n".encode()), overwrite=overwrite)
 
 

@@ -17,7 +17,7 @@ from simulator.studies.report import write_report
 from simulator.studies.store import Study, StudyDirectory
 from simulator.studies.sweep import Sweep
 from simulator.studies.tables import Goal
-from simulator.studies.workers import is_remote, start_of
+from simulator.studies.workers import running
 
 
 def sweep(
@@ -164,12 +164,7 @@ def evaluate(
         directory=_folder(out),
         replicates=replicates,
         options=options,
-        running={
-            "start": start_of(scheduler, workers),
-            "remote": is_remote(scheduler),
-            "assume_yes": assume_yes,
-            "timeout_s": timeout_s,
-        },
+        running=running(scheduler, workers, assume_yes=assume_yes, timeout_s=timeout_s),
     )
     for stage in work.stages():
         stage.run()
@@ -184,20 +179,20 @@ def _work(
     out: str | Path | None = None,
     scheduler: str = "processes",
     workers: int | None = None,
+    keep: str = "scores",
+    assume_yes: bool = False,
+    timeout_s: float | None = None,
     **options: Any,
 ) -> Sweep:
     """Return the work of a sweep; parameters as in `sweep`."""
-    limits: dict[str, Any] = {
-        name: options.pop(name) for name in ("keep", "assume_yes", "timeout_s") if name in options
-    }
     design = design_of(scenario, vary or {}, replicates=replicates, **options)
     given = {at for setting in design.settings for at, _, kind in setting.scenario.own_kinds() if is_given(kind)}
     if given and workers != 0:
         rule = "is given in Python, and worker processes do not find it"
         instead = 'use workers=0, or name "package.module:Class" with allow_plugins=True'
         raise InputError([f"{at}: {rule}: {instead}" for at in sorted(given)])
-    limits |= {"start": start_of(scheduler, workers), "remote": is_remote(scheduler)}
-    return Sweep(design, StudyDirectory(_folder(out)), **limits)
+    how = running(scheduler, workers, assume_yes=assume_yes, timeout_s=timeout_s)
+    return Sweep(design, StudyDirectory(_folder(out)), keep=keep, **how)
 
 
 def _folder(out: str | Path | None) -> Path:

@@ -206,12 +206,8 @@ class Evaluation:
             for name in names:
                 chosen = [_of(table, data, name) for table in (scores, claims, rounds, deciles)]
                 made = self.plans.get((data, name))
-                parameters = (
-                    {} if made is None else {**made.parameters, **(made.release or made.budget or {}), **_noise(made)}
-                )
-                if made is None:
-                    parameters = next((section for section in self._fixed if section["name"] == name), {})
-                crowd = None if made is None else made.crowd
+                fixed = next((section for section in self._fixed if section["name"] == name), {})
+                parameters, crowd = (fixed, None) if made is None else (made.settings, made.crowd)
                 row = {"data": data, "mechanism": name, "parameters": _text(parameters), "crowd": crowd}
                 why = self.missing.get(data) or (made.reason if made is not None and not made.meets else None)
                 if not len(chosen[0]) and why is None and len(failures):
@@ -338,23 +334,13 @@ def _groups(plans: Sequence[Plan], fixed: Sequence[dict[str, Any]], goal: Goal) 
     claims |= {"crowds": crowds or [1]}
     shuffled = {"aggregation": {"kind": "shuffled"}} if goal.view.startswith("shuffled") else {}
     together = [each for each in plans if each.release is None and each.aggregation is None and each.budget is None]
-    sections = [_section(planned) for planned in together] + [dict(section) for section in fixed]
+    sections = [section for planned in together for section in planned.sections["mechanisms"]]
+    sections += [dict(section) for section in fixed]
     if sections:
         yield "reports", {"mechanisms": sections, "claims": claims, **shuffled}
     for planned in plans:
         if planned not in together:
-            tables: dict[str, Any] = {"mechanisms": [_section(planned)], "claims": claims, **shuffled}
-            if planned.release is not None:
-                tables["release"] = {**planned.release, "mechanisms": [planned.name]}
-            if planned.aggregation is not None:
-                tables["aggregation"] = dict(planned.aggregation)
-            if planned.budget is not None:
-                tables["campaigns"] = {"budget": dict(planned.budget)}
-            yield planned.name, tables
-
-
-def _section(made: Plan) -> dict[str, Any]:
-    return {"name": made.name, "kind": made.kind, **made.parameters}
+            yield planned.name, {"claims": claims, **shuffled, **planned.sections}
 
 
 def _sections(name: str) -> list[dict[str, Any]]:
@@ -389,10 +375,6 @@ def _of(table: pd.DataFrame, data: str, mechanism: str) -> pd.DataFrame:
     if "mechanism" not in table.columns:
         return table.iloc[:0]
     return table[(table["data"] == data) & (table["mechanism"] == mechanism)]
-
-
-def _noise(made: Plan) -> dict[str, Any]:
-    return {} if made.aggregation is None else {"servers": made.aggregation["servers"], **made.aggregation["noise"]}
 
 
 def _text(parameters: Mapping[str, Any]) -> str:

@@ -17,7 +17,7 @@ from simulator.pages.charts import Axis, Chart, Series
 from simulator.pages.charts.matplotlib import draw
 from simulator.pages.charts.spec import open_axis
 from simulator.pages.charts.styles import styles_of
-from simulator.pages.document import Document, PageGroup, render, write_document
+from simulator.pages.document import PageGroup, write_document
 from simulator.pages.plots.files import FORMATS
 from simulator.pages.plots.looks import COLUMN_IN, paper_style, pyplot
 from simulator.results.costs import ENERGY, costs_of
@@ -27,7 +27,7 @@ from simulator.studies.evaluate import base_tables
 from simulator.studies.report import FILE_NAME, OF_MEANS
 from simulator.studies.store import StudyDirectory
 from simulator.studies.summary import HALF, HIGH, LOW, SHOWN, means
-from simulator.studies.tables import TABLES, sections_of, view_table, write_tables
+from simulator.studies.tables import TABLES, rendered, view_table, write_tables
 
 COSTS = ("campaign", "mechanism", "rounds", "bytes_up", "bytes_down", "joules", "connected_joules")
 LEVEL = "population.participation"
@@ -280,17 +280,9 @@ def write_participation(
     drawn = [PageGroup(group, each) for group, each in charts.items()]
     costs, table = (PageGroup(table=views[name]) for name in ("costs", "participation"))
     parts = {"curves": drawn[:2], "groups": drawn[2:], "costs": [costs], "tables": [table]}
-    facts = {"points": OF_MEANS, "energy": ENERGY}
-    document = Document(
-        title=f"{scenario.name} · crowdveil participation",
-        kicker="how many vehicles must take part",
-        heading=scenario.name,
-        header="participation_header",
-        sections=sections_of("participation", parts, **facts),
-        made_of="from the runs of the study",
-        values={"sentences": sentences, "varied": f"Runs of each level: {found['n'].max()}."},
-    )
-    write_document(render(document), directory.path / FILE_NAME)
+    values = {"sentences": sentences, "varied": f"Runs of each level: {found['n'].max()}."}
+    html = rendered("participation", scenario.name, parts, values, points=OF_MEANS, energy=ENERGY)
+    write_document(html, directory.path / FILE_NAME)
     try:
         plt = pyplot()
     except InputError as error:

@@ -10,7 +10,7 @@ import pandas as pd
 from simulator.files.atomic_write import plain_name
 from simulator.pages.charts import Axis, Chart, Series
 from simulator.pages.charts.styles import styles_of
-from simulator.pages.document import Document, PageGroup, render, write_document
+from simulator.pages.document import PageGroup, write_document
 from simulator.pages.plots.files import plot, write_plots
 from simulator.results.formatting import number, sentence_case, whole
 from simulator.results.names import statistic_of
@@ -18,7 +18,7 @@ from simulator.results.tables import is_partial
 from simulator.studies.charts import MOST_PANELS, acting, by_campaign, chart_groups, ordered_values, setting_words
 from simulator.studies.store import Study
 from simulator.studies.summary import SHOWN, TOGETHER, along_axes, stated_leaks, tables_of, value_text, with_titles
-from simulator.studies.tables import TABLES, best_of, error_latex, interval_text, sections_of, view_table, write_tables
+from simulator.studies.tables import TABLES, best_of, error_latex, interval_text, rendered, view_table, write_tables
 
 FILE_NAME = "report.html"
 _MOST_NAMED = 6
@@ -85,17 +85,7 @@ def build_report(study: Study, tables: Mapping[str, pd.DataFrame]) -> str:
         "warned": _warned(study),
         "findings": [(heading, _finding(own, leaks, titles)) for heading, own in by_campaign(tables)],
     }
-    return render(
-        Document(
-            title=f"{study.name} · crowdveil study",
-            kicker="report of a study",
-            heading=study.name,
-            header="study_header",
-            sections=sections_of("study", groups, points=points, most=MOST_PANELS),
-            made_of="from the study’s own files",
-            values=values,
-        )
-    )
+    return rendered("study", study.name, groups, values, points=points, most=MOST_PANELS)
 
 
 def write_study_figures(
@@ -234,16 +224,8 @@ def write_evaluation(
         "deciles": [PageGroup(charts=charts)] if charts else [],
         "tables": [PageGroup(view.caption, table=view, folded=True) for view in views.values()],
     }
-    document = Document(
-        title="Evaluation · crowdveil",
-        kicker="report of an evaluation",
-        heading="Evaluation",
-        header="evaluation_header",
-        sections=sections_of("evaluation", groups),
-        made_of="from the runs of the evaluation",
-        values={"goal": goal, "sentences": sentences},
-    )
-    return write_document(render(document), directory / FILE_NAME)
+    html = rendered("evaluation", "Evaluation", groups, {"goal": goal, "sentences": sentences})
+    return write_document(html, directory / FILE_NAME)
 
 
 def markdown(tables: Mapping[str, pd.DataFrame]) -> str:

@@ -13,7 +13,16 @@ import pandas as pd
 from mechanisms.planning.target import RELEASED, Target
 from mechanisms.privacy.claim import Claim
 from scenarios.field_types import number as exact
-from simulator.pages.document import FORMATS, PageGroup, PageSection, ShownTable, marked, write_document
+from simulator.pages.document import (
+    FORMATS,
+    Document,
+    PageGroup,
+    PageSection,
+    ShownTable,
+    marked,
+    render,
+    write_document,
+)
 from simulator.results.claims import claims_in
 from simulator.results.formatting import MISSING, claimed, number, percent, related, whole
 from simulator.results.names import statistic_of
@@ -67,24 +76,35 @@ def error_latex(own: pd.DataFrame, leaks: pd.DataFrame | None, titles: Mapping[s
     return f"% \\usepackage{{booktabs}}; {runs}\n{latex.translate(_LATEX)}"
 
 
-def sections_of(page: str, groups: Mapping[str, Sequence[PageGroup]], **facts: object) -> list[PageSection]:
-    """Return those sections of a page that have charts or tables, with their texts in ``tables.toml``.
+def rendered(
+    page: str,
+    heading: str,
+    groups: Mapping[str, Sequence[PageGroup]],
+    values: Mapping[str, object],
+    **facts: object,
+) -> str:
+    """Return a page with those of its sections that have charts or tables, and with its texts in ``tables.toml``.
 
     Parameters
     ----------
     page
-        ``study`` or ``evaluation``.
+        ``study``, ``evaluation`` or ``participation``.
+    heading
+        What it is about.
     groups
         The charts and tables of each section, by its name.
+    values
+        Values of its header.
     **facts
-        What its texts name in braces.
+        What the texts of its sections name in braces.
     """
     sections = []
     for name, texts in SHOWN["sections"][page].items():
         about = [texts["about"].format(**facts)] if "about" in texts else []
         if groups[name]:
             sections.append(PageSection(name, texts["title"], texts["heading"], about, groups[name]))
-    return sections
+    texts = {name: text.format(heading=heading) for name, text in SHOWN["pages"][page].items()}
+    return render(Document(**texts, heading=heading, header=f"{page}_header", sections=sections, values=values))
 
 
 def view_table(

@@ -175,6 +175,12 @@ def start_of(scheduler: str, workers: int | None) -> Start:
     raise InputError([f"scheduler (--scheduler): must be processes or dask://HOST:PORT; got {scheduler!r}"])
 
 
+def running(scheduler: str, workers: int | None, *, assume_yes: bool, timeout_s: float | None) -> dict[str, Any]:
+    """Return what starts the workers, whether they are remote, and limits, as `Sweep` and `Evaluation` take them."""
+    limits = {"assume_yes": assume_yes, "timeout_s": timeout_s}
+    return {"start": start_of(scheduler, workers), "remote": is_remote(scheduler), **limits}
+
+
 class _Cluster(Executor):
     """Executor on those workers of a Dask cluster that have this version of crowdveil.
 

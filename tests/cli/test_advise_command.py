@@ -86,11 +86,22 @@ def test_statement_and_refusals(advise, tmp_path):
     advise(*TOWN, "--parties", "3", "--colluding", "2", "--trust", "noise", "--page", "page.md")
     page = (tmp_path / "page.md").read_text(encoding="utf-8")
     assert "3 operators who hold shares and add noise" in page
+    advise(*TOWN, "--colluding", "2", "--participation", ".5", "--trust", "shares", "--page", "page.md", "--overwrite")
+    page = (tmp_path / "page.md").read_text(encoding="utf-8")
+    for words in (
+        "**Loss:** ε = 1 with δ ≤ ",
+        "; at δ = 0: ε = ",
+        " (at ε = 1) × 2,000 = ",
+        "50 % of the vehicles take part",
+        "It needs 3 independent operators: with 2 no design is of use.",
+    ):
+        assert words in page
     for arguments, words in (
         (("--people", "9"), "--zones"),
         ((*TOWN, "--trust", "magic"), "'server', 'noise'"),
         ((*TOWN, "--trust", "rounds", "--write", "a.toml"), "not written"),
         ((*TOWN, "--colluding", "4"), "colluding"),
+        ((*TOWN, "--trust", "noise", "--page", "page.pdf"), "page.pdf: must end in .html, .md or .json"),
     ):
         with pytest.raises(AssertionError, match=words):
             advise(*arguments)

@@ -18,6 +18,7 @@ from simulator.pages.traffic_section import fundamental_diagram, over_time, time
 from simulator.results.run import RunResult
 
 if TYPE_CHECKING:
+    import geopandas as gpd
     from matplotlib.axes import Axes
 
 Quantity = Literal["truth", "estimate", "error"]
@@ -106,11 +107,7 @@ class RunPlots:
             raise NothingToDrawError("no estimate of any cell was published in this run")
         values = values_of(self._run, mechanism=mechanism, campaign=campaign, query=query, quantity=quantity)
         cells = projected(values.cells, self._run.record.city.crs)
-        ax = self._axes(ax, 0.7 * shape_of(cells) + 0.12)
-        credit = "; ".join(self._run.attributions)
-        shown, on_earth = self._run.roads if roads else None, self._run.record.city.on_earth
-        draw_map(ax, values._replace(cells=cells), shown, credit, scale=on_earth)
-        return ax
+        return self._mapped(ax, values._replace(cells=cells), self._run.roads if roads else None)
 
     def errors(self, *, unit: str | None = None, ax: "Axes | None" = None) -> "Axes":
         """Draw the root mean square error of each mechanism, by campaign, beside the theoretical one.
@@ -142,17 +139,24 @@ class RunPlots:
     def _axes(self, ax: "Axes | None", height: float) -> "Axes":
         return new_axes(shown=self._shown, height=height) if ax is None else ax
 
-    def _drawn(self, ax: "Axes | None", chart: Chart, height: float) -> "Axes":
+    def _drawn(self, ax: "Axes | None", chart: Chart | None, height: float, without: str = "") -> "Axes":
+        """Draw a chart; without one, raise an error with the words `without`."""
+        if chart is None:
+            raise NothingToDrawError(without)
         ax = self._axes(ax, height)
         draw(chart, ax)
         return ax
 
+    def _mapped(self, ax: "Axes | None", values: Values, roads: "gpd.GeoDataFrame | None") -> "Axes":
+        ax = self._axes(ax, 0.7 * shape_of(values.cells) + 0.12)
+        draw_map(ax, values, roads, "; ".join(self._run.attributions), scale=self._run.record.city.on_earth)
+        return ax
+
     def _rows(self, ax: "Axes | None", rows: pd.DataFrame, x: Axis, without: str) -> "Axes":
         """Draw rows, each with a `mechanism`; without any, raise an error with the words `without`."""
-        if rows.empty:
-            raise NothingToDrawError(without)
         rows = rows.assign(style=rows["mechanism"].map(lambda name: style(self._run, name)))
-        return self._drawn(ax, *rows_chart(rows, x))
+        chart, height = rows_chart(rows, x)
+        return self._drawn(ax, None if rows.empty else chart, height, without)
 
     def growth(self, ax: "Axes | None" = None) -> "Axes":
         """Draw the error in a cell against the number of devices asked: theory as lines, this run as symbols.
@@ -162,10 +166,8 @@ class RunPlots:
         NothingToDrawError
             If no mechanism has an error above 0.
         """
-        chart = growth(self._run)
-        if chart is None:
-            raise NothingToDrawError("no mechanism of this run has an error above 0")
-        return self._drawn(ax, chart, 0.68 + 0.04 * len(self._run.record.mechanisms))
+        without = "no mechanism of this run has an error above 0"
+        return self._drawn(ax, growth(self._run), 0.68 + 0.04 * len(self._run.record.mechanisms), without)
 
     def privacy(
         self, quantity: Literal["epsilon", "delta"] = "epsilon", *, queries: int = 1, ax: "Axes | None" = None
@@ -239,9 +241,8 @@ class RunPlots:
         NothingToDrawError
             If the run kept no log of its traffic.
         """
-        if not self._run.record.traffic.times_s:
-            raise NothingToDrawError("this run kept no log of its traffic")
-        return self._drawn(ax, over_time(self._run, arrived=True), 0.7)
+        chart = over_time(self._run, arrived=True) if self._run.record.traffic.times_s else None
+        return self._drawn(ax, chart, 0.7, "this run kept no log of its traffic")
 
     def links(self, quantity: Literal["volume", "speed"] = "volume", ax: "Axes | None" = None) -> "Axes":
         """Draw the links by their volume, vehicles an hour that left them, or their mean speed, of the whole run.
@@ -260,10 +261,7 @@ class RunPlots:
         lines = projected(roads.assign(value=roads["link"].map(values)), self._run.record.city.crs)
         lines = lines[lines["value"].notna()].sort_values("value")
         words = {"volume": ("Volumes of links", "vehicles/h"), "speed": ("Mean speeds on links", "m/s")}[quantity]
-        shown = Values(lines, *words, 0.0, float(lines["value"].max()))
-        ax = self._axes(ax, 0.7 * shape_of(lines) + 0.12)
-        draw_map(ax, shown, roads, "; ".join(self._run.attributions), scale=self._run.record.city.on_earth)
-        return ax
+        return self._mapped(ax, Values(lines, *words, 0.0, float(lines["value"].max())), roads)
 
     def fundamental_diagram(self, ax: "Axes | None" = None) -> "Axes":
         """Draw the network's fundamental diagram: mean flow against mean density of all links, by interval.
@@ -273,10 +271,7 @@ class RunPlots:
         NothingToDrawError
             If the run has no links by interval.
         """
-        chart = fundamental_diagram(self._run)
-        if chart is None:
-            raise NothingToDrawError(WITHOUT_LINKS)
-        return self._drawn(ax, chart, 0.7)
+        return self._drawn(ax, fundamental_diagram(self._run), 0.7, WITHOUT_LINKS)
 
     def time_space(self, vehicle: int | None = None, ax: "Axes | None" = None) -> "Axes":
         """Draw the vehicles on the links of a route: distance along it against time.
@@ -294,10 +289,7 @@ class RunPlots:
             If the run kept no link entries, as runs of engines other than ``fleet`` and ``agents``, or none of this
             vehicle.
         """
-        chart = time_space(self._run, vehicle)
-        if chart is None:
-            raise NothingToDrawError("this run kept no link entries of such a vehicle")
-        return self._drawn(ax, chart, 0.7)
+        return self._drawn(ax, time_space(self._run, vehicle), 0.7, "this run kept no link entries of such a vehicle")
 
 
 WITHOUT_LINKS = "this run has no links by interval: its scenario needs [report] link_interval_s"
