@@ -139,7 +139,8 @@ def statement_of_advice(question: CityQuestion, chosen: Advised | None) -> State
         linkable = "over all queries" if one.claim.family == "linked_reports" else "no"
         trusted, seen = one.everything and one.members == 1, receives.get(one.members, "what its members receive")
         claim = one.claim
-        if question.delta and claim.epsilon > question.epsilon:  # stated is the ε with δ, not the greater one without
+        met = claim.delta(question.epsilon) <= question.delta
+        if question.delta and met and claim.epsilon > question.epsilon:  # stated is the ε with δ, not the greater one without
             claim = replace(claim, kind="infinite" if claim.kind == "infinite" else "bound", epsilon=math.inf)
         recipients.append(Recipient(one.party.capitalize(), seen, claim, one.members, linkable, trusted))
     arriving = f"at least {whole(chosen.least_answers)} answers to a query arrive"
@@ -182,7 +183,7 @@ def _of_profile(file: Path) -> dict[str, Any]:
     by_hour = long.pivot_table("people", "hour", "zone", aggfunc="sum", fill_value=0.0)
     totals, of_zones = by_hour.sum(axis=1), by_hour.mean()
     counts = (float(of_zones.mean()), float(of_zones.quantile(0.1)), float(totals.min() / len(of_zones)))
-    return {"people": max(1, round(totals.max())), "zones": len(of_zones), "occupancy": counts}
+    return {"people": max(1, math.ceil(totals.max())), "zones": len(of_zones), "occupancy": counts}
 
 
 def write_scenario(file: Path, question: CityQuestion, chosen: Advised | None, *, overwrite: bool) -> None:

@@ -186,7 +186,7 @@ def write_statement(statement: Statement, path: Path, *, overwrite: bool = False
         case ".json":
             text = json.dumps(_columns(statement), indent=2, ensure_ascii=False)
         case suffix if suffix != ".md":
-            raise InputError([f"out (--out): must end in .html, .md or .json; got {path}"])
+            raise InputError([f"{path}: a statement must end in .html, .md or .json"])
     export_file(path, lambda staged: staged.write_bytes(f"{text}\n".encode()), overwrite=overwrite)
 
 
