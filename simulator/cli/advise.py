@@ -140,7 +140,7 @@ def statement_of_advice(question: CityQuestion, chosen: Advised | None) -> State
         trusted, seen = one.everything and one.members == 1, receives.get(one.members, "what its members receive")
         claim = one.claim
         met = claim.delta(question.epsilon) <= question.delta
-        if question.delta and met and claim.epsilon > question.epsilon:  # stated is the ε with δ, not the greater one without
+        if met and claim.epsilon > question.epsilon:  # stated is the ε with δ, not the greater one without
             claim = replace(claim, kind="infinite" if claim.kind == "infinite" else "bound", epsilon=math.inf)
         recipients.append(Recipient(one.party.capitalize(), seen, claim, one.members, linkable, trusted))
     arriving = f"at least {whole(chosen.least_answers)} answers to a query arrive"
