@@ -82,7 +82,8 @@ TRUSTS = (
 )
 """Trusts from the most to the least that must be trusted."""
 _WHOLE = {"people": (1, 10**12), "zones": (1, 10**6), "answers_per_day": (1, 86_400), "parties": (1, 254)}
-LIMITS = {**_WHOLE, "trip_min": (1e-3, 1e6), "participation": (1e-9, 1.0), "loss": (0.0, 1.0 - 1e-9)}
+_SHARES = {"participation": (1e-9, 1.0), "loss": (0.0, 0.999)}
+LIMITS = {**_WHOLE, "epsilon": (1e-6, 1e6), "trip_min": (1e-3, 1e6), **_SHARES}
 """Least and greatest values of what is asked."""
 
 
@@ -149,6 +150,8 @@ class CityQuestion:
         if math.isnan(self.occupancy[0]):
             mean = self.people / self.zones
             object.__setattr__(self, "occupancy", (mean, mean / 10.0, mean / 20.0))
+        if self.occupancy[0] * self.zones > self.people * (1.0 + 1e-9):
+            raise ParameterError("occupancy", "must be at most people/zones", self.occupancy[0])
 
     @property
     def queries(self) -> int:

@@ -1,5 +1,6 @@
 """`crowdveil advise`: which design fits a city, a budget and its parties, how wrong it is, and who learns what."""
 
+import math
 import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -185,7 +186,7 @@ def _of_profile(file: Path) -> dict[str, Any]:
     by_hour = long.pivot_table("people", "hour", "zone", aggfunc="sum", fill_value=0.0)
     totals, of_zones = by_hour.sum(axis=1), by_hour.mean()
     counts = (float(of_zones.mean()), float(of_zones.quantile(0.1)), float(totals.min() / len(of_zones)))
-    return {"people": max(1, round(totals.max())), "zones": len(of_zones), "occupancy": counts}
+    return {"people": max(1, math.ceil(totals.max())), "zones": len(of_zones), "occupancy": counts}
 
 
 def write_scenario(file: Path, question: CityQuestion, chosen: Advised | None, *, overwrite: bool) -> None:

@@ -89,10 +89,9 @@ def skipped_of(campaign: str, entries: Sequence[dict[str, Any]]) -> set[tuple[st
 def ledger_notes(entries: Sequence[dict[str, Any]]) -> Iterator[Note]:
     """Yield a warning for each ledger, mechanism and campaign with queries that are not asked."""
     keys = ("ledger", "mechanism", "campaign", "budget", "delta")
-    skipped = Counter(tuple(row[key] for key in keys) for row in entries if row["outcome"] == "skipped")
+    over = [row for row in entries if row["outcome"] == "skipped" and exceeds(row["reached"], row["budget"])]
+    skipped = Counter(tuple(row[key] for key in keys) for row in over)
     for (name, mechanism, campaign, budget, delta), times in skipped.items():
         limit = f"ε = {number(budget)} at δ = {number(delta)}"
-        text = (
-            f"ledger.{name}: {mechanism} is not asked at {times:,} of the queries of {campaign}, which exceed {limit}"
-        )
+        text = f"ledger.{name}: {mechanism} is not asked at {times:,} queries of {campaign}, to stay within {limit}"
         yield warning("ledger", text, f"ledger.{name}")

@@ -197,7 +197,7 @@ def write_statement(statement: Statement, path: Path, *, overwrite: bool = False
         case ".json":
             text = json.dumps(_columns(statement), indent=2, ensure_ascii=False)
         case suffix if suffix != ".md":
-            raise InputError([f"{path}: must end in .html, .md or .json"])
+            raise InputError([f"{path}: a statement must end in .html, .md or .json"])
     export_file(path, lambda staged: staged.write_bytes(f"{text}\n".encode()), overwrite=overwrite)
 
 
@@ -246,7 +246,8 @@ def statement_of_run(run: RunResult, mechanism: str = "", campaign: str = "", **
     few, truth, rmse = relative_errors(estimates).iloc[0], estimates["truth"], of(run.leading.scores)["rmse"].iloc[0]
     false = records(of(run.findings).query("attack == 'poisoning'").nlargest(1, "value"))
     moved = [f"{one['colluding']:.0f} false devices move a cell by {number(one['value'])} vehicles." for one in false]
-    lost = percent(1.0 - counted["counted"].sum() / max(1, counted["asked"].sum()))
+    lost = 1.0 - counted["counted"].sum() / max(1, counted["asked"].sum())
+    moved += [f"{percent(lost)} of the answers asked for were not counted."] if lost > 0.0 else []
     recipients = [*_recipients(run, deployment, own)]
     label += ", noise of each server" if recipients[0].claim.servers else ""
     trusted = any(one.trusted for one in recipients)
@@ -265,7 +266,7 @@ def statement_of_run(run: RunResult, mechanism: str = "", campaign: str = "", **
             ("the emptiest cells", few["occupancy"], few["rmse"], few["rms_occupancy"]),
         ],
         recipients=recipients,
-        risks=[*moved, f"{lost} of the answers asked for were not counted.", *own.cost.notes],
+        risks=[*moved, *own.cost.notes],
         bytes_up=of(run.costs)["bytes_up"].iloc[0],
         called=record.owners,
         **given,

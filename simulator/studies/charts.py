@@ -16,7 +16,7 @@ from simulator.studies.summary import HALF, HIGH, LOW, SCORES, THEORY, ScoreColu
 
 MOST_PANELS = 12
 """Largest number of small multiples of one score; of more combinations as many are drawn, evenly spread."""
-_LOG_SPAN = 100.0
+_LOG_SPAN = 20.0
 """Ratio of the largest and the smallest value of a factor from which on an axis is logarithmic."""
 _LOG_ERRORS = 20.0
 """The same for errors."""
@@ -114,7 +114,7 @@ def _is_wide(errors: pd.Series) -> bool:
 def _factor_axis(values: pd.Series, title: str) -> tuple[Axis, pd.Series]:
     """Return the axis of a factor, and the place of each value on it.
 
-    Numbers that span more than two decades have a logarithmic axis, or where it cannot show them, equal distances, as
+    Numbers of which one is 20 times another have a logarithmic axis, or where it cannot show them, equal distances, as
     values that are no numbers have.
     """
     ordered = ordered_values(values)
