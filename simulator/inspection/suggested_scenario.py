@@ -79,6 +79,8 @@ _GUESSED = ("tntp", "gmns")
 _DETOUR, _UNLIKE, _USUAL_TRIP, _DRAWN = 1.1, 0.15, (10_000.0, 900.0), 500
 """Usual length of a link as a multiple of the distance between its nodes, and how far its logarithm may be from the one
 of roads in a known system; metres and seconds of a usual trip; trips that are drawn for a mean."""
+_LOAD = 0.6
+"""Share of its capacity that the busiest link has at most, of trips without times: signals take half, peaks the rest."""
 _UNTIMED = ("trips", "tntp_trips", "omx")
 """Roles of files of trips that may have no departures."""
 
@@ -569,17 +571,19 @@ def _timed(traffic: Reading, roads: Reading | None) -> tuple[dict[str, Any], dic
     ticks = value.trips.departure_tick
     found = counted(len(ticks), "vehicle")
     if traffic.role in _UNTIMED and not value.timed:
-        _, take_s = _driven(traffic, value, roads, np.arange(len(ticks)))
-        duration_s = 60 * math.ceil(float(np.clip(len(ticks) * take_s.mean() / _FEW, 60, _HOUR_S)) / 60)
+        _, take_s, carried_s = _driven(traffic, value, roads, np.arange(len(ticks)))
+        few_s = float(np.clip(len(ticks) * take_s.mean() / _FEW, 60, _HOUR_S))
+        duration_s = 60 * math.ceil(max(few_s, carried_s * min(1.0, MOST_VEHICLES / len(ticks))) / 60)
         planned, _ = _value(traffic.role, traffic.keys, roads, duration_s=duration_s)
-        depart_s, take_s = _driven(traffic, planned, roads, np.arange(len(planned.trips)))
+        depart_s, take_s, _ = _driven(traffic, planned, roads, np.arange(len(planned.trips)))
         busy_s = _busy(depart_s, depart_s + take_s, duration_s, vehicles=len(ticks))
-        within = "an hour" if duration_s == _HOUR_S else f"{duration_s:,} s, so that enough are on the roads"
+        within = "an hour" if duration_s == _HOUR_S else f"{duration_s:,} s, so that enough are on the roads at once"
+        within += ", and no more than these carry" * (carried_s > few_s)
         text = f"{found}, without times: they depart evenly within {within}"
         return {"duration_s": duration_s, "busy_s": busy_s}, _share(len(ticks)), text
     hours = np.bincount(ticks // _HOUR_S)
     hour = int(hours.argmax())
-    depart_s, take_s = _driven(traffic, value, roads, np.flatnonzero(ticks // _HOUR_S == hour))
+    depart_s, take_s, _ = _driven(traffic, value, roads, np.flatnonzero(ticks // _HOUR_S == hour))
     depart_s, vehicles = depart_s - hour * _HOUR_S, int(hours[hour])
     heading = {"duration_s": _HOUR_S, "busy_s": _busy(depart_s, depart_s + take_s, _HOUR_S, vehicles=vehicles)}
     given = {} if roads is None else {"roads": roads.keys, "cells": {"kind": "roads"}}
@@ -592,8 +596,14 @@ def _timed(traffic: Reading, roads: Reading | None) -> tuple[dict[str, Any], dic
     return heading, keys, text
 
 
-def _driven(traffic: Reading, demand: Demand, roads: Reading | None, trips: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Return when trips depart, at most `_MOST_ROUTED` of them, and how long they take without others, seconds."""
+def _driven(
+    traffic: Reading, demand: Demand, roads: Reading | None, trips: IntArray
+) -> tuple[FloatArray, FloatArray, float]:
+    """Return when trips depart, at most `_MOST_ROUTED` of them, how long they take, and in what time roads carry all.
+
+    All are in seconds. Trips take as long as without others, and are carried if no link has more than `_LOAD` of its
+    capacity.
+    """
     every = trips[:: len(trips) // _MOST_ROUTED + 1]
     network: Any = None if roads is None else roads.value
     if roads is not None and traffic.role == "routes":
@@ -606,7 +616,9 @@ def _driven(traffic: Reading, demand: Demand, roads: Reading | None, trips: IntA
         first = demand.routes.offsets
         routes = Routes.gathered(demand.routes.links, first[every], first[every + 1] - first[every])
     np.add.at(take_s, np.repeat(np.arange(len(every)), np.diff(routes.offsets)), time_s[routes.links])
-    return planned.departure_tick[every].astype(np.float64), take_s
+    loads = np.bincount(routes.links, minlength=len(time_s)) / network.links.capacity_vph
+    carried_s = float(loads.max()) * len(trips) / len(every) * _HOUR_S / _LOAD
+    return planned.departure_tick[every].astype(np.float64), take_s, carried_s
 
 
 def _busy(
@@ -647,7 +659,10 @@ def _drawn(roads: Reading) -> tuple[dict[str, Any], tuple[float, float, float]]:
     number = int(float(f"{np.clip(max(by_length, on_the_way), 10, MOST_VEHICLES):.1g}"))
     section = {"vehicles": number, "demand": "gravity"}
     planned, _ = _value("trips", section, roads, duration_s=_HOUR_S)
-    depart_s, take_s = _driven(Reading("trips", (), {}), planned, roads, np.arange(number))
+    depart_s, take_s, carried_s = _driven(Reading("trips", (), {}), planned, roads, np.arange(number))
+    if carried_s > _HOUR_S:
+        section["vehicles"] = max(10, int(float(f"{number * _HOUR_S / carried_s:.1g}")))
+    number = section["vehicles"]
     return section, _busy(depart_s, depart_s + take_s, _HOUR_S, vehicles=number)
 
 
