@@ -7,6 +7,7 @@ import signal
 import sys
 from contextlib import nullcontext, suppress
 from io import TextIOWrapper
+from types import FrameType
 
 from typer import TyperException
 
@@ -42,6 +43,8 @@ def main() -> None:
         code, message = _code_and_message(error)
         with suppress(OSError):  # Python would fail on the same error when it flushes the stream at its end
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, 0.0)  # of `_end`
     if message:
         sys.stderr.write(f"crowdveil: {message}\n")
     sys.exit(code)
@@ -53,13 +56,33 @@ def _prepare() -> None:
     A stream that is closed is opened on the null device, so that no file takes its descriptor.
     """
     for number in (ended - 128 for ended in _MESSAGES):
-        if signal.getsignal(number) is signal.SIG_DFL:  # Python handles Ctrl-C; nohup ignores what would end it
-            signal.signal(number, lambda number, _: sys.exit(128 + number))
+        if signal.getsignal(number) in {signal.SIG_DFL, signal.default_int_handler}:  # nohup ignores what would end it
+            signal.signal(number, _end)
     for name in ("stdout", "stderr"):
         if isinstance(stream := getattr(sys, name), TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
         elif stream is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))
+
+
+class _Interrupted(KeyboardInterrupt):
+    """Ctrl-C. Where a compiled module meets `KeyboardInterrupt` itself, Python ends by the signal, not by a code."""
+
+
+def _end(number: int, _: FrameType | None) -> None:
+    """Raise the exception that ends the command, and again a second later if it was dropped, as by modules that load.
+
+    While code below cleans up because of the exception, it is the one that is handled, and not raised again.
+    """
+
+    def again(*_: object) -> None:
+        if _signal_of(sys.exception()) is None:
+            _end(number, None)
+
+    if hasattr(signal, "setitimer"):
+        signal.signal(signal.SIGALRM, again)
+        signal.setitimer(signal.ITIMER_REAL, 1.0, 1.0)
+    raise _Interrupted if number == signal.SIGINT else SystemExit(128 + number)
 
 
 def _run() -> tuple[int, str]:
@@ -82,15 +105,17 @@ def _run() -> tuple[int, str]:
             raise
         hint = suggestion(getattr(error, "value", None), getattr(error, "choices", ()))
         return getattr(error, "exit_code", 2), f"{error}{hint}"
-    except ImportError as error:
-        raise _signal_of(error) or error from None
     except MemoryError as error:  # what an estimate let pass, or the user with --yes
         return 2, f"not enough memory: {error}".removesuffix(": ")
+    except Exception as error:
+        if (end := _signal_of(error)) is not None:
+            raise end from None
+        raise
     return code, _MESSAGES.get(code, "")
 
 
 def _signal_of(error: BaseException | None) -> BaseException | None:
-    """Return the end by a signal that led to an error; a compiled module turns a signal while it loads into its own."""
+    """Return the end by a signal that led to an error; what loads turns it into its own."""
     while error is not None and not isinstance(error, KeyboardInterrupt | SystemExit):
         error = error.__cause__ or error.__context__
     return error

@@ -80,7 +80,7 @@ _DETOUR, _UNLIKE, _USUAL_TRIP, _DRAWN = 1.1, 0.15, (10_000.0, 900.0), 500
 """Usual length of a link as a multiple of the distance between its nodes, and how far its logarithm may be from the one
 of roads in a known system; metres and seconds of a usual trip; trips that are drawn for a mean."""
 _LOAD = 0.6
-"""Share of its capacity that the busiest link has at most, of trips without times: signals take half, peaks the rest."""
+"""Share of the busiest link's capacity that trips without times use: with more, junctions of small towns jam."""
 _UNTIMED = ("trips", "tntp_trips", "omx")
 """Roles of files of trips that may have no departures."""
 
@@ -661,9 +661,8 @@ def _drawn(roads: Reading) -> tuple[dict[str, Any], tuple[float, float, float]]:
     planned, _ = _value("trips", section, roads, duration_s=_HOUR_S)
     depart_s, take_s, carried_s = _driven(Reading("trips", (), {}), planned, roads, np.arange(number))
     if carried_s > _HOUR_S:
-        section["vehicles"] = max(10, int(float(f"{number * _HOUR_S / carried_s:.1g}")))
-    number = section["vehicles"]
-    return section, _busy(depart_s, depart_s + take_s, _HOUR_S, vehicles=number)
+        number = max(10, int(float(f"{number * _HOUR_S / carried_s:.1g}")))
+    return {**section, "vehicles": number}, _busy(depart_s, depart_s + take_s, _HOUR_S, vehicles=number)
 
 
 def _share(vehicles: int) -> dict[str, float]:

@@ -86,21 +86,51 @@ def app(**_):
     try:
         raise {}
     except BaseException as error:
-        raise ImportError("initialization failed") from error
+        raise {}("initialization failed") from error
 simulator.cli.app = app
 simulator.cli.main()
 """
 
 
 @pytest.mark.parametrize(
-    ("end", "code", "message"),
-    [("KeyboardInterrupt", 130, "interrupted"), ("SystemExit(143)", 143, "terminated"), ("ValueError", 1, None)],
+    ("end", "error", "code", "message"),
+    [
+        ("KeyboardInterrupt", "ImportError", 130, "interrupted"),
+        ("SystemExit(143)", "RuntimeError", 143, "terminated"),
+        ("ValueError", "ImportError", 1, None),
+    ],
 )
-def test_a_signal_while_a_compiled_module_is_imported(end, code, message):
-    command = [sys.executable, "-c", SIGNALLED_IMPORT.format(end)]
+def test_a_signal_while_a_module_is_imported(end, error, code, message):
+    command = [sys.executable, "-c", SIGNALLED_IMPORT.format(end, error)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == code
     assert (done.stderr == f"crowdveil: {message}\n") if message else ("ImportError" in done.stderr)
+
+
+DROPPED = """
+import os, time
+import simulator.cli
+def app(**_):
+    try:
+        os.kill(os.getpid(), {})
+        time.sleep(5)
+    except BaseException:
+        pass
+    try:
+        time.sleep(30)
+    finally:
+        time.sleep(1.5)  # no third one while this cleans up
+        print("clean")
+simulator.cli.app = app
+simulator.cli.main()
+"""
+
+
+@pytest.mark.parametrize(("number", "message"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")])
+def test_a_signal_whose_exception_is_dropped_ends_the_command_all_the_same(number, message):
+    command = [sys.executable, "-c", DROPPED.format(int(number))]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (128 + number, "clean\n", f"crowdveil: {message}\n")
 
 
 @pytest.mark.skipif("CROWDVEIL_DATA" not in os.environ, reason="needs the data set sumo")
