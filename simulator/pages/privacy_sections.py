@@ -155,9 +155,10 @@ def ledger_section(run: RunResult) -> PageSection | None:
         return None
     keys, entries = ["ledger", "mechanism", "period", "campaign"], run.ledger.fillna({"operator": ""})
     each = entries.assign(asked=entries["outcome"] == "asked").groupby(keys)
-    spent = {name: (name, "last") for name in ("operator", "spent", "budget", "delta", "time")}
+    spent = {name: (name, "last") for name in ("operator", "spent", "budget", "delta", "time", "time_s")}
     rows = each.agg(queries=("query", "size"), asked=("asked", "sum"), own=("spent_by_query", "sum"), **spent)
-    return PageSection("ledger", "Ledger", template="ledger", values={"rows": rows.reset_index().to_dict("records")})
+    rows = rows.reset_index().sort_values([*keys[:3], "time_s"], kind="stable")
+    return PageSection("ledger", "Ledger", template="ledger", values={"rows": rows.to_dict("records")})
 
 
 def claims_section(run: RunResult) -> PageSection:

@@ -250,7 +250,7 @@ def statement_of_run(run: RunResult, mechanism: str = "", campaign: str = "", **
     moved += [f"{percent(lost)} of the answers asked for were not counted."] if lost > 0.0 else []
     recipients = [*_recipients(run, deployment, own)]
     label += ", noise of each server" if recipients[0].claim.servers else ""
-    trusted = any(one.trusted for one in recipients)
+    central, shared = any(one.trusted for one in recipients), bool(deployment.needed) or name not in record.private
     return Statement(
         title=f"{record.scenario}, {label}",
         made_from=f"run {record.scenario}, campaign {campaign}, seed {record.seed}, by crowdveil {record.version}",
@@ -258,7 +258,7 @@ def statement_of_run(run: RunResult, mechanism: str = "", campaign: str = "", **
         contributions=len(times),
         people=round(record.vehicles * record.participation),
         cells=estimates["cell"].nunique(),
-        model="local" if name in record.private else "central" if trusted else "distributed",
+        model="central" if central else "distributed" if shared else "local",
         implementation=label,
         deployment=deployment_words(deployment),
         errors=[

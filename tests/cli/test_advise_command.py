@@ -101,7 +101,7 @@ def test_statement_and_refusals(advise, tmp_path):
         ((*TOWN, "--trust", "magic"), "'server', 'noise'"),
         ((*TOWN, "--trust", "rounds", "--write", "a.toml"), "not written"),
         ((*TOWN, "--colluding", "4"), "colluding"),
-        ((*TOWN, "--trust", "noise", "--page", "page.pdf"), "page.pdf: must end in .html, .md or .json"),
+        ((*TOWN, "--trust", "noise", "--page", "page.pdf"), "page.pdf: a statement must end in .html, .md or .json"),
     ):
         with pytest.raises(AssertionError, match=words):
             advise(*arguments)

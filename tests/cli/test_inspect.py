@@ -1,6 +1,7 @@
 """`crowdveil inspect`: the examples of docs/inspect.md, units and pairs that are recognised, and files that are not."""
 
 import gzip
+import json
 import os
 import pickle
 import re
@@ -78,6 +79,9 @@ def test_units_of_tntp_are_those_that_fit(call, tmp_path):
     assert (made["roads"]["length_unit"], made["roads"]["time_unit"]) == ("km", "min")
     assert Path(made["traffic"]["trips"]).name == "town_trips.tntp"
     assert "without times" in printed
+    assert call("run", "made.toml", "--quiet", "--out", "run").returncode == 0
+    states = json.loads((tmp_path / "run" / "run.json").read_text())["traffic_at_queries"]
+    assert all(one["waiting"] <= 0.05 * one["departed"] for one in states), "the roads carry the trips"
 
 
 def test_speed_without_a_unit_gets_one_and_the_other_is_stated(folder, call):
