@@ -69,6 +69,9 @@ def advise(
     page : FILE.html|FILE.md|FILE.json
         Write the privacy statement of that design.
     """
+    for name, file, endings in (("write", write, (".toml",)), ("page", page, (".html", ".md", ".json"))):
+        if file is not None and file.suffix not in endings:  # refused before the search, which takes seconds
+            raise InputError([f"--{name} must end in {' or '.join(endings)}; got {file}"])
     given = ({} if scenario is None else _of_scenario(scenario)) | ({} if profile is None else _of_profile(profile))
     if occupancy is not None:
         given["occupancy"] = (occupancy, occupancy / 10.0, occupancy / 20.0)
@@ -76,6 +79,8 @@ def advise(
     if missing := [f"--{name}" for name in ("people", "zones") if name not in given]:
         raise InputError([f"advise needs {' and '.join(missing)}, a scenario or a profile"])
     question = CityQuestion(**given)
+    if options["trip_min"] is not None and question.per != "trip":
+        raise InputError([f"--trip-min needs --per trip; got --per {question.per}"])
     rows = found_in_cache(["advise", question, trust], partial(find_advice, question, [trust] if trust else ()))
     chosen = best_of(rows)
     least = min((row for row in rows if row.holds and row.plan), key=_mean, default=None)
@@ -203,8 +208,8 @@ def write_scenario(file: Path, question: CityQuestion, chosen: Advised | None, *
         why = "differences that two servers suppress" if chosen.trust == "rounds" else "fewer vehicles than zones"
         raise InputError([f"{file}: not written: a run cannot have {why}"])
     table = file.with_name(f"{file.stem}-vehicles.csv")
-    if file.suffix != ".toml" or (not overwrite and (file.exists() or table.exists())):
-        raise InputError([f"{file}: must end in .toml; {file} and {table} must not be there without --overwrite"])
+    if not overwrite and (file.exists() or table.exists()):
+        raise InputError([f"{file} and {table} must not be there without --overwrite"])
     listed = [f"zone-{zone},{chosen.run['count']}" for zone in range(1, question.zones + 1)]
     text = written("advised.toml.j2", q=question, row=chosen, name=file.stem, table=table.name)
     for path, lines in ((table, ["zone,vehicles", *listed]), (file, [text])):

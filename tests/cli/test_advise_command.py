@@ -101,7 +101,9 @@ def test_statement_and_refusals(advise, tmp_path):
         ((*TOWN, "--trust", "magic"), "'server', 'noise'"),
         ((*TOWN, "--trust", "rounds", "--write", "a.toml"), "not written"),
         ((*TOWN, "--colluding", "4"), "colluding"),
-        ((*TOWN, "--trust", "noise", "--page", "page.pdf"), "page.pdf: a statement must end in .html, .md or .json"),
+        ((*TOWN, "--page", "page.pdf"), "--page must end in .html or .md or .json; got page.pdf"),
+        ((*TOWN, "--write", "town.txt"), "--write must end in .toml; got town.txt"),
+        ((*TOWN, "--trip-min", "20"), "--trip-min needs --per trip; got --per day"),
     ):
         with pytest.raises(AssertionError, match=words):
             advise(*arguments)
