@@ -111,6 +111,8 @@ def test_controls_play_queries_and_change_the_map(reports, open_page):
         "nodes => nodes.map(n => n.getAttribute('fill'))"
     )
     assert first != last
+    # Time passes after the last query too; until it ends, a slow machine may go on to the next query.
+    page.locator("#play[aria-label='Play the queries']").wait_for(timeout=20_000)
     page.locator("#choose-query").focus()
     page.keyboard.press("Home")
     assert city.get_attribute("data-query") == "1"
