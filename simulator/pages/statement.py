@@ -302,7 +302,7 @@ def _recipients(run: RunResult, deployment: DeploymentRecord, own: MechanismDepl
     for seen in own.learns:
         followed = deployment.handles == "device" or "network" in seen.coalition
         linkable = "over all queries" if followed else "in one query" if deployment.handles else "no"
-        claim = weakest(seen.view, sum(party.startswith("server:") for party in seen.coalition))
+        claim = weakest(seen.view, sum("server:" in party for party in seen.coalition))
         if seen.view is None:
             claim = nothing
         elif linkable == "in one query" and claim.epsilon:

@@ -11,6 +11,7 @@ from axe_playwright_python.sync_playwright import Axe
 from mechanisms.local import KRandomizedResponse, OptimisedUnary
 from mechanisms.parameter import ParameterError
 from mechanisms.privacy import Claim, ConstantDelta, LinkedReports
+from simulator.api import run
 from simulator.cli import main
 from simulator.pages.statement import Recipient, Statement, best_success, statement_of_run, write_statement
 from simulator.results.run import RunResult
@@ -81,6 +82,17 @@ def test_figures_are_those_of_the_claims_and_attacks(shipped_run, name):
                     assert row["gain_low"] <= (1.0 - row["prior"]) * (2.0 * success - 1.0) + 1e-12
                     if row["attack"] == "link_rounds":
                         assert one.guess == row["success"] or one.guess > row["success"]
+
+
+@pytest.mark.slow
+def test_figures_of_servers_do_not_depend_on_a_named_operator(shipped_run):
+    named = run("server-noise", overrides={"campaigns.occupancy.operator": "A"})
+    own, others = (
+        [(one.claim.colluding, *best_success(one.claim)) for one in statement_of_run(made).recipients]
+        for made in (RunResult.load(shipped_run("server-noise")), named)
+    )
+    assert own == others
+    assert {colluding for colluding, *_ in own} >= {1, 4}
 
 
 def test_wordings_and_what_is_never_invented(tmp_path):
