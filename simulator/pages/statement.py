@@ -15,7 +15,7 @@ from simulator.files.atomic_write import export_file
 from simulator.files.errors import InputError
 from simulator.pages.document import asset, written
 from simulator.pages.privacy_sections import coalition_words, deployment_words
-from simulator.results.formatting import duration, inner_case, number, percent
+from simulator.results.formatting import duration, inner_case, number, percent, related
 from simulator.results.names import OwnerNames
 from simulator.results.record import DeploymentRecord, MechanismDeployment
 from simulator.results.run import RunResult
@@ -189,7 +189,7 @@ def write_statement(statement: Statement, path: Path, *, overwrite: bool = False
     InputError
         If the file has another suffix, exists and may not be replaced, or cannot be written.
     """
-    text = written("statement.md.j2", it=statement, best_success=best_success, short_limit=short_limit)
+    text = written("statement.md.j2", it=statement, best_success=best_success, short_limit=short_limit, related=related)
     match path.suffix:
         case ".html":
             lines, style = [*filter(None, text.splitlines())], asset("statement.css")
@@ -254,7 +254,9 @@ def statement_of_run(run: RunResult, mechanism: str = "", campaign: str = "", **
     return Statement(
         title=f"{record.scenario}, {label}",
         made_from=f"run {record.scenario}, campaign {campaign}, seed {record.seed}, by crowdveil {record.version}",
-        unit=f"the {len(times)} queries of the campaign, within {duration(max(times) - min(times))}",
+        unit=f"the {len(times)} queries of the campaign, within {duration(max(times) - min(times))}"
+        if len(times) > 1
+        else "the one query of the campaign",
         contributions=len(times),
         people=round(record.vehicles * record.participation),
         cells=estimates["cell"].nunique(),
