@@ -108,15 +108,17 @@ def build_grid(
             ("avenue", spacing_y_m, avenue_speed_mps, avenue_lanes),
         )
     )
-    for row, column in list(graph):
+    edges = []
+    for row, column in graph:
         here, east, north = (row, column), (row, column + 1), (row + 1, column)
         if east in graph:
-            graph.add_edges_from([(here, east, street), (east, here, street)])
+            edges += [(here, east, street), (east, here, street)]
         if north in graph and (not one_way or column % 2 == 0):
-            graph.add_edges_from([(here, north, avenue)])
+            edges.append((here, north, avenue))
         if north in graph and (not one_way or column % 2 == 1):
-            graph.add_edges_from([(north, here, avenue)])
-    roads = RoadNetwork.from_graph(graph)
+            edges.append((north, here, avenue))
+    graph.add_edges_from(edges)
+    roads = RoadNetwork.of_made(graph)
     if not signals:
         return roads
     links = roads.links

@@ -285,7 +285,11 @@ class RoadNetwork:
         faults = faults_of(graph)
         if faults:
             raise InputError(faults)
-        graph = graph.copy()
+        return cls.of_made(graph.copy())
+
+    @classmethod
+    def of_made(cls, graph: nx.MultiDiGraph[Any]) -> RoadNetwork:
+        """Compile a graph as :meth:`from_graph` does, without a check and a copy: its edges get their ``link``."""
         index = {node: position for position, node in enumerate(graph)}
         edges = sorted(
             graph.edges(keys=True, data=True), key=lambda edge: (index[edge[0]], index[edge[1]], _key_order(edge[2]))

@@ -435,14 +435,18 @@ class ShortestPaths:
                 _settle(graph, chosen, label, order, rank, dirty, units)
                 work(rows, units)
 
-        threads = min(numba.get_num_threads(), os.cpu_count() or 1)
+        threads = min(numba.get_num_threads(), 1 + len(origins) // _LANES)
         # Each thread begins elsewhere, and goes on to what the others have left.
         self._in_threads(grow, [np.roll(origins, -at * len(origins) // threads) for at in range(threads)])
 
     @staticmethod
     def _in_threads(work: Callable[[Any], None], shares: Sequence[Any]) -> None:
         """Call `work` for each share, in as many threads as numba may use."""
-        threads = min(numba.get_num_threads(), os.cpu_count() or 1)
+        threads = min(numba.get_num_threads(), os.cpu_count() or 1, len(shares))
+        if threads < 2:
+            for share in shares:
+                work(share)
+            return
         with ThreadPoolExecutor(threads) as pool:
             for done in [pool.submit(work, share) for share in shares]:
                 done.result()
