@@ -141,9 +141,7 @@ class City:
         """(links,) bool: links on which a vehicle may be in no cell; False only where it cannot."""
         links, shapes = self.roads.links, self.roads.shapes
         leaves: Mask = np.ones(len(links), dtype=np.bool_)
-        if isinstance(self.cells, LinkCells) and self.cells.maps_links:
-            leaves = self.cells.cell_of_link(np.arange(len(links))) == 0
-        elif isinstance(self.cells, SquareGrid):
+        if isinstance(self.cells, SquareGrid):
             ends, width_m = np.stack([shapes.start_xy, shapes.end_xy]), links.lanes[:, None] * LANE_WIDTH_M
             outside = ends.min(axis=0) - width_m < self.cells.extent[:2]
             outside |= ends.max(axis=0) + width_m > self.cells.extent[2:]

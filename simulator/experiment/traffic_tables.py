@@ -121,7 +121,9 @@ def tabulate_roads(roads: RoadNetwork, engine: Engine) -> gpd.GeoDataFrame:
     stated: set[str] = set().union(*edges)
     for column, among in (("source_id", ("osm_ways", *LINK_IDS)), ("class", ("class",)), ("name", ("name",))):
         names = [name for name in among if name in stated]
-        known = [next((str(data[name]) for name in names if data.get(name)), None) for data in edges]
+        known = [next((str(of[key]) for key in names if of.get(key)), None) for of in edges if names] or [None] * len(
+            edges
+        )
         columns[column] = pd.Series(known, dtype="str")
     return gpd.GeoDataFrame(columns, geometry=roads.shapes.lines(), crs=roads.crs).to_crs("EPSG:4326")
 

@@ -11,6 +11,7 @@ from simulator.files.errors import InputError, positive_faults
 from simulator.roads.movements import movement_table
 from simulator.roads.network import RoadNetwork
 from simulator.roads.projection import crs_about
+from simulator.roads.schema import MOST_LANES
 
 DEFAULT_ANCHOR = (-74.0, 40.7)
 
@@ -82,6 +83,8 @@ def build_grid(
         for name, value in wholes.items()
         if not (value >= 1 and float(value).is_integer())
     ]
+    many = [name for name in ("lanes", "avenue_lanes") if wholes[name] > MOST_LANES]
+    faults += [f"{name} must be at most {MOST_LANES:,}, got {wholes[name]!r}" for name in many]
     if rows == columns == 1:
         faults.append("rows and columns must give at least two crossings, got 1 and 1")
     if one_way and (rows == 1 or columns == 1):

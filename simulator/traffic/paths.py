@@ -1,11 +1,9 @@
 """Shortest paths on the road graph: travel times, destinations by gravity, and routes, from one tree per origin."""
 
 import math
-import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from threading import Lock
 from typing import Any, NamedTuple, TypeAlias
 
 import numba
@@ -156,18 +154,34 @@ Tree: TypeAlias = npt.NDArray[Any]
 """(places,), uint8 or int32: by which of the arcs that enter it a path comes to a place, from 1; 0 where none does."""
 
 
-class _Trees(NamedTuple):
-    """Trees kept: for each origin its row or -1, and the trees."""
+class _Order(NamedTuple):
+    """The places in the order of travel time from an origin.
 
-    row: Int32Array
-    tree: Tree
+    `time` is that of a path and nearly the shortest, `dirty` marks by rank the places whose time became shorter late.
+    """
+
+    place: Int32Array
+    rank: Int32Array
+    time: IntArray
+    dirty: Mask
+
+
+class _Origins(NamedTuple):
+    """Some origins, and where the trips of each begin and end among all trips in the order of their origins."""
+
+    place: Int32Array
+    begin: IntArray
+    end: IntArray
+
+    def of(self, rows: IntArray) -> "_Origins":
+        return _Origins(self.place[rows], self.begin[rows], self.end[rows])
 
 
 class ShortestPaths:
     """Shortest-time trees of a network, one for each origin.
 
     Origins near each other have trees that differ little. So the nodes are put into the order of travel time from one
-    origin, by a calendar of buckets (Dial 1969), and in this order the times from it and from up to 15 origins near it
+    origin, by a calendar of buckets (Dial 1969), and in this order the times from it and from up to 31 origins near it
     grow at once; a node whose times become shorter later is visited again. On a grid of 11,025 nodes it takes 1.05 to
     1.25 visits of each node, in which vector instructions compare the times from 8 origins. That is three to four times
     as fast as one tree after another. Threads grow the trees of different origins.
@@ -226,7 +240,8 @@ class ShortestPaths:
             turns.link[entering],
             max(0, int(np.log2(np.median(time))) - 1) if len(time) else 0,
         )
-        self._kept: _Trees | None = None
+        # Of the trees kept, for each origin its row or -1, and the trees.
+        self._kept = np.full(self._places, -1, dtype=np.int32), np.empty((1, 0), dtype=self._tree_dtype)
         self._link_dtype = link_dtype(len(links))
 
     @classmethod
@@ -261,18 +276,15 @@ class ShortestPaths:
 
     def times(self, origins: Int32Array) -> FloatArray:
         """Return shortest times in seconds, (origins, nodes) float64; inf where there is no path."""
-        return self._times(origins, self.nodes)
-
-    def _times(self, origins: Int32Array, places: int) -> FloatArray:
-        """Return shortest times to the first `places` places."""
-        times = np.empty((len(origins), places))
+        distinct, row = np.unique(origins, return_inverse=True)
+        times = np.empty((len(distinct), self.nodes))
 
         def write(rows: IntArray, units: IntArray) -> None:
-            units = units[:places, : len(rows)].T
+            units = units[: self.nodes, : len(rows)].T
             times[rows] = np.where(units < _NEVER, units * self._unit_s, np.inf)
 
-        self._grow(origins, write)
-        return times
+        self._grow(distinct, write)
+        return times[row]
 
     def reached(self, origin: Int32Array, destination: Int32Array) -> Mask:
         """Return whether a path leads from each origin to the destination of the same index, (trips,) bool."""
@@ -302,14 +314,15 @@ class ShortestPaths:
 
     def _pair_times(self, origin: Int32Array, destination: Int32Array) -> FloatArray:
         """Return the shortest time from each origin to the place of the same index, seconds; inf without a path."""
-        found = np.empty(len(origin))
-        order = np.argsort(origin, kind="stable")
-        for block in self.blocks(origin):
-            begin = np.searchsorted(origin, block[0], sorter=order)
-            chosen = order[begin : np.searchsorted(origin, block[-1], "right", sorter=order)]
-            row = np.searchsorted(block, origin[chosen])
-            found[chosen] = self._times(block, self._places)[row, destination[chosen]]
-        return found
+        units_of = np.empty(len(origin), dtype=np.int64)
+        order, origins = _grouped(origin)
+
+        def read(rows: IntArray, units: IntArray) -> None:
+            for lane, (_, begin, end) in enumerate(zip(*origins.of(rows), strict=True)):
+                units_of[order[begin:end]] = units[destination[order[begin:end]], lane]
+
+        self._grow(origins.place, read)
+        return np.where(units_of < _NEVER, units_of * self._unit_s, np.inf)
 
     def draw_destinations(self, origin: Int32Array, share: FloatArray, mass: FloatArray, scale_s: float) -> Int32Array:
         """Draw a destination j for each origin i with probability ∝ mass_j · exp(−t_ij / scale), j ≠ i.
@@ -332,21 +345,21 @@ class ShortestPaths:
         numpy.ndarray
             (trips,) int32; the number of nodes where no other node can be reached.
         """
-        order, starts, distinct = _grouped(origin)
-        keep = len(distinct) * self._places * np.dtype(self._tree_dtype).itemsize <= _KEPT_BYTES
-        trees = np.zeros((len(distinct) if keep else 0, self._places), dtype=self._tree_dtype)
-        drawn, share, scale = np.empty(len(origin), dtype=np.int32), share[order], scale_s / self._unit_s
+        order, origins = _grouped(origin)
+        keep = len(origins.place) * self._places * np.dtype(self._tree_dtype).itemsize <= _KEPT_BYTES
+        trees = np.zeros((len(origins.place) if keep else 0, self._places), dtype=self._tree_dtype)
+        drawn, share, rate = np.empty(len(origin), dtype=np.int32), share[order], self._unit_s / scale_s
 
         def draw(rows: IntArray, units: IntArray) -> None:
-            _draw(units, distinct, mass, 1.0 / scale, rows, starts, share, drawn)
+            _draw(units, origins.of(rows), mass, rate, share, drawn)
             if keep:
-                _mark(self._graph, units, rows, distinct, starts, drawn, trees, rows)
+                _mark(self._graph, units, origins.of(rows), drawn, trees, rows)
 
-        self._grow(distinct, draw)
+        self._grow(origins.place, draw)
         if keep:
             row = np.full(self._places, -1, dtype=np.int32)
-            row[distinct] = np.arange(len(distinct))
-            self._kept = _Trees(row, trees)
+            row[origins.place] = np.arange(len(origins.place))
+            self._kept = row, trees
         destination = np.empty(len(origin), dtype=np.int32)
         destination[order] = drawn
         return destination
@@ -372,28 +385,27 @@ class ShortestPaths:
 
     def _routes(self, origin: Int32Array, destination: Int32Array) -> tuple[IntArray, Routes]:
         """Return the number of links between places, (trips,) int64, -1 without a path; and the routes."""
-        order, starts, distinct = _grouped(origin)
+        order, origins = _grouped(origin)
         lengths, ends = np.zeros(len(origin), dtype=np.int64), destination[order]
         parts: list[tuple[IntArray, npt.NDArray[Any]]] = []
 
-        def trace(rows: IntArray, trees: Tree, of: IntArray) -> None:
-            count, links = _trace(self._graph, rows, distinct, starts, ends, trees, of)
-            chosen = order[np.concatenate([np.arange(starts[row], starts[row + 1]) for row in rows])]
+        def trace(some: _Origins, trees: Tree, of: IntArray) -> None:
+            count, links = _trace(self._graph, some, ends, trees, of)
+            chosen = order[np.concatenate([np.arange(*ends) for ends in zip(*some[1:], strict=True)])]
             lengths[chosen] = count
             parts.append((chosen, links.astype(self._link_dtype)))
 
         def grow(rows: IntArray, units: IntArray) -> None:
             trees, of = np.zeros((len(rows), self._places), dtype=self._tree_dtype), np.arange(len(rows))
-            _mark(self._graph, units, rows, distinct, starts, ends, trees, of)
-            trace(rows, trees, of)
+            _mark(self._graph, units, origins.of(rows), ends, trees, of)
+            trace(origins.of(rows), trees, of)
 
-        row, trees = self._kept or _Trees(np.full(self._places, -1, np.int32), np.empty((1, 0), dtype=self._tree_dtype))
-        if (row[distinct] >= 0).all() and trees[row[origin], destination].all():
-            every = np.arange(len(distinct))
-            blocks = [every[low : low + _NEAR] for low in range(0, len(every), _NEAR)]
-            self._in_threads(lambda rows: trace(rows, trees, row[distinct[rows]]), blocks)
+        row, trees = self._kept
+        at = row[origins.place].astype(np.int64)
+        if (at >= 0).all() and trees[row[origin], destination].all():
+            self._in_threads(len(at), lambda rows: trace(origins.of(rows), trees, at[rows]))
         else:
-            self._grow(distinct, grow)
+            self._grow(origins.place, grow)
         found = np.maximum(lengths, 0)
         offsets = np.zeros(len(origin) + 1, dtype=np.int64)
         np.cumsum(found, out=offsets[1:])
@@ -408,73 +420,53 @@ class ShortestPaths:
 
         It is called with their indices, (n,) int64, and the times to all places, whole units, (places, n or more).
         """
-        graph, places, lock = self._graph, self._places, Lock()
-        waiting = np.full(places, -1, dtype=np.int32)
-        waiting[origins] = np.arange(len(origins))
+        graph, places = self._graph, self._places
         lanes = min(_LANES, max(1, _BLOCK_CELLS // places))
 
-        def grow(share: Int32Array) -> None:
-            order, rank = np.empty((2, places), dtype=np.int32)
-            dirty, label, room = (
-                np.zeros(places, np.bool_),
-                np.empty(places, np.int64),
-                np.empty(places * lanes, np.int64),
-            )
+        def grow(rows: IntArray) -> None:
+            waiting = np.full(places, -1, dtype=np.int64)
+            waiting[origins[rows]] = rows
+            place, rank = np.empty((2, places), dtype=np.int32)
+            order = _Order(place, rank, np.empty(places, dtype=np.int64), np.empty(places, dtype=np.bool_))
             after, head = np.empty(len(graph.time), dtype=np.int32), np.empty(_RING, dtype=np.int32)
-            for origin in share.tolist():
+            room = np.empty(places * lanes, dtype=np.int64)
+            for origin in origins[rows].tolist():
                 if waiting[origin] < 0:
                     continue
-                near = order[: min(_NEAR, _explore(graph, origin, label, order, rank, dirty, after, head))]
-                with lock:  # another thread may take them meanwhile
-                    if waiting[origin] < 0:
-                        continue
-                    chosen = near[waiting[near] >= 0][:lanes]
-                    rows = waiting[chosen].astype(np.int64)
-                    waiting[chosen] = -1
-                units = room[: places * (lanes if len(rows) > 1 else 1)].reshape(places, -1)
-                _settle(graph, chosen, label, order, rank, dirty, units)
-                work(rows, units)
+                near = order.place[: min(_NEAR, _explore(graph, origin, order, after, head))]
+                chosen = near[waiting[near] >= 0][:lanes]
+                units = room[: places * (lanes if len(chosen) > 1 else 1)].reshape(places, -1)
+                _settle(graph, chosen, order, units)
+                work(waiting[chosen], units)
+                waiting[chosen] = -1
 
-        threads = min(numba.get_num_threads(), 1 + len(origins) // _LANES)
-        # Each thread begins elsewhere, and goes on to what the others have left.
-        self._in_threads(grow, [np.roll(origins, -at * len(origins) // threads) for at in range(threads)])
+        self._in_threads(len(origins), grow)
 
     @staticmethod
-    def _in_threads(work: Callable[[Any], None], shares: Sequence[Any]) -> None:
-        """Call `work` for each share, in as many threads as numba may use."""
-        threads = min(numba.get_num_threads(), os.cpu_count() or 1, len(shares))
-        if threads < 2:
-            for share in shares:
-                work(share)
-            return
+    def _in_threads(origins: int, work: Callable[[IntArray], Any]) -> None:
+        """Call `work` for the indices of some origins after another, in as many threads as numba may use."""
+        threads = numba.get_num_threads()
+        shares = [rows for rows in np.array_split(np.arange(origins), 2 * threads) if len(rows)]
         with ThreadPoolExecutor(threads) as pool:
-            for done in [pool.submit(work, share) for share in shares]:
-                done.result()
+            list(pool.map(work, shares))
 
 
-def _grouped(origin: Int32Array) -> tuple[IntArray, IntArray, Int32Array]:
-    """Return the trips ordered by origin, where each origin's trips start in that order, and the distinct origins."""
+def _grouped(origin: Int32Array) -> tuple[IntArray, _Origins]:
+    """Return the trips in the order of their origins, and the distinct origins."""
     order = np.argsort(origin, kind="stable")
     distinct, first = np.unique(origin[order], return_index=True)
-    return order, np.append(first, len(origin)).astype(np.int64), distinct.astype(np.int32)
+    bounds = np.append(first, len(origin)).astype(np.int64)
+    return order, _Origins(distinct.astype(np.int32), bounds[:-1], bounds[1:])
 
 
 @compiled
-def _explore(
-    graph: _Graph,
-    origin: int,
-    time: IntArray,
-    order: Int32Array,
-    rank: Int32Array,
-    dirty: Mask,
-    after: Int32Array,
-    head: Int32Array,
-) -> int:
-    """Write all places in the order of time from an origin, and return how many can be reached.
+def _explore(graph: _Graph, origin: int, found: _Order, after: Int32Array, head: Int32Array) -> int:
+    """Write the order of all places from an origin, and return how many can be reached.
 
-    The times are those of paths, and nearly the shortest; `dirty` marks by its rank a place whose time became shorter
-    later. `head` has the first arc of each bucket, and `after` the next one; an arc is in a bucket at most once.
+    `head` has the first arc of each bucket, and `after` the next one; an arc is in a bucket at most once, so the search
+    ends.
     """
+    order, rank, time, dirty = found
     time[:], rank[:], head[:], dirty[:] = _NEVER, -1, -1, False
     time[origin] = 0
     place, reached, waiting, bucket = np.int64(origin), 0, 0, 0
@@ -510,21 +502,15 @@ def _explore(
 
 
 @compiled
-def _settle(  # noqa: C901, PLR0912 - calls inside would take most of the time
-    graph: _Graph,
-    origins: Int32Array,
-    label: IntArray,
-    order: Int32Array,
-    rank: Int32Array,
-    dirty: Mask,
-    time: IntArray,
-) -> None:
-    """Find the shortest times from some origins, (places, origins or more); from the first, `label` is nearly it.
+def _settle(graph: _Graph, origins: Int32Array, found: _Order, time: IntArray) -> None:  # noqa: C901, PLR0912 - one
+    """Find the shortest times from some origins near each other, of which the first has `found` the order of places.
 
-    Places are visited in their order while one of their times has become shorter since their last visit. Those of a
-    window are final, as far as paths within it go, before the next ones are visited; so the visits are at most as many
-    as by Bellman and Ford's method for each window. Both loops over origins become vector instructions.
+    They are written to `time`, (places, origins or more). Places are visited in their order while one of their times
+    has become shorter since their last visit. Those of a window are final, as far as paths within it go, before the
+    next ones are visited; so the visits of a window are at most those of Bellman and Ford's method, and the loop ends.
+    Both loops over origins become vector instructions.
     """
+    order, rank, label, dirty = found
     places, lanes = time.shape
     for place in range(places):
         time[place, 0] = label[place]
@@ -534,7 +520,7 @@ def _settle(  # noqa: C901, PLR0912 - calls inside would take most of the time
         origin = origins[lane]
         time[origin, lane] = 0
         dirty[rank[origin]] = True
-        if not graph.through[origin]:
+        if not graph.through[origin]:  # its own paths alone leave it
             for out in range(graph.first_out[origin], graph.first_out[origin + 1]):
                 end = graph.to_node[out]
                 time[end, lane] = min(time[end, lane], graph.time[out])
@@ -564,15 +550,8 @@ def _settle(  # noqa: C901, PLR0912 - calls inside would take most of the time
 
 
 @compiled
-def _draw(  # noqa: C901, PLR0912 - calls inside would take most of the time
-    time: IntArray,
-    origins: Int32Array,
-    mass: FloatArray,
-    rate: float,
-    rows: IntArray,
-    starts: IntArray,
-    share: FloatArray,
-    drawn: Int32Array,
+def _draw(  # noqa: C901, PLR0912 - loops over what is in the cache
+    time: IntArray, origins: _Origins, mass: FloatArray, rate: float, share: FloatArray, drawn: Int32Array
 ) -> None:
     """Draw the destinations of the trips from some origins.
 
@@ -582,8 +561,8 @@ def _draw(  # noqa: C901, PLR0912 - calls inside would take most of the time
     lanes = time.shape[1]
     summed = np.empty((len(mass), lanes))
     nearest, total = np.full(lanes, _NEVER), np.zeros(lanes)
-    for lane in range(len(rows)):
-        time[origins[rows[lane]], lane] = _NEVER
+    for lane in range(len(origins.place)):
+        time[origins.place[lane], lane] = _NEVER
     # Times are relative to the nearest other node, so that a small scale cannot underflow every weight to 0.
     for node in range(len(mass)):
         here = time[node]
@@ -592,8 +571,7 @@ def _draw(  # noqa: C901, PLR0912 - calls inside would take most of the time
     for node in range(len(mass)):
         here, sums, of_node = time[node], summed[node], mass[node]
         for lane in range(lanes):
-            x = rate * (nearest[lane] - here[lane])
-            x = max(x, -1400.0)
+            x = max(rate * (nearest[lane] - here[lane]), -1400.0)
             k = x * 1.4426950408889634 + 6755399441055744.0 - 6755399441055744.0  # rounded: 1.5 · 2^52
             x = x - k * 0.6931471803691238 - k * 1.9082149292705877e-10
             y = 1.0 + x * (1 / 10) * (1.0 + x * (1 / 11) * (1.0 + x * (1 / 12) * (1.0 + x * (1 / 13))))
@@ -606,13 +584,13 @@ def _draw(  # noqa: C901, PLR0912 - calls inside would take most of the time
         for lane in range(lanes):
             total[lane] += sums[lane]
             sums[lane] = total[lane]
-    for lane in range(len(rows)):
+    for lane in range(len(origins.place)):
         if total[lane] == 0.0:
             for node in range(len(mass)):
                 total[lane] += 1.0 if time[node, lane] < _NEVER else 0.0
                 summed[node, lane] = total[lane]
-        time[origins[rows[lane]], lane] = 0
-        for trip in range(starts[rows[lane]], starts[rows[lane] + 1]):
+        time[origins.place[lane], lane] = 0
+        for trip in range(origins.begin[lane], origins.end[lane]):
             value, low, high = share[trip] * total[lane], 0, len(mass)
             while low < high:
                 middle = (low + high) // 2
@@ -624,20 +602,11 @@ def _draw(  # noqa: C901, PLR0912 - calls inside would take most of the time
 
 
 @compiled
-def _mark(
-    graph: _Graph,
-    time: IntArray,
-    rows: IntArray,
-    origins: Int32Array,
-    starts: IntArray,
-    destination: Int32Array,
-    trees: Tree,
-    of: IntArray,
-) -> None:
+def _mark(graph: _Graph, time: IntArray, origins: _Origins, destination: Int32Array, trees: Tree, of: IntArray) -> None:
     """Write the arcs of the paths of some origins' trips to their trees, `of` each; of equal ones the first."""
-    for lane in range(len(rows)):
-        origin, tree = origins[rows[lane]], trees[of[lane]]
-        for trip in range(starts[rows[lane]], starts[rows[lane] + 1]):
+    for lane in range(len(origins.place)):
+        origin, tree = origins.place[lane], trees[of[lane]]
+        for trip in range(origins.begin[lane], origins.end[lane]):
             place = destination[trip]
             while 0 <= place < len(tree) and place != origin and tree[place] == 0 and time[place, lane] < _NEVER:
                 for at in range(graph.first_in[place], graph.first_in[place + 1]):
@@ -646,30 +615,24 @@ def _mark(
                     if arrives and (graph.through[before] or before == origin):
                         tree[place], place = at - graph.first_in[place] + 1, before
                         break
+                else:
+                    break
 
 
 @compiled
 def _trace(
-    graph: _Graph,
-    rows: IntArray,
-    origins: Int32Array,
-    starts: IntArray,
-    destination: Int32Array,
-    trees: Tree,
-    of: IntArray,
+    graph: _Graph, origins: _Origins, destination: Int32Array, trees: Tree, of: IntArray
 ) -> tuple[IntArray, Int32Array]:
     """Return the number of links of each trip's route, -1 without a path, and the links of all routes.
 
     Routes are found from their ends, so the last one is written first, at the end of the links.
     """
-    done = 0
-    for row in rows:
-        done += starts[row + 1] - starts[row]
+    done = np.sum(origins.end - origins.begin)
     count, links = np.empty(done, dtype=np.int64), np.empty(32 * done, dtype=np.int32)
     first = len(links)
-    for at in range(len(rows) - 1, -1, -1):
-        origin, tree = origins[rows[at]], trees[of[at]]
-        for trip in range(starts[rows[at] + 1] - 1, starts[rows[at]] - 1, -1):
+    for at in range(len(of) - 1, -1, -1):
+        origin, tree = origins.place[at], trees[of[at]]
+        for trip in range(origins.end[at] - 1, origins.begin[at] - 1, -1):
             place, last = destination[trip], first
             while place != origin and tree[place] > 0:
                 if first == 0:
