@@ -435,7 +435,8 @@ class ShortestPaths:
                     continue
                 near = order.place[: min(_NEAR, _explore(graph, origin, order, after, head))]
                 chosen = near[waiting[near] >= 0][:lanes]
-                units = room[: places * (lanes if len(chosen) > 1 else 1)].reshape(places, -1)
+                width = min(lanes, -(-len(chosen) // 8) * 8) if len(chosen) > 1 else 1  # whole vectors
+                units = room[: places * width].reshape(places, -1)
                 _settle(graph, chosen, order, units)
                 work(waiting[chosen], units)
                 waiting[chosen] = -1
