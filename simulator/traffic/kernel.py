@@ -839,6 +839,55 @@ def _plan(
 
 
 @compiled
+def _ask_ahead(
+    word: int,
+    due: Bitmap,
+    pending: np.uint64,
+    lanes: Records,
+    movements: Records,
+    links: Records,
+    vehicles: Records,
+    exits: Int32Array,
+    cursor: Int32Array,
+    starts: IntArray,
+    ends: IntArray,
+    route: LinkIds,
+    bits: int,
+) -> None:
+    """Load what the visits of the lanes `pending` of a word of the calendar need, and the first vehicles of the next.
+
+    Visits wait for memory one after another, these loops for many records at once.
+    """
+    low_bits = np.uint64((1 << bits) - 1)
+    last_known = np.uint64((TURNS_KNOWN - 1) * bits)
+    if word + 1 < len(due):
+        left = due[word + 1]
+        while left != _LOW:
+            lane = lanes[((word + 1) << _WORD) + np.int64(trailing_zeros(left))]
+            prefetch(vehicles, lane.head)
+            prefetch(exits, lane.exits + lane.oldest)
+            left &= left - _BIT
+    left = pending
+    while left != _LOW:
+        lane = lanes[(word << _WORD) + np.int64(trailing_zeros(left))]
+        left &= left - _BIT
+        if lane.head < 0:
+            continue
+        mover = vehicles[lane.head]
+        prefetch(vehicles, mover.next)
+        code = mover.turns & low_bits
+        if code != low_bits:
+            if (mover.turns >> last_known) & low_bits == _LOW:
+                prefetch(ends, lane.head)
+                prefetch(route, starts[lane.head] + cursor[lane.head] - 1)
+            else:
+                if lane.first_movement >= 0:
+                    prefetch(movements, lane.first_movement + np.int64(code) - 1)
+                target = links[lane.first_out + np.int64(code) - 1].first_lane
+                prefetch(lanes, target)
+
+
+@compiled
 def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls would slow it down
     lanes: Records,
     held: Records,
@@ -955,6 +1004,9 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
             if word < lane_words:
                 pending = due[word]
                 due[word] = _LOW
+                _ask_ahead(
+                    word, due, pending, lanes, movements, links, vehicles, exits, cursor, starts, ends, route, bits
+                )
             elif word < lane_words + len(origins):
                 pending = origins[word - lane_words]
             while True:
@@ -962,8 +1014,6 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                 if pending != _LOW:
                     at = (word << _WORD) + np.int64(trailing_zeros(pending))
                     pending &= pending - _BIT
-                    if word < lane_words and pending != _LOW:
-                        prefetch(vehicles, lanes[(word << _WORD) + np.int64(trailing_zeros(pending))].head)
                 elif word < lane_words + len(origins) or first_link < 0:
                     break
                 else:
