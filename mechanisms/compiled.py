@@ -13,10 +13,17 @@ def compiled(function: Kernel, **options: Any) -> Kernel:
 
     Its machine code is kept in the first of these folders that can be written: the one that `NUMBA_CACHE_DIR` names,
     ``__pycache__`` beside the source, and numba's folder in the user's folder of caches. If none can be, as in a
-    container without a home, each process compiles the kernel again. Further options are numba's.
+    container without a home, each process compiles the kernel again. Further options are numba's. No wrapper is made
+    for callers in C, of whom there are none.
     """
+    options |= {"nogil": True, "no_cfunc_wrapper": True}
     try:
-        kernel = numba.njit(cache=True, nogil=True, **options)(function)
+        kernel = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # numba finds no folder
-        kernel = numba.njit(nogil=True, **options)(function)
+        kernel = numba.njit(**options)(function)
     return cast("Kernel", kernel)
+
+
+def inner(function: Kernel, **options: Any) -> Kernel:
+    """Compile a function that compiled functions alone call: without a wrapper for Python, whose call would crash."""
+    return compiled(function, no_cpython_wrapper=True, **options)

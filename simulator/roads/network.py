@@ -201,10 +201,14 @@ def _locate(
         x_from, y_from, x_to, y_to = start_xy[on, 0], start_xy[on, 1], end_xy[on, 0], end_xy[on, 1]
         bend = polyline[on]
         if bend >= 0 and 0.0 < share < 1.0:
-            first, last = first_vertex[bend], first_vertex[bend + 1] - 1
-            after = first + np.searchsorted(milestones[first : last + 1], share, side="right")
-            after = min(after, last)
-            before = after - 1
+            # The first vertex beyond the place, at most the last one; `searchsorted` and `min` take a second to compile.
+            before, after = first_vertex[bend], first_vertex[bend + 1] - 1
+            while after - before > 1:
+                middle = (before + after) >> 1
+                if milestones[middle] <= share:
+                    before = middle
+                else:
+                    after = middle
             x_from, y_from, x_to, y_to = (
                 vertices[before, 0],
                 vertices[before, 1],
