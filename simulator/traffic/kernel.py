@@ -238,9 +238,7 @@ def _preferred(
     turns: np.uint64,
     bits: int,
     of_class: Index,
-    lanes: Records,
     links: Records,
-    movements: Records,
     turn_lanes: Bitmap,
     turn_reach: Bitmap,
 ) -> np.uint64:
@@ -249,33 +247,24 @@ def _preferred(
     link = links[onto]
     code = turns & low
     # With one lane there is no choice, and where all lanes lead everywhere none is preferred.
-    if code == low or _is_one(allowed) or turn_reach[_place(link, code, low)] == ALL_LANES:
+    if code == low or _is_one(allowed) or turn_reach[_place(link, code, low), 0] == ALL_LANES:
         return allowed
     turn = np.int64(code) - 1
     following = link.first_out + turn
-    goal = _lanes_after(
-        following, turns >> np.uint64(bits), bits, of_class, lanes, links, movements, turn_lanes, turn_reach
-    )
-    return _leading_to(goal, allowed, link, turn, lanes, movements, turn_reach)
+    goal = _lanes_after(following, turns >> np.uint64(bits), bits, of_class, links, turn_lanes, turn_reach)
+    return _leading_to(goal, allowed, link, turn, turn_reach)
 
 
 @compiled_inline
-def _leading_to(
-    goal: np.uint64,
-    allowed: np.uint64,
-    link: Record,
-    turn: Index,
-    lanes: Records,
-    movements: Records,
-    turn_reach: Bitmap,
-) -> np.uint64:
+def _leading_to(goal: np.uint64, allowed: np.uint64, link: Record, turn: Index, turn_reach: Bitmap) -> np.uint64:
     """Return the lanes among those `allowed` whose turn leads to a lane of `goal`; all of them, if none does."""
-    if turn_reach[link.first_turn + 1 + turn] & goal:
+    place = link.first_turn + 1 + turn
+    if turn_reach[place, 0] & goal:
         return allowed
     best = _LOW
     for k in range(link.lanes):
         bit = _BIT << np.uint64(k)
-        if allowed & bit and movements[lanes[link.first_lane + k].first_movement + turn].onto_lanes & goal:
+        if allowed & bit and turn_reach[place, 1 + k] & goal:
             best |= bit
     return best if best != _LOW else allowed
 
@@ -286,9 +275,7 @@ def _lanes_after(
     turns: np.uint64,
     bits: int,
     of_class: Index,
-    lanes: Records,
     links: Records,
-    movements: Records,
     turn_lanes: Bitmap,
     turn_reach: Bitmap,
 ) -> np.uint64:
@@ -299,11 +286,11 @@ def _lanes_after(
     place = _place(link, code, low)
     allowed: np.uint64 = turn_lanes[of_class, place]
     second = (turns >> np.uint64(bits)) & low
-    if code == low or second == _LOW or turn_reach[place] == ALL_LANES:
+    if code == low or second == _LOW or turn_reach[place, 0] == ALL_LANES:
         return allowed
     turn = np.int64(code) - 1
     goal = turn_lanes[of_class, _place(links[link.first_out + turn], second, low)]
-    return _leading_to(goal, allowed, link, turn, lanes, movements, turn_reach)
+    return _leading_to(goal, allowed, link, turn, turn_reach)
 
 
 @compiled_inline
@@ -352,7 +339,6 @@ def _lane_of(
     lanes: Records,
     held: Records,
     links: Records,
-    movements: Records,
     turn_lanes: Bitmap,
     turn_reach: Bitmap,
     exits: Int32Array,
@@ -371,7 +357,7 @@ def _lane_of(
     if at >= 0 and held[at].turns == word and held[at].of_class == of_class:
         preferred = held[at].preferred
     elif not _is_one(allowed):
-        preferred = _preferred(onto, allowed, turns, bits, of_class, lanes, links, movements, turn_lanes, turn_reach)
+        preferred = _preferred(onto, allowed, turns, bits, of_class, links, turn_lanes, turn_reach)
         if at >= 0:
             memo = held[at]
             memo.turns, memo.of_class, memo.preferred = word, of_class, preferred
@@ -468,7 +454,6 @@ def _next_to_enter(  # noqa: C901, PLR0912, PLR0915  # as in the engine of agent
             lanes,
             held,
             links,
-            movements,
             turn_lanes,
             turn_reach,
             exits,
@@ -1149,7 +1134,6 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                                 lanes,
                                 held,
                                 links,
-                                movements,
                                 turn_lanes,
                                 turn_reach,
                                 exits,
