@@ -111,6 +111,7 @@ trailing_zeros = cast("Callable[[np.uint64], np.uint64]", _trailing_zeros)
 """Return the number of zero bits below the lowest set bit of a nonzero uint64; only for use in compiled code."""
 
 Bitmap = npt.NDArray[np.uint64]
+Turns = npt.NDArray[np.uint16]
 Index = int | np.int64
 Record = Any  # whose fields numba reads as attributes
 Records = Any
@@ -169,7 +170,7 @@ def _schedule(ring: Bitmap, at: Index, time: int, pass_no: int, pass_bits: int) 
 
 @inner
 def _refill(
-    vehicle: Index, cursor: Int32Array, starts: IntArray, ends: IntArray, route: LinkIds, links: Records, bits: int
+    vehicle: Index, cursor: Int32Array, starts: IntArray, ends: IntArray, route: LinkIds, turns: Turns, bits: int
 ) -> np.uint64:
     """Encode the next turns of `vehicle` in a word, the first turn in the lowest bits; the last is repeated."""
     start = starts[vehicle]
@@ -182,8 +183,7 @@ def _refill(
         if at == end:
             word |= arrive << np.uint64(shift)
         else:
-            turn = np.uint64(route[at] - links[route[at - 1]].first_out + 1)
-            word |= turn << np.uint64(shift)
+            word |= np.uint64(turns[route[at]]) << np.uint64(shift)
             at += 1
         shift += bits
     cursor[vehicle] = at - start
@@ -198,13 +198,13 @@ def refill(
     starts: IntArray,
     ends: IntArray,
     route: LinkIds,
-    links: Records,
+    turns: Turns,
     bits: int,
 ) -> None:
     """Encode the next turns of vehicles anew; `cursor` must be the position after the link that each is on."""
     for i in range(len(turned)):
         vehicle = turned[i]
-        vehicles[vehicle].turns = _refill(vehicle, cursor, starts, ends, route, links, bits)
+        vehicles[vehicle].turns = _refill(vehicle, cursor, starts, ends, route, turns, bits)
 
 
 @compiled_inline
@@ -898,6 +898,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
     starts: IntArray,
     ends: IntArray,
     route: LinkIds,
+    turn_codes: Turns,
     planned: Int32Array,
     departure: Int32Array,
     following: Int32Array,
@@ -930,6 +931,9 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
         (vehicles,) int32: position in a vehicle's row at which its next refill begins.
     starts, ends, route
         As `start`, `end` and `links` of a `RouteBook`.
+    turn_codes
+        (links,) uint16: the code of the turn onto each link. To read it takes less memory than the number of the link
+        and the first one that leaves the node, which were a sixth of the time on 39,600 links.
     planned
         (vehicles,) int32, ascending ticks: the departures as planned.
     departure
@@ -1026,7 +1030,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                         continue
                     if link.starts == 1 and vehicles[entry.head].turns == _LOW:
                         vehicle = np.int64(entry.head)
-                        vehicles[vehicle].turns = _refill(vehicle, cursor, starts, ends, route, links, bits)
+                        vehicles[vehicle].turns = _refill(vehicle, cursor, starts, ends, route, turn_codes, bits)
                     at, target, slot = _next_to_enter(
                         onto,
                         earliest,
@@ -1088,7 +1092,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                     turns = mover.turns
                     if (turns >> last_known) & low_bits == _LOW:
                         cursor[vehicle] -= unread(turns, bits)
-                        turns = _refill(vehicle, cursor, starts, ends, route, links, bits)
+                        turns = _refill(vehicle, cursor, starts, ends, route, turn_codes, bits)
                         mover.turns = turns
                     code = np.int64(turns & low_bits)
                     was_held = (ready + (1 << pass_bits) - 1) >> pass_bits < pass_no and held[at].vehicle == vehicle
