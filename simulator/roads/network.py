@@ -201,7 +201,7 @@ def _locate(
         x_from, y_from, x_to, y_to = start_xy[on, 0], start_xy[on, 1], end_xy[on, 0], end_xy[on, 1]
         bend = polyline[on]
         if bend >= 0 and 0.0 < share < 1.0:
-            # The first vertex beyond the place, at most the last one; `searchsorted` and `min` take a second to compile.
+            # A loop, as `searchsorted` and `min` take half a second to compile.
             before, after = first_vertex[bend], first_vertex[bend + 1] - 1
             while after - before > 1:
                 middle = (before + after) >> 1

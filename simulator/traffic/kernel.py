@@ -13,8 +13,7 @@ These techniques make it fast, measured on the 20 × 20 grid:
   most crossings do not read the route, which avoids a cache miss that would cost as much as the rest.
 - One 64-byte record per lane and one 16-byte record per vehicle. Vehicles are numbered in order of departure, so that
   those on the road at the same time are adjacent in memory.
-- *Prefetching*: the records of the vehicles that come next are asked for before they are needed, 15 % of the time with
-  signals.
+- *Prefetching*, see `_ask_ahead`: on 39,600 links with 10⁶ vehicles, two thirds of the time were waits for memory.
 - Exit times are read only where a lane holds enough vehicles for a hole to delay an entry.
 """
 
@@ -510,7 +509,7 @@ def _enter(
 
 @inner
 def _leave(
-    lane: Record, mover: Record, time: int, headway: int, onto: Index, exits: Int32Array, measured: IntArray
+    lane: Record, mover: Record, time: int, headway: Index, onto: Index, exits: Int32Array, measured: IntArray
 ) -> None:
     """Remove the first vehicle, `mover`, from `lane`; it enters link `onto`, or ends its trip on it."""
     exits[lane.exits + lane.oldest] = time
@@ -833,7 +832,6 @@ def _plan(
 def _ask_ahead(
     word: int,
     due: Bitmap,
-    pending: np.uint64,
     lanes: Records,
     movements: Records,
     links: Records,
@@ -841,41 +839,36 @@ def _ask_ahead(
     exits: Int32Array,
     cursor: Int32Array,
     starts: IntArray,
-    ends: IntArray,
     route: LinkIds,
     bits: int,
 ) -> None:
-    """Load what the visits of the lanes `pending` of a word of the calendar need, and the first vehicles of the next.
+    """Prefetch what visits will need of the lanes of the next word of a pass, and the first vehicles of the one after.
 
     Visits wait for memory one after another, these loops for many records at once.
     """
     low_bits = np.uint64((1 << bits) - 1)
-    last_known = np.uint64((TURNS_KNOWN - 1) * bits)
-    if word + 1 < len(due):
-        left = due[word + 1]
-        while left != _LOW:
-            lane = lanes[((word + 1) << _WORD) + np.int64(trailing_zeros(left))]
-            prefetch(vehicles, lane.head)
-            prefetch(exits, lane.exits + lane.oldest)
-            left &= left - _BIT
-    left = pending
+    left = due[word + 2] if word + 2 < len(due) else _LOW
     while left != _LOW:
-        lane = lanes[(word << _WORD) + np.int64(trailing_zeros(left))]
+        lane = lanes[((word + 2) << _WORD) + np.int64(trailing_zeros(left))]
+        prefetch(vehicles, lane.head)
+        prefetch(exits, lane.exits + lane.oldest)
+        left &= left - _BIT
+    left = due[word + 1] if word + 1 < len(due) else _LOW
+    while left != _LOW:
+        lane = lanes[((word + 1) << _WORD) + np.int64(trailing_zeros(left))]
         left &= left - _BIT
         if lane.head < 0:
             continue
         mover = vehicles[lane.head]
         prefetch(vehicles, mover.next)
         code = mover.turns & low_bits
-        if code != low_bits:
-            if (mover.turns >> last_known) & low_bits == _LOW:
-                prefetch(ends, lane.head)
-                prefetch(route, starts[lane.head] + cursor[lane.head] - 1)
-            else:
-                if lane.first_movement >= 0:
-                    prefetch(movements, lane.first_movement + np.int64(code) - 1)
-                target = links[lane.first_out + np.int64(code) - 1].first_lane
-                prefetch(lanes, target)
+        if (mover.turns >> np.uint64((TURNS_KNOWN - 1) * bits)) & low_bits == _LOW:  # it will be refilled
+            at = starts[lane.head] + cursor[lane.head]
+            prefetch(route, at - TURNS_KNOWN + 1)
+            prefetch(route, at + 64 // bits - TURNS_KNOWN)
+        elif code != low_bits:
+            prefetch(movements, lane.first_movement + np.int64(code) - 1)  # which may be no address, without harm
+            prefetch(lanes, links[lane.first_out + np.int64(code) - 1].first_lane)
 
 
 @compiled
@@ -999,9 +992,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
             if word < lane_words:
                 pending = due[word]
                 due[word] = _LOW
-                _ask_ahead(
-                    word, due, pending, lanes, movements, links, vehicles, exits, cursor, starts, ends, route, bits
-                )
+                _ask_ahead(word, due, lanes, movements, links, vehicles, exits, cursor, starts, route, bits)
             elif word < lane_words + len(origins):
                 pending = origins[word - lane_words]
             while True:
