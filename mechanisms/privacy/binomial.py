@@ -5,9 +5,8 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainc, betaincc, gammaln, xlog1py
 
-from mechanisms.compiled import compiled
+from mechanisms.compiled import betainc, betaincc, compiled, gammaln, xlog1py
 
 # Outcomes and numbers of trials, as integers or as doubles with integer values.
 Whole: TypeAlias = int | NDArray[np.int64] | NDArray[np.float64]

@@ -232,7 +232,7 @@ def _dominating_laws(sums: SumsDelta) -> tuple[SummedCellLaw, SummedCellLaw]:
         min(math.log(more / less) if less > 0.0 else math.inf, LARGEST_CROWD_EPSILON)
         for more, less in ((p, q), (1.0 - q, 1.0 - p))
     ]
-    made = []
+    made: list[SummedCellLaw] = []
     # For one cell as in both directions at once, then for a move, the values of e^ε and the δ there of each direction.
     grids = [
         [np.exp(np.append(0.0, np.geomspace(1e-7 * end, end, POINTS))) for end in two]

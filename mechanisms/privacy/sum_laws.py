@@ -131,7 +131,8 @@ def _log_masses(n: float, m: float, p: float, q: float, first: float, last: floa
         x -= 1.0
     for i in range(1, len(logs)):
         logs[i] += logs[i - 1]
-    return logs - logs.max()
+    logs -= logs.max()
+    return logs
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,8 +5,8 @@ from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr
 
+from mechanisms.compiled import ndtr
 from mechanisms.local.mechanism import Estimate, check_arrays
 from mechanisms.parameter import ParameterError, check_integer
 
