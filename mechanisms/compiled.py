@@ -55,4 +55,6 @@ def __getattr__(name: str) -> Any:  # PEP 562
     """Return a special function of scipy by its name there."""
     if name.startswith("_"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(_alone("scipy.special", "_ufuncs"), name)
+    with suppress(ImportError, AttributeError):  # another version of scipy may have it elsewhere
+        return getattr(_alone("scipy.special", "_ufuncs"), name)
+    return getattr(scipy.special, name)

@@ -229,8 +229,9 @@ class RoadNetwork:
 
     Parameters
     ----------
-    graph
-        The road graph, in the schema of :mod:`simulator.roads.schema`, each edge with its ``link`` id.
+    node_data, edge_data
+        The attributes of nodes, and of edges, each with its ``link`` id, as :mod:`simulator.roads.schema` has them; in
+        the order of the graph.
     links
         The same links as arrays; ids 0 … links - 1.
     node_xy
@@ -247,9 +248,12 @@ class RoadNetwork:
         Tables of :mod:`simulator.roads.movements`, by link ids and indices of nodes; empty where the source has none.
     side
         The side of the road on which traffic drives, of :func:`~simulator.roads.driving_side.side_of`.
+    compiled_graph
+        The graph that the network was compiled from; None for generated roads, whose edges are in the order of links.
     """
 
-    graph: nx.MultiDiGraph[Any]
+    node_data: list[dict[str, Any]] = field(repr=False)
+    edge_data: list[dict[str, Any]] = field(repr=False)
     links: Links
     node_xy: NDArray[np.float64]
     node_names: list[Hashable]
@@ -259,6 +263,22 @@ class RoadNetwork:
     movements: pd.DataFrame = field(default_factory=movement_table, repr=False)
     signals: pd.DataFrame = field(default_factory=signal_table, repr=False)
     side: DrivingSide = field(default=DrivingSide(), repr=False)
+    compiled_graph: nx.MultiDiGraph[Any] | None = field(default=None, repr=False)
+
+    @cached_property
+    def graph(self) -> nx.MultiDiGraph[Any]:
+        """The road graph, in the schema of :mod:`simulator.roads.schema`, each edge with its ``link`` id."""
+        if self.compiled_graph is not None:
+            return self.compiled_graph
+        import networkx as nx  # noqa: PLC0415 - a thirtieth of a run of `tiny`, whose roads need no graph
+
+        graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph(crs=self.crs)
+        graph.add_nodes_from(zip(self.node_names, self.node_data, strict=True))
+        start, end = (
+            [self.node_names[i] for i in ends.tolist()] for ends in (self.links.from_node, self.links.to_node)
+        )
+        graph.add_edges_from(zip(start, end, self.edge_data, strict=True))
+        return graph
 
     @classmethod
     def from_graph(cls, graph: nx.MultiDiGraph[Any]) -> RoadNetwork:
@@ -305,7 +325,9 @@ class RoadNetwork:
             first_out=_first_out(from_node, len(index)),
         )
         return cls(
-            graph=graph,
+            node_data=[data for _, data in graph.nodes(data=True)],
+            edge_data=[data for *_, data in graph.edges(data=True)],
+            compiled_graph=graph,
             links=links,
             node_xy=node_xy,
             node_names=list(index),
@@ -325,13 +347,12 @@ class RoadNetwork:
 
     def links_named_by(self, attribute: str) -> dict[str, int]:
         """Return the link of each value of an attribute of edges, as ``sumo_edge``; empty if no edge has it."""
-        edges = self.graph.edges(data=True)
-        return {data[attribute]: data["link"] for *_, data in edges if attribute in data}
+        return {data[attribute]: data["link"] for data in self.edge_data if attribute in data}
 
     @cached_property
     def classes(self) -> list[str | None]:
         """The class of each link, None where its source states none."""
-        of_link = {data["link"]: data.get("class") for *_, data in self.graph.edges(data=True)}
+        of_link = {data["link"]: data.get("class") for data in self.edge_data}
         return [of_link[link] for link in range(len(self.links))]
 
     @cached_property
@@ -342,7 +363,7 @@ class RoadNetwork:
     @cached_property
     def through(self) -> NDArray[np.bool_]:
         """Whether routes may pass through each node, shape (nodes,); its attribute ``through``, True if it has none."""
-        return np.array([data.get("through", True) for _, data in self.graph.nodes(data=True)], dtype=np.bool_)
+        return np.array([data.get("through", True) for data in self.node_data], dtype=np.bool_)
 
     @cached_property
     def banned_turns(self) -> NDArray[np.int32]:
@@ -412,10 +433,9 @@ class RoadNetwork:
     @cached_property
     def link_ids(self) -> dict[str, int]:
         """The link of each identifier in the roads' source that one link alone has; if none has one, of its number."""
-        edges = [data for *_, data in self.graph.edges(data=True)]
-        named = [(str(data[key]), data["link"]) for data in edges for key in LINK_IDS if data.get(key)]
+        named = [(str(data[key]), data["link"]) for data in self.edge_data for key in LINK_IDS if data.get(key)]
         often = Counter(name for name, _ in named)
-        return {name: link for name, link in named if often[name] == 1} or {str(n): n for n in range(len(edges))}
+        return {name: link for name, link in named if often[name] == 1} or {str(n): n for n in range(len(self.links))}
 
     def nearest_links(self, xy: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return the link nearest to each point, and how far it is.

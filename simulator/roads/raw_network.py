@@ -9,7 +9,6 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-import networkx as nx
 import numpy as np
 import pandas as pd
 import pyproj
@@ -32,6 +31,7 @@ from simulator.roads.surroundings import surroundings_of
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence
 
+    import networkx as nx
     from numpy.typing import NDArray
 
 
@@ -375,6 +375,8 @@ def _graph(
     values: Mapping[str, NDArray[np.float64]],
 ) -> tuple[nx.MultiDiGraph[Any], list[tuple[int, tuple[Hashable, Hashable, Any]]]]:
     """Build the graph of nodes and links, a link for each direction of a two-way road; list row and edge of each."""
+    import networkx as nx  # noqa: PLC0415 - slow to import, and generated roads need no graph
+
     edges = []
     graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph(crs=crs)
     keys = raw.nodes["node"].tolist()
