@@ -28,7 +28,7 @@ def compiled(function: Kernel, **options: Any) -> Kernel:
     return cast("Kernel", kernel)
 
 
-def _alone(package: str, module: str) -> ModuleType:
+def alone(package: str, module: str) -> ModuleType:
     """Return a compiled module of scipy without the package around it, which can still be imported afterwards.
 
     scipy.special loads what it needs for arrays other than numpy's, among it numpy.f2py and unittest: 110 of 120 ms of
@@ -48,7 +48,7 @@ def _alone(package: str, module: str) -> ModuleType:
 
 
 with suppress(ImportError):  # then numba knows what to do
-    _alone("scipy.linalg", "cython_blas")
+    alone("scipy.linalg", "cython_blas")
 
 
 def __getattr__(name: str) -> Any:  # PEP 562
@@ -56,5 +56,5 @@ def __getattr__(name: str) -> Any:  # PEP 562
     if name.startswith("_"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     with suppress(ImportError, AttributeError):  # another version of scipy may have it elsewhere
-        return getattr(_alone("scipy.special", "_ufuncs"), name)
+        return getattr(alone("scipy.special", "_ufuncs"), name)
     return getattr(scipy.special, name)

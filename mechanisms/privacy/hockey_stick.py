@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from mechanisms.compiled import compiled
+from mechanisms.compiled import alone, compiled
 from mechanisms.parameter import ParameterError, check_epsilon
 
 Distribution: TypeAlias = NDArray[np.float64]
@@ -159,23 +160,11 @@ def pair_curve(p: Distribution, q: Distribution, x: NDArray[np.float64]) -> NDAr
 @compiled
 def _in_one_pass(p: Distribution, q: Distribution, x: NDArray[np.float64], heights: NDArray[np.float64]) -> bool:
     """Write what `_Curve` gives, to the last bit, a fifth of its time; False where outputs are not in order of p/q."""
-    first, last, step, certain, lacking = 0, len(q), 1, 0.0, 0
-    for k in range(len(q)):
-        if q[k] <= 0.0:
-            certain += p[k]
-            lacking += 1
-    if lacking > 2 or lacking == len(q):
-        return False
-    while q[first] <= 0.0:
-        first += 1
-    while q[last - 1] <= 0.0:
-        last -= 1
-    if p[first] / q[first] < p[last - 1] / q[last - 1]:
-        first, last, step = last - 1, first - 1, -1
-    if abs(last - first) + lacking != len(q):
-        return False
-    for k in range(first + step, last, step):
-        if not p[k] / q[k] < p[k - step] / q[k - step]:
+    first, last, step = 0, len(q), 1
+    if p[0] * q[-1] < p[-1] * q[0]:
+        first, last, step = last - 1, -1, -1
+    for k in range(first, last, step):
+        if q[k] <= 0.0 or (k != first and p[k] / q[k] >= p[k - step] / q[k - step]):
             return False
     # From the greatest ratio on, so that the sums over small tails are exact.
     p_above = q_above = 0.0
@@ -184,7 +173,7 @@ def _in_one_pass(p: Distribution, q: Distribution, x: NDArray[np.float64], heigh
             p_above += p[first]
             q_above += q[first]
             first += step
-        heights[i] = certain + max(p_above - x[i] * q_above, 0.0)
+        heights[i] = max(p_above - x[i] * q_above, 0.0)
     return True
 
 
@@ -224,28 +213,11 @@ def _rising(slope: NDArray[np.float64], length: NDArray[np.float64]) -> NDArray[
     """
     if (np.diff(slope) >= 0.0).all():
         return slope
-    # Neighbours that fall are pooled (Busing 2022, Monotone regression: a simple and fast O(n) PAVA implementation), as
-    # scipy.optimize does, which takes a tenth of a run of `manhattan` to import.
-    ahead = list(zip(slope.tolist(), length.tolist(), strict=True))[::-1]
-    pools: list[tuple[float, float, int]] = []
-    while ahead:
-        mean, weight = ahead.pop()
-        size, total = 1, weight * mean
-
-        def pooled(more: float, wide: float, number: int = 1) -> None:
-            nonlocal mean, weight, size, total
-            total, weight, size = total + wide * more, weight + wide, size + number
-            mean = total / weight
-
-        if pools and pools[-1][0] >= mean:
-            pooled(*pools.pop())
-            while ahead and mean >= ahead[-1][0]:
-                pooled(*ahead.pop())
-            while pools and pools[-1][0] >= mean:
-                pooled(*pools.pop())
-        pools.append((mean, weight, size))
-    means, _, sizes = zip(*pools, strict=True)
-    return np.repeat(means, sizes)
+    try:
+        pool = alone("scipy.optimize", "_pava_pybind").pava
+    except ImportError:  # another version of scipy may have it elsewhere
+        return np.asarray(scipy.optimize.isotonic_regression(slope, weights=length).x)
+    return np.asarray(pool(slope, length, np.full(len(slope) + 1, -1))[0])
 
 
 def _distinct(x: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -6,7 +6,6 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mechanisms.compiled import ndtr
 from mechanisms.local.mechanism import Estimate, check_arrays
 from mechanisms.parameter import ParameterError, check_integer
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from simulator.files.errors import InputError, positive_faults
 from simulator.roads.movements import movement_table
-from simulator.roads.network import Links, RoadNetwork, Shapes
+from simulator.roads.network import RoadNetwork
 from simulator.roads.projection import crs_about
-from simulator.roads.schema import EDGE_NUMBERS, edge_faults
+from simulator.roads.schema import edge_faults
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
 
 DEFAULT_ANCHOR = (-74.0, 40.7)
 
@@ -92,55 +95,46 @@ def build_grid(
     if faults:
         raise InputError(faults)
 
-    node = np.arange(rows * columns, dtype=np.int32)
-    row, column = np.divmod(node, columns)
-    east, north = node[column < columns - 1], node[row < rows - 1]
-    # Avenues of even numbers lead north, the others south, unless they lead both ways.
-    up, down = (north[north % columns % 2 == leads] if one_way else north for leads in (0, 1))
-    ends = [(east, east + 1), (east + 1, east), (up, up + columns), (down + columns, down)]
-    from_node, to_node = (np.concatenate(each) for each in zip(*ends, strict=True))
-    kind = np.repeat([0, 1], [2 * len(east), len(up) + len(down)])
-    order = np.lexsort((to_node, from_node))
-    from_node, to_node, kind = from_node[order], to_node[order], kind[order]
-    of_kinds: list[dict[str, Any]] = [
+    nodes: dict[Hashable, dict[str, Any]] = {
+        (row, column): {"x": float(column * spacing_x_m), "y": float(row * spacing_y_m)}
+        for row in range(rows)
+        for column in range(columns)
+    }
+    street, avenue = (
         {
             "length_m": float(length_m),
             "speed_mps": float(speed),
             "lanes": int(count),
             "capacity_vph": float(capacity_vph),
-            "class": name,
+            "class": kind,
         }
-        for name, length_m, speed, count in (
+        for kind, length_m, speed, count in (
             ("street", spacing_x_m, speed_mps, lanes),
             ("avenue", spacing_y_m, avenue_speed_mps, avenue_lanes),
         )
-    ]
-    edges = [(f"of class {values['class']}", values) for values in of_kinds]
-    if faults := [fault for edge, values in edges for fault in edge_faults((edge, ""), values)]:
-        raise InputError(faults)
-    numbers = {name: np.array([values[name] for values in of_kinds], dtype=np.float64)[kind] for name in EDGE_NUMBERS}
-    node_xy = np.column_stack((column * float(spacing_x_m), row * float(spacing_y_m)))
-    roads = RoadNetwork(
-        node_data=[{"x": x, "y": y} for x, y in node_xy.tolist()],
-        edge_data=[of_kinds[at] | {"link": link} for link, at in enumerate(kind.tolist())],
-        links=Links(
-            from_node,
-            to_node,
-            first_out=np.searchsorted(from_node, np.arange(len(node) + 1)).astype(np.int32),
-            **numbers | {"lanes": numbers["lanes"].astype(np.int32)},
-        ),
-        node_xy=node_xy,
-        node_names=list(zip(row.tolist(), column.tolist(), strict=True)),
-        crs=crs_about(anchor),
-        shapes=Shapes.from_geometries(node_xy[from_node], node_xy[to_node], ()),
     )
+    if faults := [fault for values in (street, avenue) for fault in edge_faults((values["class"], ""), values)]:
+        raise InputError(faults)
+    edges: list[tuple[Hashable, Hashable, Any, dict[str, Any]]] = []
+    for row in range(rows):
+        for column in range(columns):
+            up, down = (not one_way or column % 2 == odd for odd in (0, 1))
+            for at, values, leads in (
+                ((row - 1, column), avenue, down),
+                ((row, column - 1), street, True),
+                ((row, column + 1), street, True),
+                ((row + 1, column), avenue, up),
+            ):
+                edges += [((row, column), at, 0, dict(values))] if leads and at in nodes else []
+    roads = RoadNetwork.of(nodes, edges, crs_about(anchor))
     if not signals:
         return roads
-    arriving = np.split(np.argsort(to_node, kind="stable"), np.cumsum(np.bincount(to_node))[:-1])
+    links = roads.links
+    arriving = np.split(np.argsort(links.to_node, kind="stable"), np.cumsum(np.bincount(links.to_node))[:-1])
     turns = [
         {"node": node, "from_link": before, "to_link": after, "signal": str(node)}
         for node in range(rows * columns if rows > 1 and columns > 1 else 0)
         for before in arriving[node]
-        for after in range(roads.links.first_out[node], roads.links.first_out[node + 1])
+        for after in range(links.first_out[node], links.first_out[node + 1])
     ]
     return dataclasses.replace(roads, movements=movement_table(turns))

@@ -6,7 +6,7 @@ Road network: a networkx graph for inspection and editing, and arrays of links a
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,7 @@ _SAME_PLACE_M = 1.0
 """Difference of distances below which two links are equally near to a point."""
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Sequence
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
 
     import geopandas as gpd
     import networkx as nx
@@ -306,18 +306,27 @@ class RoadNetwork:
         if faults:
             raise InputError(faults)
         graph = graph.copy()
-        index = {node: position for position, node in enumerate(graph)}
-        edges = sorted(
-            graph.edges(keys=True, data=True), key=lambda edge: (index[edge[0]], index[edge[1]], _key_order(edge[2]))
-        )
-        for link, (_, _, _, data) in enumerate(edges):
+        roads = cls.of(dict(graph.nodes(data=True)), list(graph.edges(keys=True, data=True)), graph.graph["crs"])
+        return replace(roads, compiled_graph=graph)
+
+    @classmethod
+    def of(
+        cls,
+        nodes: Mapping[Hashable, dict[str, Any]],
+        edges: Sequence[tuple[Hashable, Hashable, Any, dict[str, Any]]],
+        crs: object,
+    ) -> RoadNetwork:
+        """Compile nodes, and edges with their keys, that fit the schema; the attribute ``link`` of edges is set."""
+        index = {node: position for position, node in enumerate(nodes)}
+        ordered = sorted(edges, key=lambda edge: (index[edge[0]], index[edge[1]], _key_order(edge[2])))
+        for link, (_, _, _, data) in enumerate(ordered):
             data["link"] = link
-        node_xy = np.array([(data["x"], data["y"]) for _, data in graph.nodes(data=True)], dtype=np.float64)
-        from_node = np.array([index[start] for start, _, _, _ in edges], dtype=np.int32)
-        numbers = {name: np.array([data[name] for *_, data in edges], dtype=np.float64) for name in EDGE_NUMBERS}
+        node_xy = np.array([(data["x"], data["y"]) for data in nodes.values()], dtype=np.float64)
+        from_node = np.array([index[start] for start, _, _, _ in ordered], dtype=np.int32)
+        numbers = {name: np.array([data[name] for *_, data in ordered], dtype=np.float64) for name in EDGE_NUMBERS}
         links = Links(
             from_node=from_node,
-            to_node=np.array([index[end] for _, end, _, _ in edges], dtype=np.int32),
+            to_node=np.array([index[end] for _, end, _, _ in ordered], dtype=np.int32),
             length_m=numbers["length_m"],
             speed_mps=numbers["speed_mps"],
             lanes=numbers["lanes"].astype(np.int32),
@@ -325,15 +334,14 @@ class RoadNetwork:
             first_out=_first_out(from_node, len(index)),
         )
         return cls(
-            node_data=[data for _, data in graph.nodes(data=True)],
-            edge_data=[data for *_, data in graph.edges(data=True)],
-            compiled_graph=graph,
+            node_data=[*nodes.values()],
+            edge_data=[data for *_, data in edges],
             links=links,
             node_xy=node_xy,
             node_names=list(index),
-            crs=pyproj.CRS.from_user_input(graph.graph["crs"]),
+            crs=pyproj.CRS.from_user_input(crs),
             shapes=Shapes.from_geometries(
-                node_xy[links.from_node], node_xy[links.to_node], [data.get("geometry") for _, _, _, data in edges]
+                node_xy[links.from_node], node_xy[links.to_node], [data.get("geometry") for _, _, _, data in ordered]
             ),
         )
 
