@@ -217,7 +217,7 @@ def _rising(slope: NDArray[np.float64], length: NDArray[np.float64]) -> NDArray[
         pool = alone("scipy.optimize", "_pava_pybind").pava
     except ImportError:  # another version of scipy may have it elsewhere
         return np.asarray(scipy.optimize.isotonic_regression(slope, weights=length).x)
-    return np.asarray(pool(slope, length, np.full(len(slope) + 1, -1))[0])
+    return np.asarray(pool(slope.copy(), length.copy(), np.full(len(slope) + 1, -1))[0])
 
 
 def _distinct(x: NDArray[np.float64]) -> NDArray[np.float64]:

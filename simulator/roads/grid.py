@@ -115,7 +115,7 @@ def build_grid(
     )
     if faults := [fault for values in (street, avenue) for fault in edge_faults((values["class"], ""), values)]:
         raise InputError(faults)
-    edges: list[tuple[Hashable, Hashable, Any, dict[str, Any]]] = []
+    edges: list[Any] = []
     for row in range(rows):
         for column in range(columns):
             up, down = (not one_way or column % 2 == odd for odd in (0, 1))

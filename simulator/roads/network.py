@@ -6,7 +6,7 @@ Road network: a networkx graph for inspection and editing, and arrays of links a
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,7 @@ _SAME_PLACE_M = 1.0
 """Difference of distances below which two links are equally near to a point."""
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping, Sequence
+    from collections.abc import Hashable, Iterable, Sequence
 
     import geopandas as gpd
     import networkx as nx
@@ -229,9 +229,10 @@ class RoadNetwork:
 
     Parameters
     ----------
-    node_data, edge_data
-        The attributes of nodes, and of edges, each with its ``link`` id, as :mod:`simulator.roads.schema` has them; in
-        the order of the graph.
+    nodes
+        The attributes of each node by its key, as :mod:`simulator.roads.schema` has them.
+    edges
+        The nodes, key and attributes of each edge, with its ``link`` id, in the order of the graph.
     links
         The same links as arrays; ids 0 … links - 1.
     node_xy
@@ -248,12 +249,10 @@ class RoadNetwork:
         Tables of :mod:`simulator.roads.movements`, by link ids and indices of nodes; empty where the source has none.
     side
         The side of the road on which traffic drives, of :func:`~simulator.roads.driving_side.side_of`.
-    compiled_graph
-        The graph that the network was compiled from; None for generated roads, whose edges are in the order of links.
     """
 
-    node_data: list[dict[str, Any]] = field(repr=False)
-    edge_data: list[dict[str, Any]] = field(repr=False)
+    nodes: dict[Hashable, dict[str, Any]]
+    edges: list[Any]
     links: Links
     node_xy: NDArray[np.float64]
     node_names: list[Hashable]
@@ -263,21 +262,15 @@ class RoadNetwork:
     movements: pd.DataFrame = field(default_factory=movement_table, repr=False)
     signals: pd.DataFrame = field(default_factory=signal_table, repr=False)
     side: DrivingSide = field(default=DrivingSide(), repr=False)
-    compiled_graph: nx.MultiDiGraph[Any] | None = field(default=None, repr=False)
 
     @cached_property
     def graph(self) -> nx.MultiDiGraph[Any]:
         """The road graph, in the schema of :mod:`simulator.roads.schema`, each edge with its ``link`` id."""
-        if self.compiled_graph is not None:
-            return self.compiled_graph
-        import networkx as nx  # noqa: PLC0415 - a thirtieth of a run of `tiny`, whose roads need no graph
+        import networkx as nx  # noqa: PLC0415 - a thirtieth of a run of `tiny`, which needs no graph
 
         graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph(crs=self.crs)
-        graph.add_nodes_from(zip(self.node_names, self.node_data, strict=True))
-        start, end = (
-            [self.node_names[i] for i in ends.tolist()] for ends in (self.links.from_node, self.links.to_node)
-        )
-        graph.add_edges_from(zip(start, end, self.edge_data, strict=True))
+        graph.add_nodes_from(self.nodes.items())
+        graph.add_edges_from(self.edges)
         return graph
 
     @classmethod
@@ -305,17 +298,11 @@ class RoadNetwork:
         faults = faults_of(graph)
         if faults:
             raise InputError(faults)
-        graph = graph.copy()
-        roads = cls.of(dict(graph.nodes(data=True)), list(graph.edges(keys=True, data=True)), graph.graph["crs"])
-        return replace(roads, compiled_graph=graph)
+        edges = [(*edge, dict(data)) for *edge, data in graph.edges(keys=True, data=True)]
+        return cls.of({node: dict(data) for node, data in graph.nodes(data=True)}, edges, graph.graph["crs"])
 
     @classmethod
-    def of(
-        cls,
-        nodes: Mapping[Hashable, dict[str, Any]],
-        edges: Sequence[tuple[Hashable, Hashable, Any, dict[str, Any]]],
-        crs: object,
-    ) -> RoadNetwork:
+    def of(cls, nodes: dict[Hashable, dict[str, Any]], edges: list[Any], crs: object) -> RoadNetwork:
         """Compile nodes, and edges with their keys, that fit the schema; the attribute ``link`` of edges is set."""
         index = {node: position for position, node in enumerate(nodes)}
         ordered = sorted(edges, key=lambda edge: (index[edge[0]], index[edge[1]], _key_order(edge[2])))
@@ -334,8 +321,8 @@ class RoadNetwork:
             first_out=_first_out(from_node, len(index)),
         )
         return cls(
-            node_data=[*nodes.values()],
-            edge_data=[data for *_, data in edges],
+            nodes=nodes,
+            edges=edges,
             links=links,
             node_xy=node_xy,
             node_names=list(index),
@@ -355,12 +342,12 @@ class RoadNetwork:
 
     def links_named_by(self, attribute: str) -> dict[str, int]:
         """Return the link of each value of an attribute of edges, as ``sumo_edge``; empty if no edge has it."""
-        return {data[attribute]: data["link"] for data in self.edge_data if attribute in data}
+        return {data[attribute]: data["link"] for *_, data in self.edges if attribute in data}
 
     @cached_property
     def classes(self) -> list[str | None]:
         """The class of each link, None where its source states none."""
-        of_link = {data["link"]: data.get("class") for data in self.edge_data}
+        of_link = {data["link"]: data.get("class") for *_, data in self.edges}
         return [of_link[link] for link in range(len(self.links))]
 
     @cached_property
@@ -371,7 +358,7 @@ class RoadNetwork:
     @cached_property
     def through(self) -> NDArray[np.bool_]:
         """Whether routes may pass through each node, shape (nodes,); its attribute ``through``, True if it has none."""
-        return np.array([data.get("through", True) for data in self.node_data], dtype=np.bool_)
+        return np.array([data.get("through", True) for data in self.nodes.values()], dtype=np.bool_)
 
     @cached_property
     def banned_turns(self) -> NDArray[np.int32]:
@@ -441,7 +428,7 @@ class RoadNetwork:
     @cached_property
     def link_ids(self) -> dict[str, int]:
         """The link of each identifier in the roads' source that one link alone has; if none has one, of its number."""
-        named = [(str(data[key]), data["link"]) for data in self.edge_data for key in LINK_IDS if data.get(key)]
+        named = [(str(data[key]), data["link"]) for *_, data in self.edges for key in LINK_IDS if data.get(key)]
         often = Counter(name for name, _ in named)
         return {name: link for name, link in named if often[name] == 1} or {str(n): n for n in range(len(self.links))}
 
