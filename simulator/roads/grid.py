@@ -101,13 +101,8 @@ def build_grid(
         for column in range(columns)
     }
     street, avenue = (
-        {
-            "length_m": float(length_m),
-            "speed_mps": float(speed),
-            "lanes": int(count),
-            "capacity_vph": float(capacity_vph),
-            "class": kind,
-        }
+        {"length_m": float(length_m), "speed_mps": float(speed), "lanes": int(count)}
+        | {"capacity_vph": float(capacity_vph), "class": kind}
         for kind, length_m, speed, count in (
             ("street", spacing_x_m, speed_mps, lanes),
             ("avenue", spacing_y_m, avenue_speed_mps, avenue_lanes),

@@ -56,11 +56,6 @@ class Links:
         Vehicles per hour and lane, float64, shape (links,).
     first_out
         Id of the first link that leaves each node, and at the end the number of links; int32, shape (nodes + 1,).
-
-    Raises
-    ------
-    ValueError
-        If the arrays differ in length, or ``first_out`` does not index ``from_node``.
     """
 
     from_node: NDArray[np.int32]
@@ -70,15 +65,6 @@ class Links:
     lanes: NDArray[np.int32]
     capacity_vph: NDArray[np.float64]
     first_out: NDArray[np.int32]
-
-    def __post_init__(self) -> None:
-        """Check that the arrays are consistent."""
-        for name in ("to_node", "length_m", "speed_mps", "lanes", "capacity_vph"):
-            shape, wanted = getattr(self, name).shape, self.from_node.shape
-            if shape != wanted:
-                raise ValueError(f"{name} must have the shape of from_node, {wanted}, got {shape}")
-        if not np.array_equal(self.first_out, _first_out(self.from_node, len(self.first_out) - 1)):
-            raise ValueError("first_out must hold the index in from_node at which the links of each node begin")
 
     @property
     def free_flow_s(self) -> NDArray[np.float64]:
@@ -92,13 +78,6 @@ class Links:
     def __repr__(self) -> str:
         """Return a text with the numbers of links and nodes."""
         return f"Links({len(self)} links, {len(self.first_out) - 1} nodes)"
-
-
-def _first_out(from_node: NDArray[np.int32], nodes: int) -> NDArray[np.int32]:
-    """Return the first outgoing link of each node; raise ValueError if ``from_node`` is not sorted."""
-    if len(from_node) and np.any(np.diff(from_node) < 0):
-        raise ValueError("from_node must ascend")
-    return np.searchsorted(from_node, np.arange(nodes + 1)).astype(np.int32)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -318,7 +297,7 @@ class RoadNetwork:
             speed_mps=numbers["speed_mps"],
             lanes=numbers["lanes"].astype(np.int32),
             capacity_vph=numbers["capacity_vph"],
-            first_out=_first_out(from_node, len(index)),
+            first_out=np.searchsorted(from_node, np.arange(len(index) + 1)).astype(np.int32),
         )
         return cls(
             nodes=nodes,

@@ -411,7 +411,8 @@ def _with_movements(
     """Add the movements and signals of the files, as far as the network has their links."""
     if raw.movements.empty:
         return network
-    known = [(row, edge, network.graph.edges[edge]["link"]) for row, edge in edges if edge in network.graph.edges]
+    links = {(start, end, key): data["link"] for start, end, key, data in network.edges}
+    known = [(row, edge, links[edge]) for row, edge in edges if edge in links]
     keys = raw.nodes["node"].tolist()
     movements, signals = renumbered(
         raw.movements.assign(node=column_of(keys[row] for row in raw.movements["node"])),
