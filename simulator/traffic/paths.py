@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
+import scipy
 
 from mechanisms.compiled import compiled
 from simulator.arrays import FloatArray, Int32Array, IntArray, LinkIds, Mask
@@ -25,6 +24,8 @@ _KEPT_CELLS = 1 << 27
 _RING = 1024
 """Buckets of the calendar of a growing tree; times further ahead wait in one list."""
 _NO_LINK = 255
+_FEW_PLACES = 1 << 15
+"""Below this, a search in Python is faster than to import scipy.sparse, a fifteenth of the CPU time of `tiny`."""
 _NEVER = np.int64(2**62)
 _FINEST = 30
 """Travel times are added as whole numbers of at least 2^-30 s, so that sums are exact and equal paths are equal."""
@@ -230,8 +231,10 @@ class ShortestPaths:
         graph = self._graph
         open_ = graph.through[graph.from_node] & graph.through[graph.to_node]
         ends = (graph.from_node[open_], graph.to_node[open_])
-        joined = csr_array((np.ones(len(ends[0])), ends), shape=(self._places, self._places))
-        part = connected_components(joined, connection="strong")[1]
+        if self._places < _FEW_PLACES and _all_reached(*ends, self._places) and _all_reached(*ends[::-1], self._places):
+            return True
+        joined = scipy.sparse.csr_array((np.ones(len(ends[0])), ends), shape=(self._places, self._places))
+        part = scipy.sparse.csgraph.connected_components(joined, connection="strong")[1]
         core = (part == np.bincount(part[graph.through], minlength=1).argmax()) & graph.through
         entered, left = core.copy(), core.copy()
         entered[graph.to_node[core[graph.from_node]]] = True
@@ -405,6 +408,19 @@ class ShortestPaths:
         with ThreadPoolExecutor(threads) as pool:
             for done in [pool.submit(work, low, high) for low, high in ranges]:
                 done.result()
+
+
+def _all_reached(start: Int32Array, end: Int32Array, places: int) -> bool:
+    """Return whether links lead from the first of some places to every other, with a search in Python."""
+    onto: list[list[int]] = [[] for _ in range(places)]
+    for place, other in zip(start.tolist(), end.tolist(), strict=True):
+        onto[place].append(other)
+    seen, waiting = {0}, [0]
+    while waiting:
+        new = [place for place in onto[waiting.pop()] if place not in seen]
+        seen.update(new)
+        waiting += new
+    return len(seen) == places
 
 
 def _grouped(origin: Int32Array) -> tuple[IntArray, IntArray, Int32Array]:
