@@ -117,13 +117,9 @@ def tabulate_roads(roads: RoadNetwork, engine: Engine) -> gpd.GeoDataFrame:
     }
     if isinstance(engine, QueueEngine):
         columns["spacing_m"], columns["wave_s"] = engine.queues()
-    edges = sorted((data for *_, data in roads.graph.edges(data=True)), key=lambda data: data["link"])
-    stated: set[str] = set().union(*edges)
-    for column, among in (("source_id", ("osm_ways", *LINK_IDS)), ("class", ("class",)), ("name", ("name",))):
-        names = [name for name in among if name in stated]
-        known = [next((str(of[key]) for key in names if of.get(key)), None) for of in edges if names] or [None] * len(
-            edges
-        )
+    edges = sorted((data for *_, data in roads.edges), key=lambda data: data["link"])
+    for column, names in (("source_id", ("osm_ways", *LINK_IDS)), ("class", ("class",)), ("name", ("name",))):
+        known = [next((str(data[name]) for name in names if data.get(name)), None) for data in edges]
         columns[column] = pd.Series(known, dtype="str")
     return gpd.GeoDataFrame(columns, geometry=roads.shapes.lines(), crs=roads.crs).to_crs("EPSG:4326")
 

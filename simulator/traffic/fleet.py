@@ -36,6 +36,8 @@ class Fleet(QueueEngine):
         self._counts["late_head"] = self._counts["late_tail"] = -1
         self._log = np.full(self._log_rows(), -1, dtype=np.int64)  # touches its pages before time is measured
         self._bits = kernel.turn_bits(int(np.diff(self._road_links.first_out).max()))
+        out = self._road_links
+        self._turn_codes = (np.arange(1, len(out) + 1) - out.first_out[out.from_node]).astype(np.uint16)
         self._passes, self._next = physics.rules.passes, 0
         self._env: simpy.Environment | None = None
 
@@ -102,7 +104,9 @@ class Fleet(QueueEngine):
         turned = reactive.reroute(tick, self._book, flow)
         self._cursor[turned] = position[turned] + 1
         book = self._book
-        kernel.refill(turned, self._vehicles, self._cursor, book.start, book.end, book.links, self._links, self._bits)
+        kernel.refill(
+            turned, self._vehicles, self._cursor, book.start, book.end, book.links, self._turn_codes, self._bits
+        )
         if (rows := self._log_rows()) > len(self._log):
             self._log = np.concatenate([self._log, np.full(rows - len(self._log), -1, dtype=np.int64)])
 
@@ -134,6 +138,7 @@ class Fleet(QueueEngine):
             self._book.start,
             self._book.end,
             self._book.links,
+            self._turn_codes,
             self.trips.departure_tick,
             self.departure_tick,
             self._following,

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from mechanisms.compiled import compiled
+from mechanisms.compiled import compiled, inner
 from simulator.arrays import FloatArray, Int32Array, IntArray, Mask, StateArray
 from simulator.traffic.engine import State
 from simulator.traffic.kernel import Records, unread
@@ -223,7 +223,7 @@ def queued_from(driven: Trajectories, least_s: float) -> FloatArray:
     return joined
 
 
-@compiled
+@inner
 def _write_lane(at: int, first: int, count: int, row: int, driving: Driving, time: int, found: Rows) -> None:
     """Write the places of vehicles `first` … `count` − 1 of a lane's queue from `row` on, or to their own rows for −1.
 
