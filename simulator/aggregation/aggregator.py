@@ -20,7 +20,14 @@ class Sums:
     ----------
     mechanism
         The mechanism that made the reports.
+
+    Attributes
+    ----------
+    exact
+        Whether each report is divided as it is added, so that the sums of batches cannot be added instead.
     """
+
+    exact = False
 
     def __init__(self, mechanism: LocalMechanism) -> None:
         self.mechanism = mechanism
@@ -144,6 +151,18 @@ class Aggregator:
     def reject(self, round_: int, reports: int) -> None:
         """Account for reports of a round that servers received and dropped, unread."""
         self._rejected[round_ - 1] += reports
+
+    @property
+    def received(self) -> tuple[IntArray, IntArray]:
+        """The reports counted, and those received without the reports of other rounds, so far: (rounds,) int64 each."""
+        return self._counted, self._unpaired
+
+    def add(self, counts: Counts, counted: IntArray, unpaired: IntArray) -> None:
+        """Add what an aggregator of the same mechanism has received from other devices: `counts` and `received`."""
+        for row in np.flatnonzero(counted).tolist():
+            self.sums.add_counts(row + 1, counts[row])
+        self._counted += counted
+        self._unpaired += unpaired
 
     def receive_group(self, sums: Counts, received: Mask, *, devices: int) -> None:
         """Receive all rounds of devices whose reports arrived in the same rounds.

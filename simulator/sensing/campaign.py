@@ -1,6 +1,7 @@
 """Campaign: what is asked, which devices are asked and when, as one value, and the SimPy process that asks it."""
 
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
+from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -87,6 +88,8 @@ class SensingContext:
         corrupt.
     world
         What devices find that act for themselves; None if none does.
+    workers
+        Where batches of devices answer; None for this process.
     """
 
     engine: Engine
@@ -99,6 +102,7 @@ class SensingContext:
     closed: Callable[[Query], None]
     corrupted: int = 0
     world: World | None = None
+    workers: Executor | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -443,6 +447,7 @@ class CampaignProcess:
                 world=context.world,
                 subject=subject,
                 numbers=numbers[devices[devices < len(numbers)]],
+                workers=context.workers,
                 **given,
             )
 
