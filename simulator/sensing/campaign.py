@@ -264,9 +264,11 @@ class CampaignProcess:
             vehicles = selection.vehicles
             present = asked = Respondents.everyone(len(vehicles), context.population.outside)
         with context.stopwatch.phase("protocol"):
-            targets = self._select_targets(vehicles, number)
+            targets, fleet = self._select_targets(vehicles, number), len(context.population.takes_part)
+            further = context.population.outside if context.population.answers == "reports" else 0
+            numbers = np.concatenate([vehicles, np.arange(fleet, fleet + further)])
             surveys = {
-                name: self._survey(name, vehicles, asked, number, targets)
+                name: self._survey(name, numbers, asked, number, targets)
                 for name in campaign.mechanisms
                 if campaign.asks(name, number)
             }
@@ -382,16 +384,17 @@ class CampaignProcess:
         return QuerySelection(eligible, chances, asked, outside, zones, fixes, selects, lost, position)
 
     def _survey(
-        self, name: str, vehicles: IntArray, asked: Respondents, number: int, targets: Targets | None
+        self, name: str, numbers: IntArray, asked: Respondents, number: int, targets: Targets | None
     ) -> AnySurvey:
+        """Return the survey of a mechanism; `numbers` are of the devices that answer one by one, vehicles first."""
         campaign, streams = self.campaign, self.context.streams
         if not isinstance(campaign.asked[name], AdaptiveBudget):
-            return self._ask_mechanism(campaign.mechanisms[name], name, vehicles, asked, number, targets=targets)
+            return self._ask_mechanism(campaign.mechanisms[name], name, numbers, asked, number, targets=targets)
         return AdaptiveSurvey(
             self._history(name),
-            vehicles=vehicles,
+            vehicles=numbers[: len(asked.vehicles)],
             asked=asked,
-            make=lambda mechanism, question: self._ask_mechanism(mechanism, name, vehicles, asked, number, question),
+            make=lambda mechanism, question: self._ask_mechanism(mechanism, name, numbers, asked, number, question),
             rng=streams.of("budget", name, campaign.name, number),
         )
 
@@ -419,7 +422,7 @@ class CampaignProcess:
         self,
         mechanism: LocalMechanism,
         name: str,
-        vehicles: IntArray,
+        numbers: IntArray,
         asked: Respondents,
         number: int,
         *question: str,
@@ -427,14 +430,12 @@ class CampaignProcess:
     ) -> Survey | DividedSurvey:
         """Return the survey of a mechanism; `question` names it where a query asks several questions."""
         context, campaign = self.context, self.campaign
-        outside = context.population.outside if context.population.answers == "reports" else 0
-        fleet = len(context.population.takes_part)
-        numbers = np.concatenate([vehicles, np.arange(fleet, fleet + outside)])
         memory = partial(context.memories.of, name, mechanism, partition=campaign.partition)
         cells = mechanism.cells, campaign.cells_of, campaign.measured_cells
         subject = QuerySubject(campaign.name, number, name, *cells, PUBLICATION in question, campaign.operator)
 
-        def make(*server: int, deployment: Deployment, devices: IntArray, **given: Any) -> Survey:
+        def make(*server: int, deployment: Deployment, devices: IntArray | None = None, **given: Any) -> Survey:
+            own = numbers if devices is None else numbers[devices[devices < len(numbers)]]
             of_query: tuple[str | int, ...] = (name, campaign.name, number, *question, *server)
             return Survey(
                 mechanism,
@@ -443,10 +444,10 @@ class CampaignProcess:
                 deadline_s=campaign.schedule.deadline_s,
                 deployment=deployment,
                 draws=Draws(*(context.streams.of(part, *of_query) for part in Draws._fields)),
-                remember=lambda batch: memory(numbers[devices[batch]]),
+                remember=lambda batch: memory(own[batch]),
                 world=context.world,
                 subject=subject,
-                numbers=numbers[devices[devices < len(numbers)]],
+                numbers=own,
                 workers=context.workers,
                 **given,
             )
@@ -454,10 +455,8 @@ class CampaignProcess:
         if isinstance(campaign.deployment, Combining):
             rng = context.streams.of("servers", name, campaign.name, number, *question)
             return DividedSurvey(mechanism, asked, campaign.deployment, make, rng, targets)
-        whole, publication = np.arange(len(numbers)), campaign.publications.get(name)
-        return make(
-            asked=asked, deployment=campaign.deployment, devices=whole, publication=publication, targets=targets
-        )
+        publication = campaign.publications.get(name)
+        return make(asked=asked, deployment=campaign.deployment, publication=publication, targets=targets)
 
     def _select_targets(self, vehicles: IntArray, number: int) -> Targets | None:
         """Return the query's targets: the same vehicles in every query and campaign, and for every mechanism."""

@@ -186,7 +186,8 @@ class Block:
     rng
         Generator of their coins, and of no other batch's.
     rounds
-        By round: its number, the cells that they answer about, (n,) int32, and whose reports were received, (n,) bool.
+        By round: its number, the cells that they answer about, (n,) int32, None if none is known yet, and whose reports
+        were received, (n,) bool.
     recorded
         (k,) int64: the rows whose reports are recorded.
     coins
@@ -196,7 +197,7 @@ class Block:
     mechanism: LocalMechanism
     memory: Any
     rng: np.random.Generator
-    rounds: Sequence[tuple[int, Cells, Mask]]
+    rounds: Sequence[tuple[int, Cells | None, Mask]]
     recorded: IntArray
     coins: Any = None
 
@@ -206,7 +207,8 @@ class Block:
         if coins is None:
             coins = self.mechanism.toss(self.memory, rng=self.rng)
         for round_, cells, received in self.rounds:
-            reports = self.mechanism.answer(round_, cells, coins)
+            about = np.zeros(len(received), dtype=np.int32) if cells is None else cells
+            reports = self.mechanism.answer(round_, about, coins)
             servers.receive(round_, reports, received, batch=number)
             recorded.append(reports[self.recorded] if len(self.recorded) else None)
         return recorded
@@ -338,8 +340,8 @@ class Survey:
         self._rngs = [self.draws.coins, *(np.random.Generator(first.jumped(number)) for number in jumps)]
         self._exchange = self._make_exchange()
         self._tossed = [] if self._exchange is None else [self._toss(number) for number in range(len(self._batches))]
-        self._received: list[tuple[int, Cells, Mask]] = []
-        self._answers: list[Future[Tallied]] | None = None
+        self._received: list[tuple[int, Cells | None, Mask]] = []
+        self._answers: dict[int, Future[Tallied]] | None = None
         self._sent: list[tuple[int, Cells, Mask, Deliveries]] = []
         self._truth = self._measured = np.zeros(len(asked.vehicles), dtype=np.int32)
         self._down: Mask | None = None
@@ -437,17 +439,20 @@ class Survey:
 
     def _answer(self) -> None:
         """Let every batch answer all rounds that were asked, here or in workers."""
-        self._answers = []
+        self._answers = {}
         sees_each = self._exchange is not None or self._server.sums.exact
         sees_each |= self._server.accepts is not None and self.deployment.sharing is None
         for number, batch in enumerate(self._batches):
-            rounds = [(round_, cells[batch], received[batch]) for round_, cells, received in self._received]
+            rounds = [
+                (round_, None if cells is None else cells[batch], received[batch])
+                for round_, cells, received in self._received
+            ]
             kept = self._recorder if self._recorder is not None and self._recorder.batch == batch else None
             places: IntArray = np.empty(0, dtype=np.int64) if kept is None else kept.places - batch.start
             memory, coins = (None, self._tossed[number]) if self._tossed else (self.remember(batch), None)
             block = Block(self.mechanism, memory, self._rngs[number], rounds, places, coins)
-            if self.workers is not None and not sees_each:
-                self._answers.append(self.workers.submit(Block.tallied, block, paired=self.paired))
+            if self.workers is not None and not sees_each and batch.stop - batch.start >= FEWEST_AWAY:
+                self._answers[number] = self.workers.submit(Block.tallied, block, paired=self.paired)
             else:
                 recorded = block.answer(self._server, number=number)
                 if kept is not None:
@@ -458,14 +463,14 @@ class Survey:
         """Add the sums of all batches."""
         if self._answers is None:
             self._answer()
-        for number, future in enumerate(self._answers or ()):
+        for number, future in (self._answers or {}).items():
             tallied = future.result()
             self._server.add(tallied.counts, tallied.counted, tallied.unpaired)
             if self._recorder is not None and self._recorder.batch == self._batches[number]:
                 self._recorder.reports = tallied.recorded
             if number == 0:  # the draws of devices that answer by counts follow
                 self.draws = self.draws._replace(coins=tallied.rng)
-        self._answers = []
+        self._answers = {}
 
     def _receive(self, round_: int, cells: Cells, answering: Mask, deliveries: Deliveries) -> None:
         """Account for the reports of a round, and note which of them the aggregator receives.
@@ -498,7 +503,7 @@ class Survey:
             times = np.concatenate(list(deliveries.arrived_s.values()))
             asked.arrivals_s = np.sort(times[np.isfinite(times)])
         in_batches = received if exchanged is None else received[: self._reporting] & ~exchanged.acting
-        self._received.append((round_, cells, in_batches))
+        self._received.append((round_, None if round_ < self.mechanism.truth_round else cells, in_batches))
         if self._recorder is not None:
             self._recorder.keep(received, deliveries, exchanged, sent_s=sent.sent_s)
         if exchanged is not None:
@@ -716,5 +721,7 @@ class Survey:
         return transmission.agreed([self.channel.probabilities(message).in_time for message in alone])
 
 
+FEWEST_AWAY = 1 << 13
+"""Devices of a batch that a worker answers for. Fewer answer in a millisecond or two, and sending them takes one."""
 CHUNK = 1 << 20
 """Devices that answer by counts and are drawn, or assigned to servers, at once."""

@@ -20,6 +20,7 @@ _WORKER_NBYTES = 6e8
 """Memory of a worker's libraries and a small run, bytes; larger runs compare their own estimate with what is left."""
 _CONNECT_S = 15
 _LOST = "workers (--workers, --scheduler): a worker was lost, perhaps for lack of memory; no result is kept"
+_UNREAD = "workers: a mechanism that is given in Python must be one that pickle can read, as of a module's class"
 CLUSTER_LOST = "the connection to the cluster was lost; finished points are kept"
 _DASK = "dask://"
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -200,11 +201,13 @@ def executor_of(workers: int | Any | None, scheduler: str = "processes") -> Iter
         else:
             with start_of(scheduler, workers)() as started:
                 yield started.executor
-    except (BrokenExecutor, CancelledError) as error:
-        raise InputError([_LOST]) from error
     except Exception as error:
-        # Dask's error of a call during which worker after worker was lost.
-        raise (InputError([_LOST]) if type(error).__name__ == "KilledWorker" else error) from error
+        # Dask has an error of its own for a call during which worker after worker was lost.
+        if isinstance(error, BrokenExecutor | CancelledError) or type(error).__name__ == "KilledWorker":
+            raise InputError([_LOST]) from error
+        if "pickle" in str(error):
+            raise InputError([f"{_UNREAD}: {error}"]) from error
+        raise
 
 
 def running(scheduler: str, workers: int | None, *, assume_yes: bool, timeout_s: float | None) -> dict[str, Any]:
