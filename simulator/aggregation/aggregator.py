@@ -152,17 +152,12 @@ class Aggregator:
         """Account for reports of a round that servers received and dropped, unread."""
         self._rejected[round_ - 1] += reports
 
-    @property
-    def received(self) -> tuple[IntArray, IntArray]:
-        """The reports counted, and those received without the reports of other rounds, so far: (rounds,) int64 each."""
-        return self._counted, self._unpaired
-
-    def add(self, counts: Counts, counted: IntArray, unpaired: IntArray) -> None:
-        """Add what an aggregator of the same mechanism has received from other devices: `counts` and `received`."""
-        for row in np.flatnonzero(counted).tolist():
-            self.sums.add_counts(row + 1, counts[row])
-        self._counted += counted
-        self._unpaired += unpaired
+    def add(self, other: "Aggregator") -> None:
+        """Add what an aggregator of the same mechanism has received from other devices, of which it rejected none."""
+        for row in np.flatnonzero(other._counted).tolist():  # noqa: SLF001 - of the same class
+            self.sums.add_counts(row + 1, other.counts[row])
+        self._counted += other._counted  # noqa: SLF001
+        self._unpaired += other._unpaired  # noqa: SLF001
 
     def receive_group(self, sums: Counts, received: Mask, *, devices: int) -> None:
         """Receive all rounds of devices whose reports arrived in the same rounds.

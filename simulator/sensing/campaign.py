@@ -264,9 +264,7 @@ class CampaignProcess:
             vehicles = selection.vehicles
             present = asked = Respondents.everyone(len(vehicles), context.population.outside)
         with context.stopwatch.phase("protocol"):
-            targets, fleet = self._select_targets(vehicles, number), len(context.population.takes_part)
-            further = context.population.outside if context.population.answers == "reports" else 0
-            numbers = np.concatenate([vehicles, np.arange(fleet, fleet + further)])
+            targets, numbers = self._select_targets(vehicles, number), self._one_by_one(vehicles)
             surveys = {
                 name: self._survey(name, numbers, asked, number, targets)
                 for name in campaign.mechanisms
@@ -457,6 +455,12 @@ class CampaignProcess:
             return DividedSurvey(mechanism, asked, campaign.deployment, make, rng, targets)
         publication = campaign.publications.get(name)
         return make(asked=asked, deployment=campaign.deployment, publication=publication, targets=targets)
+
+    def _one_by_one(self, vehicles: IntArray) -> IntArray:
+        """Return the numbers of the devices that answer one by one: vehicles, then devices outside, if these do."""
+        population = self.context.population
+        fleet, outside = len(population.takes_part), population.outside if population.answers == "reports" else 0
+        return np.concatenate([vehicles, np.arange(fleet, fleet + outside)])
 
     def _select_targets(self, vehicles: IntArray, number: int) -> Targets | None:
         """Return the query's targets: the same vehicles in every query and campaign, and for every mechanism."""

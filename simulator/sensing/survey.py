@@ -201,8 +201,8 @@ class Block:
     recorded: IntArray
     coins: Any = None
 
-    def answer(self, servers: Aggregator, *, number: int = 0) -> list[Any]:
-        """Let the servers receive the reports of all rounds, and return the recorded reports by round."""
+    def answer(self, servers: Aggregator, *, number: int = 0) -> "Answered":
+        """Let an aggregator receive the reports of all rounds; return it, what is recorded, and the generator."""
         recorded, coins = [], self.coins
         if coins is None:
             coins = self.mechanism.toss(self.memory, rng=self.rng)
@@ -211,35 +211,11 @@ class Block:
             reports = self.mechanism.answer(round_, about, coins)
             servers.receive(round_, reports, received, batch=number)
             recorded.append(reports[self.recorded] if len(self.recorded) else None)
-        return recorded
-
-    def tallied(self, *, paired: bool) -> "Tallied":
-        """Return the sums of the reports."""
-        servers = Aggregator(Sums(self.mechanism), paired=paired, bytes_up=0)
-        recorded = self.answer(servers)
-        return Tallied(servers.counts, *servers.received, recorded, self.rng)
+        return servers, recorded, self.rng
 
 
-class Tallied(NamedTuple):
-    """The sums of a block, as a worker returns them.
-
-    Attributes
-    ----------
-    counts
-        (rounds, *tally_shape) int64.
-    counted, unpaired
-        (rounds,) int64: reports that were counted, and that were received and not counted, as others were missing.
-    recorded
-        By round, the recorded reports.
-    rng
-        The generator after the coins were tossed.
-    """
-
-    counts: Counts
-    counted: IntArray
-    unpaired: IntArray
-    recorded: list[Any]
-    rng: np.random.Generator
+Answered = tuple[Aggregator, list[Any], np.random.Generator]
+"""An aggregator that received a block, the recorded reports by round, and the generator after the coins."""
 
 
 class Draws(NamedTuple):
@@ -341,7 +317,7 @@ class Survey:
         self._exchange = self._make_exchange()
         self._tossed = [] if self._exchange is None else [self._toss(number) for number in range(len(self._batches))]
         self._received: list[tuple[int, Cells | None, Mask]] = []
-        self._answers: dict[int, Future[Tallied]] | None = None
+        self._answers: list[Answered | Future[Answered]] = []
         self._sent: list[tuple[int, Cells, Mask, Deliveries]] = []
         self._truth = self._measured = np.zeros(len(asked.vehicles), dtype=np.int32)
         self._down: Mask | None = None
@@ -439,38 +415,33 @@ class Survey:
 
     def _answer(self) -> None:
         """Let every batch answer all rounds that were asked, here or in workers."""
-        self._answers = {}
         sees_each = self._exchange is not None or self._server.sums.exact
         sees_each |= self._server.accepts is not None and self.deployment.sharing is None
         for number, batch in enumerate(self._batches):
-            rounds = [
-                (round_, None if cells is None else cells[batch], received[batch])
-                for round_, cells, received in self._received
-            ]
-            kept = self._recorder if self._recorder is not None and self._recorder.batch == batch else None
-            places: IntArray = np.empty(0, dtype=np.int64) if kept is None else kept.places - batch.start
+            rounds = [(r, cells if cells is None else cells[batch], who[batch]) for r, cells, who in self._received]
+            recorder, nobody = self._recorder_of(batch), np.empty(0, dtype=np.int64)
+            kept = nobody if recorder is None else recorder.places - batch.start
             memory, coins = (None, self._tossed[number]) if self._tossed else (self.remember(batch), None)
-            block = Block(self.mechanism, memory, self._rngs[number], rounds, places, coins)
-            if self.workers is not None and not sees_each and batch.stop - batch.start >= FEWEST_AWAY:
-                self._answers[number] = self.workers.submit(Block.tallied, block, paired=self.paired)
+            block = Block(self.mechanism, memory, self._rngs[number], rounds, kept, coins)
+            if self.workers is None or sees_each or batch.stop - batch.start < FEWEST_AWAY:
+                self._answers.append(block.answer(self._server, number=number))
             else:
-                recorded = block.answer(self._server, number=number)
-                if kept is not None:
-                    kept.reports = recorded
-        self._received = []
+                apart = Aggregator(Sums(self.mechanism), paired=self.paired, bytes_up=0)
+                self._answers.append(self.workers.submit(block.answer, apart))
+
+    def _recorder_of(self, batch: slice) -> Recorder | None:
+        return self._recorder if self._recorder is not None and self._recorder.batch == batch else None
 
     def _add_answers(self) -> None:
-        """Add the sums of all batches."""
-        if self._answers is None:
-            self._answer()
-        for number, future in (self._answers or {}).items():
-            tallied = future.result()
-            self._server.add(tallied.counts, tallied.counted, tallied.unpaired)
-            if self._recorder is not None and self._recorder.batch == self._batches[number]:
-                self._recorder.reports = tallied.recorded
-            if number == 0:  # the draws of devices that answer by counts follow
-                self.draws = self.draws._replace(coins=tallied.rng)
-        self._answers = {}
+        """Add what workers have received, and record what the batch of the targets answered."""
+        for batch, answered in zip(self._batches, self._answers, strict=True):
+            servers, recorded, rng = answered if isinstance(answered, tuple) else answered.result()
+            if servers is not self._server:
+                self._server.add(servers)
+            if (recorder := self._recorder_of(batch)) is not None:
+                recorder.reports = recorded
+            if batch.start == 0:  # the draws of devices that answer by counts follow
+                self.draws = self.draws._replace(coins=rng)
 
     def _receive(self, round_: int, cells: Cells, answering: Mask, deliveries: Deliveries) -> None:
         """Account for the reports of a round, and note which of them the aggregator receives.
@@ -525,6 +496,8 @@ class Survey:
         for waiting in self._sent:
             self._receive(*waiting)
         self._sent = []
+        if len(self._answers) < len(self._batches):
+            self._answer()
         self._add_answers()
         self._answer_by_counts()
         cost = self.deployment.cost(self.mechanism)
