@@ -3,6 +3,7 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,6 +23,26 @@ from simulator.traffic.trips import Trips, VehicleClasses
 LANE_WIDTH_M = 3.2
 ARRIVED_AT = -1
 """Link, in a log, of the row that says when a vehicle arrived."""
+
+
+class Drives(NamedTuple):
+    """Drives along lanes, one for each entry of a log.
+
+    Attributes
+    ----------
+    row, lane
+        (drives,) int64: the row of the log, and the number of the lane.
+    entry, loss, free, exit
+        (drives,), in 1/1024 tick: the entry, what the vehicle lost then, the time that it takes for the lane when
+        nothing holds it, and when it leaves the lane, `NEVER` later than its entry if it is still there.
+    """
+
+    row: IntArray
+    lane: IntArray
+    entry: IntArray
+    loss: FloatArray
+    free: FloatArray
+    exit: IntArray
 
 
 class QueueEngine(ABC):
@@ -336,12 +357,23 @@ class QueueEngine(ABC):
         tuple
             (entries,) int64: rows of the log; and their `Trajectories`.
         """
-        physics, unit_s = self._physics, self._clock.step_s / ONE_TICK
+        physics, unit_s, drives = self._physics, self._clock.step_s / ONE_TICK, self.drives(log)
+        lane, exit_ = drives.lane, drives.exit
+        order = np.argsort(lane << 32 | exit_)
+        begin_s, free_s, exit_s = unit_s * np.array([drives.entry + drives.loss, drives.free, exit_])[:, order]
+        exit_s[exit_[order] >= NEVER] = np.inf
+        wave_s = unit_s * physics.lanes["hole"] / physics.lanes["storage"]
+        lane_of = lane[order].astype(np.int32)
+        return drives.row[order], Trajectories(lane_of, begin_s, free_s, exit_s, physics.spacing, wave_s)
+
+    def drives(self, log: IntArray) -> Drives:
+        """Return how the vehicles of a log drive on the lanes that they enter, in the order of the log."""
+        physics = self._physics
         row = np.flatnonzero(log[:, 1] != ARRIVED_AT)
         trip, link, lane, entry = log[row].T
         lane = physics.links["first_lane"][link] + lane
         first = physics.lanes["first_movement"][lane]
-        free = self.free_s(trip, link) / unit_s
+        free = self.free_s(trip, link) / (self._clock.step_s / ONE_TICK)
         exit_ = NEVER + entry  # of a vehicle that is still there
         follows = np.flatnonzero(np.append(log[1:, 0] == log[:-1, 0], False)[row])
         onto, exit_[follows] = log[row[follows] + 1, 1], log[row[follows] + 1, 3]
@@ -359,12 +391,7 @@ class QueueEngine(ABC):
         turned = ~starts & (np.append(-1, first[:-1]) >= 0) & (late <= start_loss)
         turned[crosses[stops] + 1] = True
         loss = np.where(starts, physics.rules.entry_loss, np.where(turned, np.clip(late, 0.0, start_loss), 0.0))
-        order = np.argsort(lane << 32 | exit_)
-        begin_s, free_s, exit_s = unit_s * np.array([entry + loss, free, exit_])[:, order]
-        exit_s[exit_[order] >= NEVER] = np.inf
-        wave_s = unit_s * physics.lanes["hole"] / physics.lanes["storage"]
-        lane_of = lane[order].astype(np.int32)
-        return row[order], Trajectories(lane_of, begin_s, free_s, exit_s, physics.spacing, wave_s)
+        return Drives(row, lane, entry, loss, free, exit_)
 
     def log_by_vehicle(self) -> IntArray:
         """Return trip, link, lane and time of the link entries kept so far, and with link −1 of the arrivals.
