@@ -6,6 +6,7 @@ time goes on: in memory are the links, as of the routes of any engine, and the t
 
 import math
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State, Totals
 from simulator.traffic.kernel import LOG_LANE_BITS, LOG_TIME_BITS
 from simulator.traffic.lanes import LinkPhysics
-from simulator.traffic.physics import FRACTION_BITS, LONG_AGO, MOST_TICKS, NEVER, ONE_TICK
+from simulator.traffic.physics import FRACTION_BITS, LONG_AGO, NEVER, ONE_TICK
 from simulator.traffic.places import LanePlaces
 from simulator.traffic.queue_engine import ARRIVED_AT, QueueEngine
 from simulator.traffic.routes import Routes
@@ -32,102 +33,69 @@ from simulator.traffic.trips import Trips
 
 _COLUMNS = ["vehicle", "time_s", "event", "link", "lane"]
 _ROWS = 1 << 16
+"""Rows of a file that are read at once."""
 _WAITING, _ARRIVED = -1, -2
 """What stands for the lane of a trip that has not entered, or has arrived."""
 
 
-class EntryLog:
-    """A file of entries, `entries.parquet` of a run, of which no more than a part is in memory.
+def read_parts(file: Path, clock: Clock) -> Iterator[pd.DataFrame]:
+    """Yield the rows of some vehicles of `entries.parquet` after those of others.
 
-    Parameters
-    ----------
-    file
-        The file.
-    clock
-        Clock of the run.
+    They have the time `at` in 1/1024 tick, whether a trip `begins`, and the number of `trip` in the order of the file.
 
     Raises
     ------
     InputError
-        If it cannot be read, or is no such file.
+        If the file cannot be read, or is another.
     """
-
-    def __init__(self, file: Path, *, clock: Clock) -> None:
-        self.file, self._clock = file, clock
-        try:
-            stored = pq.ParquetFile(file)
-        except (OSError, ValueError, pa.ArrowException) as error:
-            raise InputError([f"{file}: cannot be read as Parquet: {error}"]) from error
-        if lacking := [name for name in _COLUMNS if name not in stored.schema_arrow.names]:
-            raise InputError([f"{file}: must be entries.parquet of a run; it has no column {lacking[0]!r}"])
-
-    def parts(self) -> Iterator[pd.DataFrame]:
-        """Yield the rows of some vehicles after those of others, with `time` in 1/1024 tick and the number of `trip`.
-
-        Trips are counted in the order of the file.
-        """
-        rest, trips = pd.DataFrame(), 0
-        for batch in (*pq.ParquetFile(self.file).iter_batches(_ROWS, columns=_COLUMNS), None):
-            frame = rest if batch is None else pd.concat([rest, batch.to_pandas()], ignore_index=True)
-            last = len(frame) if batch is None else int(np.searchsorted(frame["vehicle"], frame["vehicle"].max()))
-            frame, rest = frame[:last], frame[last:]
-            if len(frame):
-                time = np.rint(frame["time_s"] / self._clock.step_s * ONE_TICK).astype(np.int64)
-                begins = (frame["event"] == "departure").to_numpy()
-                yield frame.assign(time=time, begins=begins, trip=trips + np.cumsum(begins) - 1)
+    rest, trips = pd.DataFrame(), 0
+    try:
+        for batch in chain(pq.ParquetFile(file).iter_batches(_ROWS, columns=_COLUMNS), [None]):
+            rows = rest if batch is None else pd.concat([rest, batch.to_pandas()], ignore_index=True)
+            whole = len(rows) if batch is None else int(np.searchsorted(rows["vehicle"], rows["vehicle"].max()))
+            part, rest = rows[:whole], rows[whole:]
+            if whole:
+                begins = (part["event"] == "departure").to_numpy()
+                at = np.rint(part["time_s"] / clock.step_s * ONE_TICK).astype(np.int64)
+                yield part.assign(at=at, begins=begins, trip=trips + np.cumsum(begins) - 1)
                 trips += int(begins.sum())
+    except (OSError, ValueError, KeyError, pa.ArrowException) as error:
+        raise InputError([f"{file}: cannot be read as entries.parquet of a run: {error}"]) from error
 
-    def trips(self, links: Links, *, vehicles: int | None = None) -> tuple[Trips, Routes, IntArray]:
-        """Return trips with the links that they entered, and the number of each trip of the file.
 
-        Parameters
-        ----------
-        links
-            Of the roads.
-        vehicles
-            The number of vehicles of the run, with those that have not departed; by default, as many as have.
+def read_trips(file: Path, links: Links, clock: Clock) -> tuple[Trips, Routes, IntArray]:
+    """Return trips with the links that they entered so far, and the number of each trip of the file.
 
-        Raises
-        ------
-        InputError
-            If the file has not every vehicle, has vehicles of other roads, or has more than `vehicles`.
-        """
-        departed, driven, lengths = [], [], [np.empty(0, dtype=np.int64)]
-        for part in self.parts():
-            # The first entry is onto the link of the departure.
-            moves = part["begins"] | ((part["event"] == "entry") & ~part["begins"].shift(fill_value=False))
-            departed.append(part.loc[part["begins"], ["vehicle", "time", "link"]])
-            driven.append(part.loc[moves, "link"].to_numpy(dtype=np.int32))
-            lengths.append(np.bincount(part["trip"][moves] - part["trip"].iloc[0]))
-        begun, length = pd.concat([pd.DataFrame(columns=["vehicle", "time"]), *departed]), np.concatenate(lengths)
-        vehicle, tick = (
-            begun["vehicle"].to_numpy(dtype=np.int64),
-            begun["time"].to_numpy(dtype=np.int64) >> FRACTION_BITS,
-        )
-        fleet = len(np.unique(vehicle))
-        if not fleet or int(vehicle.max()) >= fleet:
-            rule = "must have the entries of every vehicle; a run with more than about 4,000,000 keeps those of some"
-            raise InputError([f"{self.file}: {rule}"])
-        if (more := (vehicles or fleet) - fleet) < 0:
-            raise InputError([f"traffic.vehicles: must be at least {fleet:,}, as in {self.file}, got {vehicles}"])
-        order = np.argsort(tick, kind="stable")
-        later = np.zeros(more, dtype=np.int64)
-        every = Routes.gathered(
-            np.append(np.concatenate(driven), np.int32(0)),
-            np.append((np.cumsum(length) - length)[order], later + length.sum()),
-            np.append(length[order], later + 1),
-        )
-        try:
-            every.check_connected(links)
-        except ValueError as error:
-            raise InputError([f"{self.file}: it is of other roads: {error}"]) from error
-        trips = Trips(
-            links.from_node[every.links[every.offsets[:-1]]],
-            links.to_node[every.links[every.offsets[1:] - 1]],
-            np.append(tick[order], later + MOST_TICKS).astype(np.int32),
-            None if fleet == len(tick) else np.append(vehicle[order], fleet + np.arange(more)).astype(np.int32),
-        )
-        return trips, every, np.argsort(order)
+    Raises
+    ------
+    InputError
+        If the file has not every vehicle, or is of other roads.
+    """
+    departed, driven, lengths = (
+        [pd.DataFrame({"vehicle": [], "at": []})],
+        [np.empty(0, np.int32)],
+        [np.empty(0, np.int64)],
+    )
+    for part in read_parts(file, clock):
+        # The first entry is onto the link of the departure.
+        moves = part["begins"] | ((part["event"] == "entry") & ~part["begins"].shift(fill_value=False))
+        departed.append(part.loc[part["begins"], ["vehicle", "at"]])
+        driven.append(part.loc[moves, "link"].to_numpy(dtype=np.int32))
+        lengths.append(np.bincount(part["trip"][moves] - part["trip"].iloc[0]))
+    begun, length = pd.concat(departed).astype(np.int64), np.concatenate(lengths)
+    if not len(begun) or begun["vehicle"].max() >= begun["vehicle"].nunique():
+        rule = "must have the entries of every vehicle; a run with more than about 4,000,000 keeps those of some"
+        raise InputError([f"{file}: {rule}"])
+    tick = begun["at"].to_numpy() >> FRACTION_BITS
+    order = np.argsort(tick, kind="stable")
+    routes = Routes.gathered(np.concatenate(driven), (np.cumsum(length) - length)[order], length[order])
+    try:
+        routes.check_connected(links)
+    except ValueError as error:
+        raise InputError([f"{file}: it is of other roads: {error}"]) from error
+    ends = (links.from_node[routes.links[routes.offsets[:-1]]], links.to_node[routes.links[routes.offsets[1:] - 1]])
+    several = begun["vehicle"].to_numpy(dtype=np.int32)[order] if begun["vehicle"].duplicated().any() else None
+    return Trips(*ends, tick[order].astype(np.int32), several), routes, np.argsort(order)
 
 
 class EntryReplay(QueueEngine):
@@ -139,28 +107,29 @@ class EntryReplay(QueueEngine):
 
     Parameters
     ----------
-    log, links, physics, clock, record_entries
-        The log, and as of `QueueEngine`.
+    file
+        `entries.parquet` of a run.
+    links, physics, clock, record_entries
+        As of `QueueEngine`.
     vehicles
-        As of `EntryLog.trips`.
+        The number of vehicles of that run, with those that have not departed; by default, as many as have.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be used.
     """
 
     def __init__(
-        self,
-        log: EntryLog,
-        links: Links,
-        physics: LinkPhysics,
-        *,
-        clock: Clock,
-        vehicles: int | None = None,
-        record_entries: int = 0,
+        self, file: Path, links: Links, physics: LinkPhysics, *, clock: Clock, vehicles: int | None, record_entries: int
     ) -> None:
-        trips, routes, self._number = log.trips(links, vehicles=vehicles)
+        trips, routes, self._number = read_trips(file, links, clock)
         super().__init__(links, physics, trips, routes, clock=clock, record_entries=record_entries)
+        if vehicles is not None and vehicles < self.vehicles:
+            raise InputError([f"must be at least {self.vehicles:,}, as in {file}, got {vehicles}"], "traffic.vehicles")
+        self.vehicles = vehicles or self.vehicles
         self._held_back[:] = False  # each trip begins when it did
-        self._parts = ((int(part["time"].iloc[0]), self._moves(part)) for part in log.parts())
-        self._ahead = LONG_AGO, np.empty((0, 5), dtype=np.int64)
-        self._to_come = self._ahead[1]
+        self._parts = ((int(part["at"].iloc[0]), self._moves(part)) for part in read_parts(file, clock))
 
     def _prepare(self) -> None:
         physics, trips = self._physics, len(self.trips)
@@ -169,21 +138,21 @@ class EntryReplay(QueueEngine):
         self._driving = (self._lanes, self._vehicles, exits, physics.spacing, physics.pace, physics.length_m)
         self._at, self._position = np.full((2, trips), _WAITING, dtype=np.int32)
         self._env, self._until, self._crossings, self._trip_time = simpy.Environment(), LONG_AGO, 0, 0
-        self._kept = [np.empty(0, dtype=np.int64)]
+        self._to_come: IntArray = np.empty((0, 5), dtype=np.int64)
+        self._ahead, self._kept = (LONG_AGO, self._to_come), [self._to_come[:, 4]]
 
     def _moves(self, part: pd.DataFrame) -> IntArray:
         """Return (moves, 5) int64: when a trip moves on, its number, its lane then, since when, and a log's row."""
         after = part[~part["begins"]]
-        trip, arrives = self._number[after["trip"]], (after["event"] == "arrival").to_numpy()
-        lane, time = after["lane"].to_numpy(dtype=np.int64).clip(min=0), after["time"].to_numpy()
-        log = np.column_stack([trip, np.where(arrives, ARRIVED_AT, after["link"]), lane, time])
-        drives = self.drives(log)
-        moves = np.full((5, len(log)), _ARRIVED, dtype=np.int64)
-        left = np.zeros(len(log), dtype=np.int64)
-        left[drives.row] = drives.exit
-        moves[0] = np.where(np.diff(trip, prepend=-1) != 0, time, np.roll(left, 1))
-        moves[1], moves[4] = trip, trip << (LOG_TIME_BITS + LOG_LANE_BITS) | time << LOG_LANE_BITS | lane
+        trip, link = self._number[after["trip"]], after["link"].where(after["event"] == "entry", ARRIVED_AT)
+        lane, at = after["lane"].to_numpy(dtype=np.int64).clip(min=0), after["at"].to_numpy()
+        drives = self.drives(np.column_stack([trip, link, lane, at]))
+        moves = np.full((5, len(after)), _ARRIVED, dtype=np.int64)
+        moves[0, drives.row] = drives.exit
+        moves[0] = np.where(np.diff(trip, prepend=-1) != 0, at, np.roll(moves[0], 1))
+        moves[1] = trip
         moves[2, drives.row], moves[3, drives.row] = drives.lane, drives.entry + drives.loss
+        moves[4] = trip // max(1, self.record_entries) << (LOG_TIME_BITS + LOG_LANE_BITS) | at << LOG_LANE_BITS | lane
         return moves.T
 
     def start(self, env: simpy.Environment) -> None:
@@ -192,14 +161,14 @@ class EntryReplay(QueueEngine):
 
     def advance(self) -> None:
         """Move every vehicle to `env.now`, as far as was decided by then."""
-        rules = self._physics.rules
-        self._until, moves = math.floor(self._env.now * rules.passes) << rules.pass_bits, [self._to_come]
+        rules, moves = self._physics.rules, [self._to_come]
+        self._until = math.floor(self._env.now * rules.passes) << rules.pass_bits
         while self._ahead[0] <= self._until:
             moves.append(self._ahead[1])
-            self._ahead = next(self._parts, (NEVER, self._ahead[1][:0]))
-        waiting = np.concatenate(moves)
-        by_now = waiting[:, 0] <= self._until
-        self._to_come, due = waiting[~by_now], waiting[by_now]
+            self._ahead = next(self._parts, (NEVER, self._to_come[:0]))
+        moving = np.concatenate(moves)
+        by_now = moving[:, 0] <= self._until
+        self._to_come, due = moving[~by_now], moving[by_now]
         due = due[np.argsort(due[:, 0], kind="stable")]
         self._crossings += follow(due, *self._driving[:3], self._at, self._position)
         ended = due[due[:, 2] == _ARRIVED]
@@ -209,9 +178,7 @@ class EntryReplay(QueueEngine):
 
     @property
     def _logged(self) -> IntArray:
-        rows, shift = np.concatenate(self._kept), LOG_TIME_BITS + LOG_LANE_BITS
-        logged: IntArray = (rows >> shift) // max(1, self.record_entries) << shift | rows & ((1 << shift) - 1)
-        return logged
+        return np.concatenate(self._kept)
 
     @property
     def _now(self) -> float:
@@ -222,23 +189,20 @@ class EntryReplay(QueueEngine):
         return int(np.searchsorted(self.departure_tick, self._until >> FRACTION_BITS, side="right"))
 
     def _survey(self) -> LanePlaces:
-        trips = np.arange(self._planned_so_far)
-        found = LanePlaces.arrived(self._book.at(trips, self._position[trips].clip(min=0)))
-        places.survey(self._driving, self._time, found[:])
-        return self._with_waiting(found, trips)
+        return self._locate(np.arange(self._planned_so_far), every=True)
 
-    def _locate(self, trips: IntArray) -> LanePlaces:
+    def _locate(self, trips: IntArray, *, every: bool = False) -> LanePlaces:
         found = LanePlaces.arrived(self._book.at(trips, self._position[trips].clip(min=0)))
-        places.survey_some(trips, self._physics.links, self._driving, self._time, found[:])
-        return self._with_waiting(found, trips)
-
-    def _with_waiting(self, found: LanePlaces, trips: IntArray) -> LanePlaces:
+        if every:
+            places.survey(self._driving, self._time, found[:])
+        else:
+            places.survey_some(trips, self._physics.links, self._driving, self._time, found[:])
         waits = self._at[trips] == _WAITING
         found.state[waits], found.fraction[waits] = State.WAITING, 0.0
         return found
 
     def totals(self) -> Totals:
-        """Return the number of trips in each state, and what is known of the counters: none is forced, or due."""
+        """Return the number of trips in each state; a log does not tell which were forced on, or due."""
         at = self._at[: self._planned_so_far]
         state = np.where(at >= 0, State.ON_ROAD, np.where(at == _WAITING, State.WAITING, State.ARRIVED))
         trip_time_s = self._trip_time / ONE_TICK * self._clock.step_s
@@ -249,9 +213,6 @@ class EntryReplay(QueueEngine):
         """Bytes held for vehicles and moves that are to come, and for routes."""
         held = (self.trips, self._vehicles, self._at, self._position, self._number, self._to_come)
         return sum(one.nbytes for one in held), self._book.nbytes
-
-    def __repr__(self) -> str:
-        return f"<EntryReplay: {self.vehicles:,} vehicles, tick {self._now:g}>"
 
 
 @compiled
@@ -271,15 +232,14 @@ def follow(moves: IntArray, lanes: Any, vehicles: Any, exits: Int32Array, at: In
             lane.count -= 1
             crossings += 1
         at[trip] = onto
-        if onto < 0:
-            continue
-        position[trip] += 1
-        vehicles[trip].entry, vehicles[trip].next = moves[i, 3], -1
-        lane = lanes[onto]
-        if lane.count:
-            vehicles[lane.tail].next = trip
-        else:
-            lane.head = trip
-        lane.tail = trip
-        lane.count += 1
+        if onto >= 0:
+            position[trip] += 1
+            vehicles[trip].entry = moves[i, 3]
+            lane = lanes[onto]
+            if lane.count:
+                vehicles[lane.tail].next = trip
+            else:
+                lane.head = trip
+            lane.tail = trip
+            lane.count += 1
     return crossings

@@ -39,7 +39,7 @@ from simulator.traffic.agents import Agents
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.synthetic import Demand
 from simulator.traffic.engine import Engine, State
-from simulator.traffic.entries import EntryLog, EntryReplay
+from simulator.traffic.entries import EntryReplay
 from simulator.traffic.fcd import Sampler
 from simulator.traffic.fleet import Fleet
 from simulator.traffic.lanes import LinkPhysics
@@ -277,8 +277,7 @@ def build_entries(scenario: Any, city: City, *, motion: bool, **_: object) -> En
     if vehicles is None and beside.is_file():
         vehicles = json.loads(beside.read_text("utf-8")).get("vehicles")
     physics = build_physics(scenario, city.roads, clock, spacing_m=section.spacing_m)
-    log = EntryLog(file, clock=clock)
-    return EntryReplay(log, links, physics, clock=clock, vehicles=vehicles, record_entries=int(motion))
+    return EntryReplay(file, links, physics, clock=clock, vehicles=vehicles, record_entries=int(motion))
 
 
 ENGINES: Mapping[type[TrafficSection], Callable[..., Engine]] = {
