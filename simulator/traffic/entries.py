@@ -51,7 +51,7 @@ def read_parts(file: Path, clock: Clock) -> Iterator[pd.DataFrame]:
     rest, trips = pd.DataFrame(), 0
     try:
         for batch in chain(pq.ParquetFile(file).iter_batches(_ROWS, columns=_COLUMNS), [None]):
-            rows = rest if batch is None else pd.concat([rest, batch.to_pandas()], ignore_index=True)
+            rows = rest if batch is None else pd.concat([rest, batch.to_pandas()[_COLUMNS]], ignore_index=True)
             whole = len(rows) if batch is None else int(np.searchsorted(rows["vehicle"], rows["vehicle"].max()))
             part, rest = rows[:whole], rows[whole:]
             if whole:
@@ -234,7 +234,7 @@ def follow(moves: IntArray, lanes: Any, vehicles: Any, exits: Int32Array, at: In
         at[trip] = onto
         if onto >= 0:
             position[trip] += 1
-            vehicles[trip].entry = moves[i, 3]
+            vehicles[trip].entry, vehicles[trip].next = moves[i, 3], -1
             lane = lanes[onto]
             if lane.count:
                 vehicles[lane.tail].next = trip
