@@ -4,7 +4,6 @@ The log has the links that each vehicle entered, by vehicle, and vehicles in the
 time goes on: in memory are the links, as of the routes of any engine, and the times of the vehicles that are driving.
 """
 
-import math
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
@@ -14,20 +13,19 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-import simpy
 
 from mechanisms.compiled import compiled
 from simulator.arrays import Int32Array, IntArray
 from simulator.files.errors import InputError
 from simulator.roads.network import Links
-from simulator.traffic import kernel, places
 from simulator.traffic.clock import Clock
-from simulator.traffic.engine import State, Totals
+from simulator.traffic.engine import State
+from simulator.traffic.fleet import Fleet
 from simulator.traffic.kernel import LOG_LANE_BITS, LOG_TIME_BITS
 from simulator.traffic.lanes import LinkPhysics
 from simulator.traffic.physics import FRACTION_BITS, LONG_AGO, NEVER, ONE_TICK
 from simulator.traffic.places import LanePlaces
-from simulator.traffic.queue_engine import ARRIVED_AT, QueueEngine
+from simulator.traffic.queue_engine import ARRIVED_AT
 from simulator.traffic.routes import Routes
 from simulator.traffic.trips import Trips
 
@@ -98,7 +96,7 @@ def read_trips(file: Path, links: Links, clock: Clock) -> tuple[Trips, Routes, I
     return Trips(*ends, tick[order].astype(np.int32), several), routes, np.argsort(order)
 
 
-class EntryReplay(QueueEngine):
+class EntryReplay(Fleet):
     """Engine whose vehicles enter links, and arrive, when a log says.
 
     Between two entries they are where Newell's trajectories put them, as in the engine that drove them. Two things are
@@ -129,97 +127,61 @@ class EntryReplay(QueueEngine):
             raise InputError([f"must be at least {self.vehicles:,}, as in {file}, got {vehicles}"], "traffic.vehicles")
         self.vehicles = vehicles or self.vehicles
         self._held_back[:] = False  # each trip begins when it did
+        self._cursor[:], self._at = 1, np.full(len(trips), _WAITING, dtype=np.int32)
         self._parts = ((int(part["at"].iloc[0]), self._moves(part)) for part in read_parts(file, clock))
-
-    def _prepare(self) -> None:
-        physics, trips = self._physics, len(self.trips)
-        self._lanes, self._vehicles = physics.lanes.copy(), np.zeros(trips, dtype=kernel.VEHICLE)
-        exits = np.full(int(physics.lanes["storage"].sum(dtype=np.int64)), LONG_AGO, dtype=np.int32)
-        self._driving = (self._lanes, self._vehicles, exits, physics.spacing, physics.pace, physics.length_m)
-        self._at, self._position = np.full((2, trips), _WAITING, dtype=np.int32)
-        self._env, self._until, self._crossings, self._trip_time = simpy.Environment(), LONG_AGO, 0, 0
         self._to_come: IntArray = np.empty((0, 5), dtype=np.int64)
-        self._ahead, self._kept = (LONG_AGO, self._to_come), [self._to_come[:, 4]]
+        self._ahead = LONG_AGO, self._to_come
 
     def _moves(self, part: pd.DataFrame) -> IntArray:
         """Return (moves, 5) int64: when a trip moves on, its number, its lane then, since when, and a log's row."""
         after = part[~part["begins"]]
         trip, link = self._number[after["trip"]], after["link"].where(after["event"] == "entry", ARRIVED_AT)
         lane, at = after["lane"].to_numpy(dtype=np.int64).clip(min=0), after["at"].to_numpy()
-        drives = self.drives(np.column_stack([trip, link, lane, at]))
+        row, onto, begins, _, left = self.drives(np.column_stack([trip, link, lane, at]))
         moves = np.full((5, len(after)), _ARRIVED, dtype=np.int64)
-        moves[0, drives.row] = drives.exit
+        moves[0, row] = left
         moves[0] = np.where(np.diff(trip, prepend=-1) != 0, at, np.roll(moves[0], 1))
         moves[1] = trip
-        moves[2, drives.row], moves[3, drives.row] = drives.lane, drives.entry + drives.loss
+        moves[2, row], moves[3, row] = onto, begins
         moves[4] = trip // max(1, self.record_entries) << (LOG_TIME_BITS + LOG_LANE_BITS) | at << LOG_LANE_BITS | lane
         return moves.T
 
-    def start(self, env: simpy.Environment) -> None:
-        """Use the clock of `env`; a log needs no process."""
-        self._env = env
-
-    def advance(self) -> None:
-        """Move every vehicle to `env.now`, as far as was decided by then."""
-        rules, moves = self._physics.rules, [self._to_come]
-        self._until = math.floor(self._env.now * rules.passes) << rules.pass_bits
-        while self._ahead[0] <= self._until:
+    def _work(self, start: int, stop: int) -> None:  # noqa: ARG002 - all that was due before has moved
+        until, moves, counts = (stop - 1) << self._physics.rules.pass_bits, [self._to_come], self._counts[0]
+        while self._ahead[0] <= until:
             moves.append(self._ahead[1])
             self._ahead = next(self._parts, (NEVER, self._to_come[:0]))
         moving = np.concatenate(moves)
-        by_now = moving[:, 0] <= self._until
+        by_now = moving[:, 0] <= until
         self._to_come, due = moving[~by_now], moving[by_now]
         due = due[np.argsort(due[:, 0], kind="stable")]
-        self._crossings += follow(due, *self._driving[:3], self._at, self._position)
+        counts["crossings"] += follow(due, *self._driving[:3], self._at, self._cursor)
         ended = due[due[:, 2] == _ARRIVED]
-        self._trip_time += int(ended[:, 0].sum() - ONE_TICK * self.departure_tick[ended[:, 1]].sum(dtype=np.int64))
-        if self.record_entries:
-            self._kept.append(due[due[:, 1] % self.record_entries == 0, 4])
-
-    @property
-    def _logged(self) -> IntArray:
-        return np.concatenate(self._kept)
-
-    @property
-    def _now(self) -> float:
-        return float(self._env.now)
-
-    @property
-    def _planned_so_far(self) -> int:
-        return int(np.searchsorted(self.departure_tick, self._until >> FRACTION_BITS, side="right"))
+        counts["trip_time"] += ended[:, 0].sum() - ONE_TICK * self.departure_tick[ended[:, 1]].sum(dtype=np.int64)
+        counts["departed"] = np.searchsorted(self.departure_tick, until >> FRACTION_BITS, side="right")
+        at = self._at[: counts["departed"]]
+        counts["on_road"], counts["waiting"] = np.count_nonzero(at >= 0), np.count_nonzero(at == _WAITING)
+        counts["arrived"] = counts["departed"] - counts["on_road"] - counts["waiting"]
+        kept = due[due[:, 1] % self.record_entries == 0, 4] if self.record_entries else due[:0, 4]
+        self._log[counts["logged"] : counts["logged"] + len(kept)] = kept
+        counts["logged"] += len(kept)
 
     def _survey(self) -> LanePlaces:
-        return self._locate(np.arange(self._planned_so_far), every=True)
-
-    def _locate(self, trips: IntArray, *, every: bool = False) -> LanePlaces:
-        found = LanePlaces.arrived(self._book.at(trips, self._position[trips].clip(min=0)))
-        if every:
-            places.survey(self._driving, self._time, found[:])
-        else:
-            places.survey_some(trips, self._physics.links, self._driving, self._time, found[:])
-        waits = self._at[trips] == _WAITING
-        found.state[waits], found.fraction[waits] = State.WAITING, 0.0
+        found = super()._survey()
+        waits = np.flatnonzero(self._at[: self._planned_so_far] == _WAITING)
+        found.state[waits], found.link[waits], found.fraction[waits] = State.WAITING, self.first_links(waits), 0.0
         return found
 
-    def totals(self) -> Totals:
-        """Return the number of trips in each state; a log does not tell which were forced on, or due."""
-        at = self._at[: self._planned_so_far]
-        state = np.where(at >= 0, State.ON_ROAD, np.where(at == _WAITING, State.WAITING, State.ARRIVED))
-        trip_time_s = self._trip_time / ONE_TICK * self._clock.step_s
-        return Totals.counted(state, link_crossings=self._crossings, trip_time_s=trip_time_s)
-
-    @property
-    def nbytes(self) -> tuple[int, int]:
-        """Bytes held for vehicles and moves that are to come, and for routes."""
-        held = (self.trips, self._vehicles, self._at, self._position, self._number, self._to_come)
-        return sum(one.nbytes for one in held), self._book.nbytes
+    def _due(self) -> None:
+        """Return None: the routes of trips that have not ended are not known."""
 
 
 @compiled
-def follow(moves: IntArray, lanes: Any, vehicles: Any, exits: Int32Array, at: Int32Array, position: Int32Array) -> int:
+def follow(moves: IntArray, lanes: Any, vehicles: Any, exits: Int32Array, at: Int32Array, cursor: Int32Array) -> int:
     """Move trips from lane to lane, in the order of `moves`, (n, 5) as `EntryReplay` has them; return the crossings.
 
-    `at`, (trips,), is the lane of each trip, and `position`, (trips,), of its link among the links of its route.
+    `at`, (trips,), is the lane of each trip; `vehicles`, `exits` and `cursor` are as in `kernel.advance`. No turn is
+    read, and the turns of a trip that has arrived are not 0, by which `Fleet` knows it.
     """
     crossings = 0
     for i in range(len(moves)):
@@ -231,9 +193,11 @@ def follow(moves: IntArray, lanes: Any, vehicles: Any, exits: Int32Array, at: In
             lane.head = vehicles[trip].next
             lane.count -= 1
             crossings += 1
+            cursor[trip] += 1
         at[trip] = onto
-        if onto >= 0:
-            position[trip] += 1
+        if onto < 0:
+            vehicles[trip].turns = 1
+        else:
             vehicles[trip].entry, vehicles[trip].next = moves[i, 3], -1
             lane = lanes[onto]
             if lane.count:
