@@ -4,11 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.compiled import compiled
-from mechanisms.local.common.random_words import fill_words
+from mechanisms.local.common.random_words import random_words
 
 SAMPLED = -1
-# Number of random words drawn at once, at most: 1 MB, which the kernel reads from the cache.
-DRAW = 2**17
 # A random word's 53 highest bits times this are a uniform number, the same as numpy's.
 STEP = 2.0**-53
 # Number of histograms that a tally uses in turn, so that consecutive devices rarely wait for the same memory.
@@ -59,14 +57,15 @@ def draw_categorical(
     selects the blank: by the integer part alone if all blanks are equal (no table), else by the alias table.
     """
     drawn = np.empty(n, dtype=np.int32)
-    words = np.empty(min(n, DRAW), dtype=np.uint64)
     scale = blanks / (1.0 - sampling) if sampling < 1.0 else 0.0
-    for start in range(0, n, DRAW):
-        part = fill_words(words[: n - start], rng=rng)
+    start = 0
+    for words in random_words(n, rng=rng):
+        part = drawn[start : start + len(words)]
+        start += len(words)
         if table is None:
-            _draw_equal(part, sampling, scale, blanks - 1, drawn[start : start + len(part)])
+            _draw_equal(words, sampling, scale, blanks - 1, part)
         else:
-            _draw_alias(part, sampling, scale, *table, drawn[start : start + len(part)])
+            _draw_alias(words, sampling, scale, *table, part)
     return drawn
 
 
@@ -116,12 +115,12 @@ def redraw(
     again, and the position of the number in [0, refresh) selects the new blank as in `draw_categorical`.
     """
     again = np.empty_like(drawn)
-    words = np.empty(min(len(drawn), DRAW), dtype=np.uint64)
     keep, alias = (np.empty(0), np.empty(0, dtype=np.int32)) if table is None else table
-    for start in range(0, len(drawn), DRAW):
-        part = fill_words(words[: len(drawn) - start], rng=rng)
-        end = start + len(part)
-        _redraw(part, drawn[start:end], refresh, blanks, keep, alias, again[start:end])
+    start = 0
+    for words in random_words(len(drawn), rng=rng):
+        end = start + len(words)
+        _redraw(words, drawn[start:end], refresh, blanks, keep, alias, again[start:end])
+        start = end
     return again
 
 

@@ -1,60 +1,78 @@
 """Random 64-bit words for compiled loops: numpy's own words in numpy's order, many at a time."""
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.compiled import compiled
 
-MODULUS = 1 << 128
-HALF = (1 << 64) - 1
+HALF, ALL = (1 << 64) - 1, (1 << 128) - 1
 # The multiplier of numpy's PCG64: state ← state · MULTIPLIER + increment modulo 2¹²⁸, and a word from each state.
 MULTIPLIER = 0x2360ED051FC65DA44385DF649FCCF645
+# Number of words that are in memory at once: 128 kB, which stay in the cache until they are used.
+PIECE = 2**14
 # States that advance side by side, each by as many steps at once. Below FEWEST words numpy's loop is as fast, since
-# reading and writing numpy's state takes about 15 µs.
+# the first states take about 15 µs.
 LANES = 32
-FEWEST = 2**14
-_FACTORS = [pow(MULTIPLIER, step, MODULUS) for step in range(LANES + 1)]
-_SUMS = [sum(_FACTORS[:step]) % MODULUS for step in range(LANES + 1)]
+FEWEST = 2**13
+_FACTORS = [pow(MULTIPLIER, step, ALL + 1) for step in range(LANES + 1)]
+# For each lane, the multiplier of the state and the multiplier of the increment that take its steps at once.
+_STEPS = [(_FACTORS[step], sum(_FACTORS[:step]) & ALL) for step in range(1, LANES + 1)]
 
 
-def fill_words(words: NDArray[np.uint64], *, rng: np.random.Generator) -> NDArray[np.uint64]:
-    """Fill an array with random words and return it.
+def random_words(
+    size: int, *, rng: np.random.Generator, room: NDArray[np.uint64] | None = None
+) -> Iterator[NDArray[np.uint64]]:
+    """Yield random words, one piece at a time.
 
-    The words, and the generator's state afterwards, are those of ``rng.integers(2**64, size=…, dtype=np.uint64)``. A
-    word's 53 highest bits times 2⁻⁵³ are what ``rng.random()`` returns. numpy calls a function for each word, which
-    takes 2.3 ns. PCG64 can jump ahead; so 32 states that are each 32 steps apart advance in one loop of vector
-    instructions, which takes 0.6 ns a word. Other bit generators, and short arrays, are left to numpy.
+    The words, and the generator's state from the first piece on, are those of
+    ``rng.integers(2**64, size=size, dtype=np.uint64)``. A word's 53 highest bits times 2⁻⁵³ are what ``rng.random()``
+    returns. numpy calls a function for each word, which takes 2.3 ns. PCG64 can jump ahead; so 32 states that are each
+    32 steps apart advance in one loop of vector instructions, which takes 0.6 ns a word. Other bit generators, and
+    few words, are left to numpy.
 
     Parameters
     ----------
-    words : (n,) uint64
-        Contiguous.
+    size : int
+        Number of words in all.
     rng : numpy.random.Generator
+    room : (PIECE,) uint64, optional
+        Memory of the pieces; each overwrites the one before.
 
-    Returns
-    -------
-    (n,) uint64
-        The same array.
+    Yields
+    ------
+    (m,) uint64
+        PIECE words; the last piece has the rest.
 
     Source
     ------
     O'Neill 2014, PCG (XSL-RR 128/64); Brown 1994 for the jumps.
     """
+    room = np.empty(min(size, PIECE), dtype=np.uint64) if room is None else room
+    pieces = (room[: size - start] for start in range(0, size, PIECE))
     bits = rng.bit_generator
-    if words.size < FEWEST or not isinstance(bits, np.random.PCG64):
-        words[:] = rng.integers(0, HALF, size=words.size, dtype=np.uint64, endpoint=True)
-        return words
+    if size < FEWEST or not isinstance(bits, np.random.PCG64):
+        for piece in pieces:
+            piece[:] = rng.integers(0, HALF, size=piece.size, dtype=np.uint64, endpoint=True)
+            yield piece
+        return
     before = bits.state
     state, increment = before["state"]["state"], before["state"]["inc"]
-    steps = zip(_FACTORS[1:], _SUMS[1:], strict=True)
-    lanes = [(factor * state + total * increment) % MODULUS for factor, total in steps]
-    low, high = (np.array([part >> shift & HALF for part in lanes], dtype=np.uint64) for shift in (0, 64))
-    jump = [(value >> shift) & HALF for value in (_FACTORS[-1], _SUMS[-1] * increment % MODULUS) for shift in (0, 64)]
-    _advance(low, high, np.array(jump, dtype=np.uint64), words)
-    bits.advance(words.size)
+    low, high = _halves([(factor * state + total * increment) & ALL for factor, total in _STEPS])
+    jump = _halves([_STEPS[-1][0], _STEPS[-1][1] * increment & ALL]).T.ravel()
+    bits.advance(size)
     if before["has_uint32"]:  # half a word that `advance` has dropped
         bits.state = {**before, "state": bits.state["state"]}
-    return words
+    for piece in pieces:
+        _advance(low, high, jump, piece)
+        yield piece
+
+
+def _halves(values: list[int]) -> NDArray[np.uint64]:
+    """Return the low and the high 64 bits of numbers of 128 bits, (2, n) uint64."""
+    both = np.frombuffer(b"".join([value.to_bytes(16, "little") for value in values]), dtype="<u8")
+    return np.array(both.reshape(-1, 2).T, dtype=np.uint64, order="C")
 
 
 @compiled
