@@ -18,6 +18,15 @@ SCALE_S = 600.0
 _ROWS = 400
 
 
+def case(trips, side=105, scenario=None):
+    """Return links, origins, uniform numbers that select the destinations, and how much each node attracts."""
+    sized = [f"roads.rows={side}", f"roads.columns={side}"]
+    links = build_city(scenarios.load(scenario or "grid20", overrides=() if scenario else sized)).roads.links
+    rng, nodes = np.random.default_rng(1), len(links.first_out) - 1
+    origin = rng.integers(0, nodes, trips, dtype=np.int32)
+    return links, origin, rng.random(trips), rng.uniform(0.5, 1.5, nodes)
+
+
 def ours(links, origin, share, mass):
     """Draw the destinations and find the routes with trees that grow once."""
     paths = ShortestPaths(links)
@@ -79,12 +88,8 @@ def main() -> None:
     chosen = parser.parse_args()
     if chosen.threads:
         numba.set_num_threads(chosen.threads)
-    sized = [f"roads.rows={chosen.side}", f"roads.columns={chosen.side}"]
-    city = build_city(scenarios.load(chosen.scenario or "grid20", overrides=() if chosen.scenario else sized))
-    links, rng = city.roads.links, np.random.default_rng(1)
-    nodes = len(links.first_out) - 1
-    origin = rng.integers(0, nodes, chosen.trips, dtype=np.int32)
-    share, mass = rng.random(chosen.trips), rng.uniform(0.5, 1.5, nodes)
+    links, origin, share, mass = case(chosen.trips, chosen.side, chosen.scenario)
+    nodes = len(mass)
     ours(links, origin[:1000], share[:1000], mass)
     reference(links, origin[:1000], share[:1000], mass)
     fast, slow, equal = [], [], []
