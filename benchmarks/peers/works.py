@@ -96,7 +96,8 @@ def traffic_by_uxsim(_: int, folder: Path, *, platoon: int) -> tuple[float, int]
         save_mode=0,
         show_mode=0,
         random_seed=1,
-        no_cyclic_routing=False,
+        vehicle_logging_timestep_interval=-1,  # no trajectories
+        duo_update_time=10**9,  # no search for routes, which are given
     )
     for node in range(int(case["from_node"].max()) + 1):
         world.addNode(str(node), node, node * node)
@@ -133,12 +134,14 @@ def traffic_by_sumo(_: int, folder: Path, *, meso: bool) -> tuple[float, int]:
     ]
     for name, lines in (("nodes", nodes), ("edges", edges), ("routes", vehicles)):
         (folder / f"{name}.xml").write_text(f"<{name}>{''.join(lines)}</{name}>", encoding="utf-8")
-    programs, quiet = home / "bin", {"check": True, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    programs = home / "bin"
     net = [programs / "netconvert", "-n", folder / "nodes.xml", "-e", folder / "edges.xml", "-o", folder / "net.xml"]
-    subprocess.run(net, **quiet)
+    subprocess.run(net, check=True, capture_output=True)
     run = [programs / "sumo", "-n", folder / "net.xml", "-r", folder / "routes.xml", "--end", str(int(case["end_s"]))]
     run += ["--mesosim"] if meso else []
-    return cpu_seconds(lambda: subprocess.run([*run, "--no-warnings"], **quiet)), int(case["crossings"])
+    return cpu_seconds(lambda: subprocess.run([*run, "--no-warnings"], check=True, capture_output=True)), int(
+        case["crossings"]
+    )
 
 
 def rounds_by_crowdveil(size: int, _: Path) -> tuple[float, int]:
@@ -285,7 +288,7 @@ WORKS: dict[str, dict[str, Callable[..., tuple[float, int]]]] = {
 
 def main() -> None:
     """Do one work and print what it took: seconds, amount, and the greatest memory in megabytes."""
-    import resource  # noqa: PLC0415 - not on Windows
+    import resource
 
     sys.path.insert(0, str(Path(__file__).parents[1]))
     work, program, size, folder = sys.argv[1:]

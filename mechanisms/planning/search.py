@@ -22,7 +22,8 @@ Scale = Literal["log", "logit"]
 # Grid points per axis for shapes of one number and of two; for more numbers, points of a Sobol sequence.
 GRID = {1: 17, 2: 7}
 SPREAD_POINTS = 256
-# Direction numbers of a Sobol sequence of 256 points, for up to 7 numbers (Joe & Kuo 2008); `scipy.stats` takes half a second to import.
+# Direction numbers of a Sobol sequence of 256 points in up to 7 dimensions (Joe & Kuo 2008). `scipy.stats`, which has
+# them, takes half a second to import.
 SOBOL = np.array(
     [
         [128, 64, 32, 16, 8, 4, 2, 1],

@@ -315,16 +315,14 @@ def toss_rows(
         [0 if threshold >> (WORD - 1 - digit) & 1 else 2**WORD - 1 for digit in range(max(digits, STEPS))], np.uint64
     )
     done, flat = 0, rows.reshape(-1)
-    room = np.empty(WORD + PIECE, dtype=np.uint64)
+    room = np.empty(WORD + min(PIECE, 8 * flat.size + WORD), dtype=np.uint64)
     while done < flat.size:
         # The last few words of a draw stay unused: a word of coins is only started if it can be completed, since
         # starting it again would bias the result towards lanes that are decided early.
         held = 0
         for piece in random_words(min(DRAW, 8 * (flat.size - done) + WORD), rng=rng, room=room[WORD:]):
             words = room[WORD - held : WORD + piece.size]
-            done, spent = _compare(
-                words, flat, done, rows.shape[1], last, taken.reshape(-1), zeros, digits
-            )
+            done, spent = _compare(words, flat, done, rows.shape[1], last, taken.reshape(-1), zeros, digits)
             if done == flat.size:
                 break
             held = words.size - spent
@@ -343,8 +341,7 @@ def _compare(
     zeros: NDArray[np.uint64],
     digits: int,
 ) -> tuple[int, int]:  # pragma: no cover - compiled
-    """Toss words of coins from `start` on as long as random words suffice; return the index after the last, and
-    the number of random words used.
+    """Toss words of coins from `start` on as long as random words suffice; return their end, and the words used.
 
     `zeros` has all bits set for each binary digit of the threshold that is 0, and none for each that is 1.
     """
@@ -377,7 +374,7 @@ def _compare(
         spent += np.uint64(used)
         rows[i] = below
         i += 1
-    return i, spent
+    return i, int(spent)
 
 
 # Limits of a batch: bytes of its coins and reports, and number of devices.
