@@ -4,8 +4,6 @@ from mechanisms.refinement.projections import (
     Properties,
     RefinedEstimate,
     clip,
-    clipped_law,
-    clipped_normal,
     norm_mul,
     norm_sub,
     project_onto_simplex,

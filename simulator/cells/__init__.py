@@ -1,6 +1,6 @@
 """Partitions of the city into cells."""
 
-from simulator.cells.coarsening import Coarsened, between_levels
+from simulator.cells.coarsening import Coarsened
 from simulator.cells.geographic import GeographicGrid, GlobalSquare
 from simulator.cells.h3 import HexagonGrid
 from simulator.cells.named_places import NamedPlaces

@@ -22,34 +22,6 @@ if TYPE_CHECKING:
     from simulator.cells.partition import Partition
 
 
-def between_levels(cells: Partition, *, finer: int, coarser: int) -> NDArray[np.int64]:
-    """Map the blocks of one level to the blocks of a coarser level.
-
-    Parameters
-    ----------
-    cells
-        Any partition.
-    finer, coarser
-        Two of its levels, ``finer`` at most ``coarser``; level 0 is the cells themselves.
-
-    Returns
-    -------
-    ndarray
-        For each block 0 … of the finer level, the block of the coarser level that contains it; int64, shape (blocks,).
-
-    Raises
-    ------
-    InputError
-        If a level is negative, or the finer one is coarser than the other.
-    """
-    if finer > coarser:
-        raise InputError([f"finer must be at most coarser, got {finer} and {coarser}"])
-    from_, to = cells.coarsened(finer), cells.coarsened(coarser)
-    mapped = np.zeros(int(from_.max()) + 1, dtype=np.int64)
-    mapped[from_] = to
-    return mapped
-
-
 _SLACK = 1e-9
 _LARGEST = 1e18
 _LARGEST_LEVEL = 62  # bounds the shift of int64 indices, which is undefined from 64 bits on

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from partition_cases import EVERY, KINDS, build, places
 
-from simulator.cells import Coarsened, Partition, between_levels
+from simulator.cells import Coarsened, Partition
 from simulator.files.errors import InputError
 
 LEVELS = 6
@@ -60,7 +60,6 @@ def test_blocks_are_consecutive_and_nested(cells):
         assert set(blocks.tolist()) == set(range(int(blocks.max()) + 1))
         pairs = np.unique(np.stack([finer, blocks], axis=1), axis=0)
         assert len(pairs) == finer.max() + 1
-        np.testing.assert_array_equal(between_levels(cells, finer=level - 1, coarser=level)[finer], blocks)
         finer = blocks
     assert cells.coarsened(40).max() == 0
     with pytest.raises(InputError, match="level must be at least 0, got -1"):
@@ -81,10 +80,3 @@ def test_coarsened_partition_counts_the_sum_of_its_cells(kind):
         sizes = np.bincount(block)
         plain = [fine.names[i] for i in range(fine.count) if sizes[block[i]] == 1]
         assert set(plain) <= set(coarse.names)
-
-
-def test_between_levels_maps_only_finer_to_coarser():
-    cells = build("square")
-    assert between_levels(cells, finer=2, coarser=2).tolist() == list(range(cells.coarsened(2).max() + 1))
-    with pytest.raises(InputError, match="finer must be at most coarser, got 2 and 1"):
-        between_levels(cells, finer=2, coarser=1)

@@ -28,7 +28,8 @@ TABLES = ("scores", "claims", "attacks")
 
 
 def sweep(out, vary=VARY, *, replicates=2, **options):
-    return Sweep(design_of("tiny", vary, replicates=replicates), StudyDirectory(out), start=processes(0), **options)
+    options = {"start": processes(0)} | options
+    return Sweep(design_of("tiny", vary, replicates=replicates), StudyDirectory(out), **options)
 
 
 def do(work, *, until=None):
@@ -167,9 +168,9 @@ def test_a_kill_while_the_facts_are_written_first_does_not_block_the_directory(t
 
 
 def test_a_point_that_takes_too_long_fails(tmp_path):
-    # All modules are traced before: an alarm while coverage notes a new file would leave its lock closed for ever.
-    do(sweep(tmp_path / "before", {"traffic.vehicles": [5]}, replicates=1))
-    work = sweep(tmp_path / "study", {"traffic.vehicles": [5]}, replicates=1, timeout_s=1e-3)
+    # In another process: an alarm while coverage notes a new file here would leave its lock closed for ever, and the
+    # alarm of pytest's own timeout is the same one.
+    work = sweep(tmp_path / "study", {"traffic.vehicles": [5]}, replicates=1, timeout_s=1e-3, start=processes(1))
     (failure,) = do(work)
     assert failure.error == "it took longer than 0.001 s (--timeout)"
     with pytest.raises(InputError, match=r"timeout \(--timeout\): must be above 0 seconds; got 0"):
@@ -429,9 +430,11 @@ def test_results_appear_whole_while_they_are_read(tmp_path, monkeypatch):
 
     thread = threading.Thread(target=read)
     thread.start()
-    do(sweep(tmp_path / "study"))
-    stop.set()
-    thread.join()
+    try:
+        do(sweep(tmp_path / "study"))
+    finally:
+        stop.set()
+        thread.join()
     assert not faults
     assert lengths == sorted(lengths)
     assert pd.Series(lengths).between(0, 8).all()
