@@ -43,9 +43,7 @@ class Row(NamedTuple):
 
 
 ROWS = {
-    "traffic": Row(
-        "vehicles on `grid20`", "link crossings", 100_000, {"sumo_micro": 1_000, "sumo_meso": 10_000, "uxsim": 10_000}
-    ),
+    "traffic": Row("vehicles on `grid20`", "link crossings", 100_000, {"sumo_micro": 10_000, "sumo_meso": 10_000}),
     "rounds": Row("two rounds of Sampling Privacy, 1,000 cells", "devices", 1_000_000, {}),
     "oue": Row("OUE reports, 1,000 cells", "devices", 200_000, {"pure_ldp": 10_000, "multi_freq_ldpy": 10_000}),
     "krr": Row("k-ary RR reports", "devices", 1_000_000, {"pure_ldp": 200_000, "multi_freq_ldpy": 200_000}),

@@ -24,17 +24,11 @@ GRID = {1: 17, 2: 7}
 SPREAD_POINTS = 256
 # Direction numbers of a Sobol sequence of 256 points in up to 7 dimensions (Joe & Kuo 2008). `scipy.stats`, which has
 # them, takes half a second to import.
-SOBOL = np.array(
-    [
-        [128, 64, 32, 16, 8, 4, 2, 1],
-        [128, 192, 160, 240, 136, 204, 170, 255],
-        [128, 192, 96, 144, 232, 92, 142, 197],
-        [128, 192, 32, 80, 248, 116, 162, 147],
-        [128, 64, 32, 176, 248, 220, 122, 157],
-        [128, 64, 96, 48, 200, 36, 86, 251],
-        [128, 192, 160, 208, 88, 148, 62, 227],
-    ]
+_ROWS = (
+    "8040201008040201 80c0a0f088ccaaff 80c06090e85c8ec5 80c02050f874a293 "
+    "804020b0f8dc7a9d 80406030c82456fb 80c0a0d058943ee3"
 )
+SOBOL = np.frombuffer(bytes.fromhex(_ROWS), dtype=np.uint8).reshape(7, 8)
 # The local search ends when its step is this small, and accepts a shape only if its score is better by this share.
 LEAST_STEP, LEAST_GAIN = 5e-4, 1e-4
 # Exact evaluations by which a dial set approximately is moved on, and the least step worth one.
