@@ -156,30 +156,29 @@ def answer_drawn(
 
 @compiled
 def add_values(
-    reports: NDArray[np.int32], where: NDArray[np.bool_], counts: NDArray[np.uint32]
+    reports: NDArray[np.uint32], where: NDArray[np.bool_], counts: NDArray[np.uint32]
 ) -> None:  # pragma: no cover - compiled
     """Count the values of the masked devices (all, if the mask is empty) into (LANES, outputs) histograms."""
     n = reports.size
-    values = reports.view(np.uint32)  # an index that may be negative takes longer
     if where.size:
         for i in range(n):
-            counts[i % LANES, values[i]] += where[i]
+            counts[i % LANES, reports[i]] += where[i]
         return
-    first, second, third, fourth = counts
     whole = n - n % LANES
     for i in range(0, whole, LANES):
-        first[values[i]] += 1
-        second[values[i + 1]] += 1
-        third[values[i + 2]] += 1
-        fourth[values[i + 3]] += 1
+        counts[0, reports[i]] += 1
+        counts[1, reports[i + 1]] += 1
+        counts[2, reports[i + 2]] += 1
+        counts[3, reports[i + 3]] += 1
     for i in range(whole, n):
-        first[values[i]] += 1
+        counts[0, reports[i]] += 1
 
 
 def tally_values(reports: NDArray[np.int32], where: NDArray[np.bool_], outputs: int) -> NDArray[np.int64]:
     """Return how many of the masked devices (all, if the mask is empty) gave each output, (outputs,) int64."""
     counts = np.zeros((LANES, outputs), dtype=np.uint32)
-    add_values(np.ascontiguousarray(reports), where, counts)
+    # Without a sign: an index that may be negative takes longer.
+    add_values(np.ascontiguousarray(reports).view(np.uint32), where, counts)
     return np.asarray(counts.sum(axis=0, dtype=np.int64))
 
 

@@ -88,7 +88,7 @@ class BitReports(PackedReports):
         totals = np.zeros(self.bits.shape[1] * WORD, dtype=np.int64)
         planes = np.zeros((PLANES, self.bits.shape[1]), dtype=np.uint64)
         chosen = np.flatnonzero(where) if where.size else np.arange(len(self))
-        _add_rows(self.bits, chosen, planes, totals)
+        _add_rows(self.bits, chosen, np.zeros_like(planes[0]), planes, totals)
         return totals[: self.cells]
 
 
@@ -118,15 +118,18 @@ def set_bits_where(
 
 @compiled
 def _add_rows(
-    rows: NDArray[np.uint64], chosen: NDArray[np.int64], planes: NDArray[np.uint64], totals: NDArray[np.int64]
+    rows: NDArray[np.uint64],
+    chosen: NDArray[np.int64],
+    blank: NDArray[np.uint64],
+    planes: NDArray[np.uint64],
+    totals: NDArray[np.int64],
 ) -> None:  # pragma: no cover - compiled
     """Add up the columns of the chosen packed rows without unpacking them.
 
     `planes` is a vertical (bit-sliced) counter: plane p holds bit p of each column's count. So four words are added to
     64 columns by three full adders and a carry through the higher planes; one word at a time takes twice as long.
-    The counter is emptied into the totals before it can overflow.
+    The counter is emptied into the totals before it can overflow. `blank` is a row of zeros.
     """
-    blank = np.zeros(rows.shape[1], dtype=np.uint64)
     ones, twos = planes[0], planes[1]
     held = 0
     for start in range(0, chosen.size, 4):

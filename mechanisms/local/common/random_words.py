@@ -77,7 +77,7 @@ def _advance(
 ) -> None:  # pragma: no cover - compiled
     """Write the words of all lanes in turn, and advance each lane by the jump, a multiplier and an increment."""
     half, most = np.uint64(32), np.uint64(0xFFFFFFFF)
-    factor, factor_high, plus, plus_high = jump
+    factor, factor_high, plus, plus_high = jump[0], jump[1], jump[2], jump[3]
     f0, f1 = factor & most, factor >> half
     for start in range(0, words.size, low.size):
         # A slice: indices from `start` on might be negative for all the compiler knows, and it would write each word
