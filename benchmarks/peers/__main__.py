@@ -34,23 +34,24 @@ PACKAGES = {
 
 
 class Row(NamedTuple):
-    """A work: in words, its unit, the size that crowdveil does, and the smaller sizes that peers do."""
+    """A work: in words, the size that crowdveil does, and the smaller sizes that peers do."""
 
     words: str
-    unit: str
     size: int
     sizes: dict[str, int]
 
 
 ROWS = {
-    "traffic": Row("vehicles on `grid20`", "link crossings", 100_000, {"sumo_micro": 10_000, "sumo_meso": 10_000}),
-    "rounds": Row("two rounds of Sampling Privacy, 1,000 cells", "devices", 1_000_000, {}),
-    "oue": Row("OUE reports, 1,000 cells", "devices", 200_000, {"pure_ldp": 10_000, "multi_freq_ldpy": 10_000}),
-    "krr": Row("k-ary RR reports", "devices", 1_000_000, {"pure_ldp": 200_000, "multi_freq_ldpy": 200_000}),
-    "olh": Row("OLH reports", "devices", 1_000_000, {"pure_ldp": 1_000, "multi_freq_ldpy": 200_000}),
-    "noise": Row("exact discrete Laplace noise", "counts", 1_000_000, {"opendp": 100_000}),
-    "composition": Row("ε of 1,000 randomized responses", "values", 1_000, {}),
-    "routes": Row("gravity demand and routes, 11,025 nodes, all cores, wall time", "trips", 500_000, {}),
+    "traffic": Row(
+        "link crossings of 100,000 vehicles on `grid20`", 100_000, {"sumo_micro": 10_000, "sumo_meso": 10_000}
+    ),
+    "rounds": Row("two rounds of Sampling Privacy, 1,000 cells", 1_000_000, {}),
+    "oue": Row("OUE reports, 1,000 cells", 200_000, {"pure_ldp": 10_000, "multi_freq_ldpy": 10_000}),
+    "krr": Row("k-ary RR reports", 1_000_000, {"pure_ldp": 200_000, "multi_freq_ldpy": 200_000}),
+    "olh": Row("OLH reports", 1_000_000, {"pure_ldp": 1_000, "multi_freq_ldpy": 200_000}),
+    "noise": Row("exact discrete Laplace noise", 1_000_000, {"opendp": 100_000}),
+    "composition": Row("ε of 1,000 randomized responses", 1_000, {}),
+    "routes": Row("gravity demand and routes, 11,025 nodes, all cores, wall time", 500_000, {}),
 }
 GROWN = ("traffic", "rounds", "oue")
 
@@ -101,8 +102,8 @@ def compared(bench: Bench, works: Sequence[str], *, share: float, turns: int) ->
             ]
             ours += [mine for mine, _ in pairs]
             ratio = spread([mine["rate"] / theirs["rate"] for mine, theirs in pairs], digits=1)
-            yield _line(f"{row.words}", program, [theirs for _, theirs in pairs], f"**{ratio}**")
-        yield _line(f"{row.words}", "crowdveil", ours, "")
+            yield _line(row.words, program, [theirs for _, theirs in pairs], f"**{ratio}**")
+        yield _line(row.words, "crowdveil", ours, "")
 
 
 def _line(words: str, program: str, found: Sequence[dict[str, float]], ratio: str) -> str:

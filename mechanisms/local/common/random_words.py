@@ -10,8 +10,8 @@ from mechanisms.compiled import compiled
 HALF, ALL = (1 << 64) - 1, (1 << 128) - 1
 # The multiplier of numpy's PCG64: state ← state · MULTIPLIER + increment modulo 2¹²⁸, and a word from each state.
 MULTIPLIER = 0x2360ED051FC65DA44385DF649FCCF645
-# Number of words that are in memory at once: 128 kB, which stay in the cache until they are used.
-PIECE = 2**14
+# Number of words that are in memory at once: 512 kB, which stay in the cache until they are used.
+PIECE = 2**16
 # States that advance side by side, each by as many steps at once. Below FEWEST words numpy's loop is as fast, since
 # the first states take about 15 µs.
 LANES = 32
