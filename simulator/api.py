@@ -18,6 +18,7 @@ from simulator.roads import RoadNetwork
 from simulator.roads.raw_network import build
 from simulator.roads.schema import EDGE_NUMBERS, faults_of
 from simulator.sensing.device import Behaviour, Device, Party
+from simulator.studies.workers import executor_of
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -131,6 +132,8 @@ def run(
     assume_yes: bool = False,
     processes: Iterable[UserProcess] = (),
     behaviour: Behaviour | None = None,
+    workers: Any = None,
+    scheduler: str = "processes",
 ) -> RunResult:
     """Simulate a scenario and, if `out` is given, save the result and its report there.
 
@@ -162,6 +165,11 @@ def run(
         Functions that take a `RunHandle` and return a generator: SimPy processes that run beside the campaigns.
     behaviour
         Devices and parties that do not follow the protocol; they need ``sensing.engine = "messages"``.
+    workers
+        Where batches of devices answer: a number of processes of this machine, an executor of
+        `concurrent.futures`, or a client of a Dask cluster. By default in this process. No number depends on it.
+    scheduler
+        ``processes``, or ``dask://HOST:PORT`` for the workers of a Dask cluster.
 
     Returns
     -------
@@ -189,7 +197,7 @@ def run(
     """
     if out is not None:
         check_free(Path(out), overwrite=overwrite)
-    with permitting(assume_yes):
+    with permitting(assume_yes), executor_of(workers, scheduler) as executor:
         result = run_scenario(
             scenario,
             seed=seed,
@@ -199,6 +207,7 @@ def run(
             untrusted=untrusted,
             processes=processes,
             behaviour=behaviour,
+            workers=executor,
         )
         if out is not None:
             result.save(out, overwrite=overwrite, render=write_report)
