@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import simpy
 from timing import spread
@@ -29,6 +30,23 @@ def crossings_per_second(engine: Fleet | Agents, *, ticks: int) -> tuple[float, 
     engine.advance()
     taken = time.perf_counter() - start
     return engine.totals().link_crossings / taken, engine.totals().link_crossings
+
+
+def build(*, vehicles: int, side: int = 20, signals: bool = False, hours: int = 1) -> tuple[Any, ...]:
+    """Return the trips and routes of `grid20`, its links, a function that makes an engine, and the number of ticks."""
+    changed = [f"traffic.vehicles={vehicles}", f"roads.rows={side}", f"roads.columns={side}"]
+    changed += [f"roads.signals={str(signals).lower()}", f"scenario.duration_s={3600 * hours}"]
+    scenario = scenarios.load("grid20", overrides=changed)
+    city = build_city(scenario)
+    end_s = scenario.scenario.duration_s
+    built = build_engine(scenario, city, streams=Streams(scenario.seed), stopwatch=Stopwatch(), end_s=end_s)
+    clock, links = Clock(scenario.traffic.step_s), city.roads.links
+    physics = build_physics(scenario, city.roads, clock, stuck_s=scenario.traffic.stuck_s)
+
+    def fresh(engine: type[Fleet] | type[Agents] = Fleet) -> Fleet | Agents:
+        return engine(links, physics, built.trips, built.routes, clock=clock)
+
+    return built, links, fresh, clock.whole_ticks(end_s)
 
 
 def compare(other: Path, *, vehicles: int, side: int, signals: bool, turns: int = 5) -> None:
@@ -68,25 +86,7 @@ def main() -> None:
         compare(chosen.beside, vehicles=chosen.vehicles, side=chosen.side, signals=chosen.signals)
         return
 
-    scenario = scenarios.load(
-        "grid20",
-        overrides=[
-            f"traffic.vehicles={chosen.vehicles}",
-            f"roads.rows={chosen.side}",
-            f"roads.columns={chosen.side}",
-            f"roads.signals={str(chosen.signals).lower()}",
-        ],
-    )
-    city = build_city(scenario)
-    end_s = scenario.scenario.duration_s
-    built = build_engine(scenario, city, streams=Streams(scenario.seed), stopwatch=Stopwatch(), end_s=end_s)
-    clock, links = Clock(scenario.traffic.step_s), city.roads.links
-    physics = build_physics(scenario, city.roads, clock, stuck_s=scenario.traffic.stuck_s)
-    ticks = clock.whole_ticks(end_s)
-
-    def fresh(engine: type[Fleet] | type[Agents]) -> Fleet | Agents:
-        return engine(links, physics, built.trips, built.routes, clock=clock)
-
+    built, links, fresh, ticks = build(vehicles=chosen.vehicles, side=chosen.side, signals=chosen.signals)
     crossings_per_second(fresh(Fleet), ticks=ticks)
     fleet, agents, count = [], [], 0
     for repetition in range(chosen.repetitions):

@@ -1,14 +1,9 @@
-"""Gravity demand and routes of 500,000 trips, beside the same by scipy's Dijkstra with whole matrices, in one run."""
-
-import argparse
-import statistics
-import time
+"""Gravity demand and routes, and the same by scipy's Dijkstra with whole matrices: a work of `benchmarks/peers`."""
 
 import numba
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
-from timing import spread
 
 import scenarios
 from simulator.experiment.assembly.city import build_city
@@ -16,6 +11,14 @@ from simulator.traffic.paths import ShortestPaths
 
 SCALE_S = 600.0
 _ROWS = 400
+
+
+def case(trips):
+    """Return links, origins, uniform numbers that select the destinations, and how much each node attracts."""
+    links = build_city(scenarios.load("grid20", overrides=["roads.rows=105", "roads.columns=105"])).roads.links
+    rng, nodes = np.random.default_rng(1), len(links.first_out) - 1
+    origin = rng.integers(0, nodes, trips, dtype=np.int32)
+    return links, origin, rng.random(trips), rng.uniform(0.5, 1.5, nodes)
 
 
 def ours(links, origin, share, mass):
@@ -66,46 +69,3 @@ def _trace(before, origin, destinations):
             node = before[node]
             place += 1
     return count, nodes
-
-
-def main() -> None:
-    """Measure both, and print the ratio of each pair of repetitions."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--trips", type=int, default=500_000)
-    parser.add_argument("--side", type=int, default=105, help="crossings a side of the grid")
-    parser.add_argument("--scenario", help="a scenario with roads to use instead of a grid")
-    parser.add_argument("--repetitions", type=int, default=5)
-    parser.add_argument("--threads", type=int, help="threads of ours; default: all cores")
-    chosen = parser.parse_args()
-    if chosen.threads:
-        numba.set_num_threads(chosen.threads)
-    sized = [f"roads.rows={chosen.side}", f"roads.columns={chosen.side}"]
-    city = build_city(scenarios.load(chosen.scenario or "grid20", overrides=() if chosen.scenario else sized))
-    links, rng = city.roads.links, np.random.default_rng(1)
-    nodes = len(links.first_out) - 1
-    origin = rng.integers(0, nodes, chosen.trips, dtype=np.int32)
-    share, mass = rng.random(chosen.trips), rng.uniform(0.5, 1.5, nodes)
-    ours(links, origin[:1000], share[:1000], mass)
-    reference(links, origin[:1000], share[:1000], mass)
-    fast, slow, equal = [], [], []
-    for _ in range(chosen.repetitions):
-        began = time.perf_counter()
-        destination, routes = ours(links, origin, share, mass)
-        middle = time.perf_counter()
-        theirs, lengths = reference(links, origin, share, mass)
-        fast.append(middle - began)
-        slow.append(time.perf_counter() - middle)
-        equal.append(float(np.mean(destination == theirs)))
-    print(f"{nodes:,} nodes, {len(links):,} links, {chosen.trips:,} trips, {numba.get_num_threads()} threads")
-    print(f"trees that grow once: {spread(fast, unit='s')}")
-    print(f"scipy's matrices    : {spread(slow, unit='s')}")
-    print(f"ratio               : {spread([b / a for a, b in zip(fast, slow, strict=True)], digits=1)}")
-    print(f"equal destinations  : {statistics.median(equal):.6f} of the trips")
-    size = routes.nbytes / len(routes.links)
-    print(
-        f"memory              : {size:.2f} bytes a link of a route, row index included; mean {lengths.mean():.0f} links"
-    )
-
-
-if __name__ == "__main__":
-    main()

@@ -10,7 +10,6 @@ from simulator.experiment.run import ProgressReceiver, run_scenario
 from simulator.experiment.run_handle import RunHandle, UserProcess
 from simulator.files.errors import InputError
 from simulator.files.resources import permitting
-from simulator.formats.geo.geopackage import write_geopackage
 from simulator.pages.report import write_report
 from simulator.results.compare import DifferentTruthError, compare
 from simulator.results.run import ACCESSORS, RunResult
@@ -82,7 +81,8 @@ def roads_of(graph: "nx.Graph[Any]") -> dict[str, str]:
     InputError
         If the graph is neither, or the direction of an edge is unknown.
     """
-    from simulator.formats.osm.graphs import directed, read_streets  # noqa: PLC0415 - for graphs only
+    from simulator.formats.geo.geopackage import write_geopackage  # noqa: PLC0415 - for graphs only
+    from simulator.formats.osm.graphs import directed, read_streets  # noqa: PLC0415 - as above
 
     path, roads = new_folder("roads") / "roads.gpkg", directed(graph)
     if faults := faults_of(roads):

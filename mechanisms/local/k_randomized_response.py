@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mechanisms.declared import Declared, declaration
 from mechanisms.local.common.base import CategoricalReports
-from mechanisms.local.common.categorical_sampling import answer_second, draw_categorical
+from mechanisms.local.common.categorical_sampling import answer_drawn, draw_categorical
 from mechanisms.local.common.frequency_oracle import FrequencyOracle
 from mechanisms.local.mechanism import Counts, NoMemory, Truth
 from mechanisms.local.sampling_privacy import Dice
@@ -67,7 +67,7 @@ class KRandomizedResponse(CategoricalReports, FrequencyOracle):
         """Return one symbol per device, (n,) int32 in 0…V."""
         self.check_answer(round, truth, len(coins))
         reports = np.empty_like(coins.drawn)
-        answer_second(coins.drawn, truth, reports)
+        answer_drawn(coins.drawn, truth, reports)
         return reports
 
     def sample_counts(self, true_counts: Counts, *, rng: np.random.Generator) -> Counts:

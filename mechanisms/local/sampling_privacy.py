@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mechanisms.declared import Declared, declaration
 from mechanisms.local.common.base import CategoricalReports
-from mechanisms.local.common.categorical_sampling import alias_table, answer_second, draw_categorical, redraw
+from mechanisms.local.common.categorical_sampling import alias_table, answer_drawn, draw_categorical, redraw
 from mechanisms.local.common.estimators import TwoRounds
 from mechanisms.local.common.intervals import QuadraticVariance
 from mechanisms.local.common.response_counts import ResponseCounts
@@ -255,10 +255,9 @@ class SamplingPrivacy(CategoricalReports):
     def answer(self, round: int, truth: Truth, coins: Dice) -> NDArray[np.int32]:  # noqa: A002 - the paper's word
         """Return one value per device, (n,) int32 in 0…V (SP eqs 13-14 in round one, 15 in round two)."""
         self.check_answer(round, truth, len(coins))
-        if round == 1:
-            return np.maximum(coins.drawn, 0)  # S, stored as −1, is reported as 0
-        reports = np.empty_like(coins.drawn)
-        answer_second(coins.drawn if coins.again is None else coins.again, truth, reports)
+        drawn = coins.drawn if round == 1 or coins.again is None else coins.again
+        reports = np.empty_like(drawn)
+        answer_drawn(drawn, truth[:0] if round == 1 else truth, reports)
         return reports
 
     def estimate_from(self, counts: Counts, received: ResponseCounts) -> Estimate:

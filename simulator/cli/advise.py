@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import pandas as pd
 import typer
 from rich.table import Column, Table
 from rich.text import Text
@@ -21,9 +20,7 @@ from simulator.cli.plan import found_in_cache, with_parameters
 from simulator.files.atomic_write import export_file
 from simulator.files.errors import InputError
 from simulator.files.extras import own_version
-from simulator.files.tables import Table as Rows
 from simulator.pages.document import written
-from simulator.pages.statement import Recipient, Statement, write_statement
 from simulator.results.formatting import percent, whole, wide_console
 
 OPTIONS = [each.replace(default=None) for each in options_of(CityQuestion) if each.name != "occupancy"]
@@ -97,7 +94,7 @@ def advise(
     if write is not None:
         write_scenario(write, question, chosen, overwrite=overwrite)
     if page is not None:
-        write_statement(statement_of_advice(question, chosen), page, overwrite=overwrite)
+        write_statement_of(question, chosen, page, overwrite=overwrite)
 
 
 def best_of(rows: Sequence[Advised]) -> Advised | None:
@@ -128,14 +125,16 @@ def _print(question: CityQuestion, rows: Sequence[Advised], sentences: Sequence[
     console.print(table)
 
 
-def statement_of_advice(question: CityQuestion, chosen: Advised | None) -> Statement:
-    """Return the privacy statement of the design that is advised.
+def write_statement_of(question: CityQuestion, chosen: Advised | None, page: Path, *, overwrite: bool) -> None:
+    """Write the privacy statement of the design that is advised.
 
     Raises
     ------
     InputError
         If there is none.
     """
+    from simulator.pages.statement import Recipient, Statement, write_statement  # noqa: PLC0415 - slow, for pages only
+
     if chosen is None or chosen.plan is None:
         raise InputError(["page: not written: no design is better than an estimate of 0"])
     deployment, alone = RECEIVES[chosen.trust]
@@ -151,7 +150,7 @@ def statement_of_advice(question: CityQuestion, chosen: Advised | None) -> State
     taking_part = f"{percent(question.participation)} of the vehicles take part"
     taking_part += f", and {percent(question.loss)} of the messages are lost" if question.loss else ""
     more = f"It needs {chosen.parties} independent operators: with {question.parties} no design is of use."
-    return Statement(
+    statement = Statement(
         title=f"counts of {whole(question.people)} vehicles in {whole(question.zones)} zones",
         made_from=f"a plan by crowdveil {own_version()}",
         unit=f"one {question.per}",
@@ -166,6 +165,7 @@ def statement_of_advice(question: CityQuestion, chosen: Advised | None) -> State
         assumptions=[(taking_part, "estimates are biased"), (arriving, "ε and δ are greater")],
         risks=() if chosen.holds else (more,),
     )
+    write_statement(statement, page, overwrite=overwrite)
 
 
 def _of_scenario(reference: str) -> dict[str, Any]:
@@ -184,6 +184,10 @@ def _of_scenario(reference: str) -> dict[str, Any]:
 
 def _of_profile(file: Path) -> dict[str, Any]:
     """Return zones, people and the three occupancies of a table by hour and zone."""
+    import pandas as pd  # noqa: PLC0415 - slow, and only with a profile
+
+    from simulator.files.tables import Table as Rows  # noqa: PLC0415 - the same
+
     table = Rows.from_file(file, columns=("hour", "zone", "people"), text=("zone",))
     hours, people = table.checked_numbers("hour", at_least=0, at_most=24), table.checked_numbers("people", at_least=0)
     table.check()

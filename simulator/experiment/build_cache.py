@@ -19,20 +19,14 @@ from scenarios.kinds import is_capable
 from scenarios.overrides import plain
 from simulator.files.atomic_write import write_file
 from simulator.files.extras import record_extra, recorded_extras
-from simulator.files.messages import Note
 from simulator.files.value_bytes import Classes, from_bytes, to_bytes
 from simulator.results.provenance import data_checksums, package_versions, source_sha256
-from simulator.traffic.demand.synthetic import Demand
-from simulator.traffic.routes import Routes
-from simulator.traffic.trips import Trips, VehicleClasses
 
 VARIABLE = "CROWDVEIL_CACHE"
 LARGEST_NBYTES = 2 * 10**9
 """Size of the folder above which its oldest files are removed, bytes."""
 _KEPT = 4
 """Values kept in memory; a worker of a study builds one city and one set of trips at a time."""
-
-_OF_TRIPS: Classes = {each.__name__: each for each in (Demand, Trips, Routes, VehicleClasses, Note)}
 
 Built = TypeVar("Built")
 
@@ -169,7 +163,18 @@ def cached_trips(scenario: Scenario, build: Callable[[], Built]) -> Built:
     """
     heading = scenario.scenario
     when = (heading.duration_s, str(heading.start), str(heading.time_zone))
-    return _cached("trips", scenario, ("roads", "traffic"), build, scenario.seed, *when, classes=_OF_TRIPS)
+    return _cached("trips", scenario, ("roads", "traffic"), build, scenario.seed, *when, classes=of_trips())
+
+
+@cache
+def of_trips() -> Classes:
+    """Return the classes that trips are made of; importing them takes a second, which a plan need not wait for."""
+    from simulator.files.messages import Note  # noqa: PLC0415
+    from simulator.traffic.demand.synthetic import Demand  # noqa: PLC0415
+    from simulator.traffic.routes import Routes  # noqa: PLC0415
+    from simulator.traffic.trips import Trips, VehicleClasses  # noqa: PLC0415
+
+    return {each.__name__: each for each in (Demand, Trips, Routes, VehicleClasses, Note)}
 
 
 def _cached(

@@ -334,7 +334,7 @@ def _simulate(
             yield after_traffic(env, clock.ticks(at_s))
             engine.advance()
             located = beat % _BEATS_A_LOCATION == 0
-            log.take(at_s, engine, cells_of=parts.city.cells_of if located else None, states=population.answering)
+            log.take(at_s, engine, city=parts.city if located else None, states=population.answering)
             with stopwatch.phase("progress"):
                 progress.advance_to(clock.seconds(env.now))
 

@@ -392,10 +392,12 @@ class QueueEngine(ABC):
         lane, time = rows & ((1 << LOG_LANE_BITS) - 1), (rows >> LOG_LANE_BITS) & ((1 << LOG_TIME_BITS) - 1)
         vehicle = (rows >> (LOG_LANE_BITS + LOG_TIME_BITS)) * max(1, self.record_entries)
         # The links come from the route, which is kept as it was driven.
-        place = np.arange(len(rows)) - np.searchsorted(vehicle, vehicle) + self._book.start[vehicle]
+        first = np.flatnonzero(np.append(True, vehicle[1:] != vehicle[:-1])[: len(rows)])
+        number = np.diff(np.append(first, len(rows)))
+        place = np.arange(len(rows)) + np.repeat(self._book.start[vehicle[first]] - first, number)
         arrived = place == self._book.end[vehicle]
         link = np.where(arrived, ARRIVED_AT, self._book.links[place - arrived].astype(np.int64))
-        return np.column_stack([vehicle, link, lane, time])
+        return np.stack([vehicle, link, lane, time]).T  # each column in one piece
 
     @property
     def log(self) -> IntArray:

@@ -48,8 +48,8 @@ def parts_of(value):
 def entry_of_trips(folder):
     estimates()
     (path,) = folder.iterdir()
-    held = from_bytes(path.read_bytes(), name=path.name, classes=build_cache._OF_TRIPS)
-    return path, held[0], build_cache._OF_TRIPS
+    held = from_bytes(path.read_bytes(), name=path.name, classes=build_cache.of_trips())
+    return path, held[0], build_cache.of_trips()
 
 
 def entry_of_plans(folder):

@@ -9,6 +9,7 @@ from mechanism_statistics import z_bound
 from mechanisms.local import BitReports, ParameterError, RandomizedResponse
 from mechanisms.local.common.categorical_sampling import alias_table, draw_categorical
 from mechanisms.local.common.packed_bits import BATCH_BYTES, BATCH_DEVICES, ROWS, batch_of_rows, toss_rows
+from mechanisms.local.common.random_words import FEWEST, PIECE, random_words
 
 
 @given(n=st.integers(0, 40), cells=st.integers(1, 200), seed=st.integers(0, 2**32))
@@ -123,3 +124,18 @@ def test_categorical_draws_have_their_probabilities(weights):
     assert (seen[~possible] == 0).all()
     scores = (seen - n * expected)[possible] / np.sqrt(n * expected * (1 - expected))[possible]
     assert np.abs(scores).max() < z_bound(6)
+
+
+@pytest.mark.parametrize("size", [1, FEWEST, 3 * PIECE + 5])
+@pytest.mark.parametrize("generator", [np.random.PCG64, np.random.Philox])
+def test_random_words_are_numpys_and_leave_its_state(size, generator):
+    """The same words, uniform numbers and state, also where half a word is left over from a draw of 32 bits."""
+    one, other, third = (np.random.Generator(generator(26)) for _ in range(3))
+    for rng in (one, other, third):
+        rng.integers(5, dtype=np.int32)
+    words = np.concatenate([piece.copy() for piece in random_words(size, rng=one)])
+    np.testing.assert_array_equal(words, other.integers(0, 2**64 - 1, size=size, dtype=np.uint64, endpoint=True))
+    np.testing.assert_array_equal((words >> np.uint64(11)) * 2.0**-53, third.random(size))
+    assert (
+        one.integers(2**31, size=9, dtype=np.int32).tolist() == other.integers(2**31, size=9, dtype=np.int32).tolist()
+    )

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mechanism_statistics import planned_truth
+from scipy.stats import qmc
 
 from mechanisms.central.grid_noise import draw_noise
 from mechanisms.parameter import ParameterError
@@ -17,6 +18,7 @@ from mechanisms.planning import FAMILIES, VIEWS, Target, plan
 from mechanisms.planning.candidate import bound_view, margin
 from mechanisms.planning.error_distribution import error_interval, excess_kurtosis
 from mechanisms.planning.families import families_named
+from mechanisms.planning.search import SPREAD_POINTS, spread_out
 from mechanisms.planning.target import RELEASED
 from mechanisms.privacy import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, Shuffled
 from mechanisms.privacy.released import worst_move_delta
@@ -353,3 +355,10 @@ def test_a_search_goes_on_beyond_what_clones_allow():
     [made] = plan(target, ["hadamard_response"], claims=False).plans
     assert made.parameters["epsilon"] > 4.5
     assert made.std_error < 455
+
+
+def test_starting_points_of_a_search_are_a_sobol_sequence():
+    for size in range(3, 8):
+        points = qmc.Sobol(size, scramble=False).random(SPREAD_POINTS)
+        expected = np.clip(1.67 * points - 0.335, 0.0, 1.0)
+        np.testing.assert_array_equal(np.array(list(spread_out(size))), expected)

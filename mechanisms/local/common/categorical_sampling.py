@@ -4,10 +4,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.compiled import compiled
+from mechanisms.local.common.random_words import random_words
 
 SAMPLED = -1
-# Number of uniforms drawn at once: 256 kB, which the kernel reads from the cache.
-DRAW = 2**15
+# A random word's 53 highest bits times this are a uniform number, the same as numpy's.
+STEP = 2.0**-53
 # Number of histograms that a tally uses in turn, so that consecutive devices rarely wait for the same memory.
 LANES = 4
 
@@ -56,25 +57,25 @@ def draw_categorical(
     selects the blank: by the integer part alone if all blanks are equal (no table), else by the alias table.
     """
     drawn = np.empty(n, dtype=np.int32)
-    uniforms = np.empty(min(n, DRAW))
     scale = blanks / (1.0 - sampling) if sampling < 1.0 else 0.0
-    for start in range(0, n, DRAW):
-        part = uniforms[: min(DRAW, n - start)]
-        rng.random(out=part)
+    start = 0
+    for words in random_words(n, rng=rng):
+        part = drawn[start : start + len(words)]
+        start += len(words)
         if table is None:
-            _draw_equal(part, sampling, scale, blanks - 1, drawn[start : start + len(part)])
+            _draw_equal(words, sampling, scale, blanks - 1, part)
         else:
-            _draw_alias(part, sampling, scale, *table, drawn[start : start + len(part)])
+            _draw_alias(words, sampling, scale, *table, part)
     return drawn
 
 
 @compiled
 def _draw_equal(
-    uniforms: NDArray[np.float64], sampling: float, scale: float, top: int, drawn: NDArray[np.int32]
+    words: NDArray[np.uint64], sampling: float, scale: float, top: int, drawn: NDArray[np.int32]
 ) -> None:  # pragma: no cover - compiled
     """Draw outcomes whose blanks are all equally likely."""
-    for i in range(uniforms.size):
-        rest = uniforms[i] - sampling
+    for i in range(words.size):
+        rest = (words[i] >> np.uint64(11)) * STEP - sampling
         # Rounding may turn the greatest uniform into an outcome above `top`.
         face = min(np.int32(rest * scale), np.int32(top))
         drawn[i] = face if rest >= 0.0 else np.int32(SAMPLED)
@@ -82,7 +83,7 @@ def _draw_equal(
 
 @compiled
 def _draw_alias(
-    uniforms: NDArray[np.float64],
+    words: NDArray[np.uint64],
     sampling: float,
     scale: float,
     keep: NDArray[np.float64],
@@ -90,8 +91,8 @@ def _draw_alias(
     drawn: NDArray[np.int32],
 ) -> None:  # pragma: no cover - compiled
     """Draw outcomes whose blanks have different probabilities."""
-    for i in range(uniforms.size):
-        rest = uniforms[i] - sampling
+    for i in range(words.size):
+        rest = (words[i] >> np.uint64(11)) * STEP - sampling
         if rest < 0.0:
             drawn[i] = SAMPLED
         else:
@@ -114,19 +115,18 @@ def redraw(
     again, and the position of the number in [0, refresh) selects the new blank as in `draw_categorical`.
     """
     again = np.empty_like(drawn)
-    uniforms = np.empty(min(len(drawn), DRAW))
     keep, alias = (np.empty(0), np.empty(0, dtype=np.int32)) if table is None else table
-    for start in range(0, len(drawn), DRAW):
-        part = uniforms[: min(DRAW, len(drawn) - start)]
-        rng.random(out=part)
-        end = start + len(part)
-        _redraw(part, drawn[start:end], refresh, blanks, keep, alias, again[start:end])
+    start = 0
+    for words in random_words(len(drawn), rng=rng):
+        end = start + len(words)
+        _redraw(words, drawn[start:end], refresh, blanks, keep, alias, again[start:end])
+        start = end
     return again
 
 
 @compiled
 def _redraw(
-    uniforms: NDArray[np.float64],
+    words: NDArray[np.uint64],
     drawn: NDArray[np.int32],
     refresh: float,
     blanks: int,
@@ -136,26 +136,27 @@ def _redraw(
 ) -> None:  # pragma: no cover - compiled
     """Draw some blanks again; they are equally likely if there is no table."""
     scale = blanks / refresh
-    for i in range(uniforms.size):
+    for i in range(words.size):
         again[i] = drawn[i]
-        if drawn[i] >= 0 and uniforms[i] < refresh:
-            place = uniforms[i] * scale
+        uniform = (words[i] >> np.uint64(11)) * STEP
+        if drawn[i] >= 0 and uniform < refresh:
+            place = uniform * scale
             face = min(np.int64(place), np.int64(blanks - 1))
             again[i] = face if keep.size == 0 or place - face < keep[face] else alias[face]
 
 
 @compiled
-def answer_second(
+def answer_drawn(
     drawn: NDArray[np.int32], truth: NDArray[np.int32], reports: NDArray[np.int32]
 ) -> None:  # pragma: no cover - compiled
-    """Report the truth where the draw is S, and the blank elsewhere."""
+    """Report the truth where the draw is S, or 0 if no truth is given, and the blank elsewhere."""
     for i in range(drawn.size):
-        reports[i] = truth[i] if drawn[i] < 0 else drawn[i]
+        reports[i] = drawn[i] if drawn[i] >= 0 else truth[i] if truth.size else np.int32(0)
 
 
 @compiled
 def add_values(
-    reports: NDArray[np.int32], where: NDArray[np.bool_], counts: NDArray[np.int64]
+    reports: NDArray[np.uint32], where: NDArray[np.bool_], counts: NDArray[np.uint32]
 ) -> None:  # pragma: no cover - compiled
     """Count the values of the masked devices (all, if the mask is empty) into (LANES, outputs) histograms."""
     n = reports.size
@@ -175,9 +176,10 @@ def add_values(
 
 def tally_values(reports: NDArray[np.int32], where: NDArray[np.bool_], outputs: int) -> NDArray[np.int64]:
     """Return how many of the masked devices (all, if the mask is empty) gave each output, (outputs,) int64."""
-    counts = np.zeros((LANES, outputs), dtype=np.int64)
-    add_values(np.ascontiguousarray(reports), where, counts)
-    return np.asarray(counts.sum(axis=0))
+    counts = np.zeros((LANES, outputs), dtype=np.uint32)
+    # Without a sign: an index that may be negative takes longer.
+    add_values(np.ascontiguousarray(reports).view(np.uint32), where, counts)
+    return np.asarray(counts.sum(axis=0, dtype=np.int64))
 
 
 def one_hot(reports: NDArray[np.int32], outputs: int) -> NDArray[np.int64]:

@@ -109,11 +109,10 @@ def check_truth(truth: NDArray[np.int32], *, devices: int, cells: int) -> NDArra
         raise ParameterError("truth", "must be an int32 array", getattr(truth, "dtype", type(truth).__name__))
     if truth.shape != (devices,):
         raise ParameterError("truth", f"must have one cell per device, shape {(devices,)}", truth.shape)
-    if devices:
+    if devices and truth.view(np.uint32).max() > cells:  # one pass: a negative number is a large one without its sign
         least, greatest = int(truth.min()), int(truth.max())
-        if least < OUTSIDE or greatest > cells:
-            rule = f"must be a cell in 1..{cells}, or 0 outside every cell"
-            raise ParameterError("truth", rule, least if least < OUTSIDE else greatest)
+        rule = f"must be a cell in 1..{cells}, or 0 outside every cell"
+        raise ParameterError("truth", rule, least if least < OUTSIDE else greatest)
     return truth
 
 
@@ -127,10 +126,9 @@ def check_values(reports: NDArray[np.int32], *, outputs: int) -> NDArray[np.int3
         raise ParameterError(
             "reports", "must be an (n,) int32 array", getattr(reports, "dtype", type(reports).__name__)
         )
-    if reports.size:
+    if reports.size and reports.view(np.uint32).max() >= outputs:
         least, greatest = int(reports.min()), int(reports.max())
-        if least < 0 or greatest >= outputs:
-            raise ParameterError("reports", f"must be outputs in 0..{outputs - 1}", least if least < 0 else greatest)
+        raise ParameterError("reports", f"must be outputs in 0..{outputs - 1}", least if least < 0 else greatest)
     return reports
 
 
