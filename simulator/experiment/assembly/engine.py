@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, cast
@@ -274,8 +275,9 @@ def build_entries(scenario: Any, city: City, *, motion: bool, **_: object) -> En
     section, links, clock = scenario.traffic, city.roads.links, Clock(scenario.traffic.step_s)
     file = scenarios.locate(section.entries)
     vehicles, beside = section.vehicles, file.with_name("run.json")
-    if vehicles is None and beside.is_file():
-        vehicles = json.loads(beside.read_text("utf-8")).get("vehicles")
+    if vehicles is None:
+        with suppress(OSError, ValueError, AttributeError):  # another file of this name is none of a run
+            vehicles = json.loads(beside.read_text("utf-8")).get("vehicles")
     physics = build_physics(scenario, city.roads, clock, spacing_m=section.spacing_m)
     return EntryReplay(file, links, physics, clock=clock, vehicles=vehicles, record_entries=int(motion))
 
