@@ -27,7 +27,7 @@ PACKAGES = {
     "uxsim": ("uxsim>=1.15",),
     "sumo": ("eclipse-sumo", "numpy"),
     "pure_ldp": ("pure-ldp", "xxhash<4"),
-    "multi_freq_ldpy": ("multi-freq-ldpy",),
+    "multi_freq_ldpy": ("multi-freq-ldpy", "xxhash<4"),
     "opendp": ("opendp", "numpy"),
     "dp_accounting": ("dp-accounting",),
 }
@@ -69,10 +69,11 @@ class Bench:
             return sys.executable
         home = self.folder / name
         python = home / ("Scripts" if sys.platform == "win32" else "bin") / "python"
-        if not (home / "complete").exists():
+        made, needed = home / "made_of", " ".join(PACKAGES[name])
+        if not made.exists() or made.read_text(encoding="utf-8") != needed:
             venv.create(home, with_pip=True, clear=True)
             subprocess.run([python, "-m", "pip", "install", "--quiet", *PACKAGES[name]], check=True)
-            (home / "complete").touch()
+            made.write_text(needed, encoding="utf-8")
         return str(python)
 
     def measure(self, work: str, program: str, size: int) -> dict[str, float]:

@@ -1,6 +1,7 @@
 """Packed bits: one row of bits per device for answers and coins about every cell, 64 bits per word."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -86,9 +87,9 @@ class BitReports(PackedReports):
     def count_yes(self, where: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Return the Yes count of each cell, (cells,) int64, over the masked devices (all, if the mask is empty)."""
         totals = np.zeros(self.bits.shape[1] * WORD, dtype=np.int64)
-        planes = np.zeros((PLANES, self.bits.shape[1]), dtype=np.uint64)
+        planes = np.zeros((PLANES + 1, self.bits.shape[1]), dtype=np.uint64)
         chosen = np.flatnonzero(where) if where.size else np.arange(len(self))
-        _add_rows(self.bits, chosen, np.zeros_like(planes[0]), planes, totals)
+        _add_rows(self.bits, chosen, planes, totals)
         return totals[: self.cells]
 
 
@@ -118,19 +119,15 @@ def set_bits_where(
 
 @compiled
 def _add_rows(
-    rows: NDArray[np.uint64],
-    chosen: NDArray[np.int64],
-    blank: NDArray[np.uint64],
-    planes: NDArray[np.uint64],
-    totals: NDArray[np.int64],
+    rows: NDArray[np.uint64], chosen: NDArray[np.int64], planes: NDArray[np.uint64], totals: NDArray[np.int64]
 ) -> None:  # pragma: no cover - compiled
     """Add up the columns of the chosen packed rows without unpacking them.
 
     `planes` is a vertical (bit-sliced) counter: plane p holds bit p of each column's count. So four words are added to
     64 columns by three full adders and a carry through the higher planes; one word at a time takes twice as long.
-    The counter is emptied into the totals before it can overflow. `blank` is a row of zeros.
+    The counter is emptied into the totals before it can overflow. Its last row stays 0.
     """
-    ones, twos = planes[0], planes[1]
+    ones, twos, blank = planes[0], planes[1], planes[PLANES]
     held = 0
     for start in range(0, chosen.size, 4):
         left = chosen.size - start
@@ -312,11 +309,7 @@ def toss_rows(
     threshold = int(probability * 2.0**WORD)
     if threshold == 0:
         return rows
-    # The number of binary digits up to the last 1: below it, a tie is never less than the threshold.
-    digits = WORD + 1 - (threshold & -threshold).bit_length()
-    zeros = np.array(
-        [0 if threshold >> (WORD - 1 - digit) & 1 else 2**WORD - 1 for digit in range(max(digits, STEPS))], np.uint64
-    )
+    zeros, digits = _digits(threshold)
     done, flat = 0, rows.reshape(-1)
     room = np.empty(WORD + min(PIECE, 8 * flat.size + WORD), dtype=np.uint64)
     while done < flat.size:
@@ -331,6 +324,17 @@ def toss_rows(
             held = words.size - spent
             room[WORD - held : WORD] = words[spent:]
     return rows
+
+
+@lru_cache(maxsize=64)
+def _digits(threshold: int) -> tuple[NDArray[np.uint64], int]:
+    """Return the masks of a threshold's binary digits (`_compare`) and their number up to the last 1.
+
+    Below the last 1, a tie is never less than the threshold.
+    """
+    digits = WORD + 1 - (threshold & -threshold).bit_length()
+    bits = (threshold >> (WORD - 1 - digit) & 1 for digit in range(max(digits, STEPS)))
+    return np.array([0 if bit else 2**WORD - 1 for bit in bits], dtype=np.uint64), digits
 
 
 @compiled

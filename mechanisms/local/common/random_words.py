@@ -48,9 +48,14 @@ def random_words(
     room = np.empty(min(size, PIECE), dtype=np.uint64) if room is None else room
     pieces = (room[: size - start] for start in range(0, size, PIECE))
     bits = rng.bit_generator
-    if size < FEWEST or not isinstance(bits, np.random.PCG64):
+    if not isinstance(bits, np.random.PCG64):
         for piece in pieces:
             piece[:] = rng.integers(0, HALF, size=piece.size, dtype=np.uint64, endpoint=True)
+            yield piece
+        return
+    if size < FEWEST:  # raw words, which take 6 µs less; other generators have raw words of 32 bits
+        for piece in pieces:
+            piece[:] = bits.random_raw(piece.size)
             yield piece
         return
     before = bits.state
