@@ -1,4 +1,4 @@
-"""``[traffic]`` of recorded data: engines ``static`` and ``trace``."""
+"""``[traffic]`` of recorded data: engines ``static``, ``trace`` and ``entries``."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -6,13 +6,13 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from scenarios.cells import Bounds, Column, PlaceTable, four_numbers, has_an_area
-from scenarios.field_types import NotNegative, Positive, TimeUnit, rule, text_or_number
+from scenarios.field_types import NotNegative, Positive, TimeUnit, WholeNumber, rule, text_or_number
 from scenarios.references import FileOrFolderReference, FileReference
 from scenarios.roads import CRS_OF_NAMED_X_Y, CRS_OF_X_Y, AnyCrs, ColumnNames, MetricCrs, TextTables
 from scenarios.rules import GIVEN, LEFT_OUT, Rule, among, must, needs, one_of, unlike
 from scenarios.run_clock import TimeZone
 from scenarios.section import ByKind
-from scenarios.simulated_traffic import TrafficSection
+from scenarios.simulated_traffic import MOST_VEHICLES, EnteringTraffic, TrafficSection
 
 _EXAMPLE = datetime(2013, 11, 28, 17, 42)  # noqa: DTZ001 - only formatted and parsed back, without a zone
 
@@ -186,6 +186,20 @@ class OwnerColumns(ColumnNames):
         one_of(("lon", "lat"), ("x", "y"), (), words="must name lon and lat, or x and y, or neither"),
         Rule((), "must give the position of owners: place, or lon and lat, or x and y", _POSITIONS),
     )
+
+
+class EntriesTraffic(EnteringTraffic):
+    """Vehicles that move again as in an earlier run of engine ``fleet`` or ``agents``, on the same roads."""
+
+    title = "entries of an earlier run"
+    capabilities = frozenset({"links"})
+    engine: Literal["entries"]
+    entries: FileReference
+    """The ``entries.parquet`` of that run, which must have every vehicle. It is read as time goes on."""
+    vehicles: Annotated[WholeNumber, Field(ge=1, le=MOST_VEHICLES)] | None = None
+    """Number of vehicles of that run. Default: as ``run.json`` beside the file says, else those that departed."""
+    spacing_m: Positive | None = None
+    """As of engine ``fleet``, and as it was in that run."""
 
 
 class StaticTraffic(PlaceTable, TrafficSection):

@@ -10,7 +10,6 @@ from simulator.experiment.run import ProgressReceiver, run_scenario
 from simulator.experiment.run_handle import RunHandle, UserProcess
 from simulator.files.errors import InputError
 from simulator.files.resources import permitting
-from simulator.formats.geo.geopackage import write_geopackage
 from simulator.pages.report import write_report
 from simulator.results.compare import DifferentTruthError, compare
 from simulator.results.run import ACCESSORS, RunResult
@@ -19,6 +18,7 @@ from simulator.roads import RoadNetwork
 from simulator.roads.raw_network import build
 from simulator.roads.schema import EDGE_NUMBERS, faults_of
 from simulator.sensing.device import Behaviour, Device, Party
+from simulator.studies.workers import executor_of
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -81,7 +81,8 @@ def roads_of(graph: "nx.Graph[Any]") -> dict[str, str]:
     InputError
         If the graph is neither, or the direction of an edge is unknown.
     """
-    from simulator.formats.osm.graphs import directed, read_streets  # noqa: PLC0415 - for graphs only
+    from simulator.formats.geo.geopackage import write_geopackage  # noqa: PLC0415 - for graphs only
+    from simulator.formats.osm.graphs import directed, read_streets  # noqa: PLC0415 - as above
 
     path, roads = new_folder("roads") / "roads.gpkg", directed(graph)
     if faults := faults_of(roads):
@@ -131,6 +132,8 @@ def run(
     assume_yes: bool = False,
     processes: Iterable[UserProcess] = (),
     behaviour: Behaviour | None = None,
+    workers: Any = None,
+    scheduler: str = "processes",
 ) -> RunResult:
     """Simulate a scenario and, if `out` is given, save the result and its report there.
 
@@ -162,6 +165,11 @@ def run(
         Functions that take a `RunHandle` and return a generator: SimPy processes that run beside the campaigns.
     behaviour
         Devices and parties that do not follow the protocol; they need ``sensing.engine = "messages"``.
+    workers
+        Where batches of devices answer: a number of processes of this machine, an executor of
+        `concurrent.futures`, or a client of a Dask cluster. By default in this process. No number depends on it.
+    scheduler
+        ``processes``, or ``dask://HOST:PORT`` for the workers of a Dask cluster.
 
     Returns
     -------
@@ -189,7 +197,7 @@ def run(
     """
     if out is not None:
         check_free(Path(out), overwrite=overwrite)
-    with permitting(assume_yes):
+    with permitting(assume_yes), executor_of(workers, scheduler) as executor:
         result = run_scenario(
             scenario,
             seed=seed,
@@ -199,6 +207,7 @@ def run(
             untrusted=untrusted,
             processes=processes,
             behaviour=behaviour,
+            workers=executor,
         )
         if out is not None:
             result.save(out, overwrite=overwrite, render=write_report)

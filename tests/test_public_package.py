@@ -38,6 +38,15 @@ def test_importing_the_package_imports_no_library():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
+def test_special_functions_and_generated_roads_load_no_package_around_them():
+    """Together they take a sixth of a run of `tiny` otherwise."""
+    heavy = "{'scipy.special', 'scipy.linalg', 'scipy.optimize', 'scipy.sparse', 'numpy.f2py', 'networkx'}"
+    code = f"import mechanisms.local, simulator.roads, sys; print(sorted({heavy} & set(sys.modules)))"
+    code += "; from mechanisms.compiled import ndtr; import scipy.special; print(ndtr is scipy.special.ndtr)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\nTrue\n"
+
+
 @pytest.mark.parametrize("file", ["simulator/__init__.py", "scenarios.py", "mechanisms/__init__.py"])
 def test_a_users_own_module_in_the_way_is_named(file, tmp_path):
     own = tmp_path / file

@@ -6,9 +6,9 @@ from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from mechanisms.central.release import ValueEstimate, check_bounds, check_values, lower_median, median_rank
+from mechanisms.compiled import ndtri
 from mechanisms.local.common.intervals import LEVEL, log_choose
 from mechanisms.parameter import ParameterError, check_budget, check_choice, check_integer, check_probability
 from mechanisms.privacy.claim import Claim, ConstantDelta

@@ -12,9 +12,8 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
-from mechanisms.compiled import compiled
+from mechanisms.compiled import compiled, gammaln
 from mechanisms.inference.report_law import (
     INVALID,
     LARGEST_LEVELS,

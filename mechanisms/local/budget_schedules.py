@@ -21,8 +21,8 @@ from typing import ClassVar, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
+from mechanisms.compiled import expit
 from mechanisms.local.common.frequency_oracle import BudgetedProtocol
 from mechanisms.local.common.response_counts import ResponseCounts
 from mechanisms.parameter import check_integer

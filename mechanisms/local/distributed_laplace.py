@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, csr_array, vstack
-from scipy.special import expit, logit
 
+from mechanisms.compiled import expit, logit
 from mechanisms.declared import Declared, declaration
 from mechanisms.local.common.base import DeclaredMechanism
 from mechanisms.local.common.estimators import proportion_variance
@@ -38,7 +38,7 @@ class SparseVectors:
 
     def __post_init__(self) -> None:
         """Check that the rows are a two-dimensional int64 sparse array."""
-        if not isinstance(self.rows, csr_array) or self.rows.dtype != np.int64 or self.rows.ndim != 2:
+        if not isinstance(self.rows, scipy.sparse.csr_array) or self.rows.dtype != np.int64 or self.rows.ndim != 2:
             raise ParameterError("rows", "must be a two-dimensional csr_array of int64", type(self.rows).__name__)
 
     @classmethod
@@ -46,7 +46,7 @@ class SparseVectors:
         cls, devices: NDArray[np.int64], cells: NDArray[np.int64], values: NDArray[np.int64], shape: tuple[int, int]
     ) -> "SparseVectors":
         """Build n vectors from entries (device from 0, cell from 0, value); duplicate entries are added."""
-        rows: Any = csr_array(coo_array((values, (devices, cells)), shape=shape))
+        rows: Any = scipy.sparse.csr_array(scipy.sparse.coo_array((values, (devices, cells)), shape=shape))
         rows.sum_duplicates()
         rows.eliminate_zeros()
         return cls(rows)
@@ -61,12 +61,12 @@ class SparseVectors:
 
     def __getitem__(self, index: Any) -> "SparseVectors":
         """Return the vectors of some devices: a slice, a boolean mask or an array of indices."""
-        return SparseVectors(csr_array(self.rows[index]))
+        return SparseVectors(scipy.sparse.csr_array(self.rows[index]))
 
     @classmethod
     def joined(cls, parts: "Sequence[SparseVectors]") -> "SparseVectors":
         """Return the vectors of several groups of devices as the vectors of one group."""
-        return cls(csr_array(vstack([part.rows for part in parts])))
+        return cls(scipy.sparse.csr_array(scipy.sparse.vstack([part.rows for part in parts])))
 
     def __repr__(self) -> str:
         """Return the numbers of devices and entries."""

@@ -8,9 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
-from mechanisms.compiled import compiled
+from mechanisms.compiled import compiled, expit
 from mechanisms.declared import Declared, declaration
 from mechanisms.local.common.base import CategoricalReports
 from mechanisms.local.common.frequency_oracle import FrequencyOracle

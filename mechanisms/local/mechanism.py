@@ -156,7 +156,7 @@ class NoMemory:
 
     def __getitem__(self, index: Any) -> Self:
         """Return the rows of some devices: a slice, a boolean mask or an array of indices."""
-        return type(self)(len((range if isinstance(index, slice) else np.arange)(self.devices)[index]))
+        return type(self)(len(np.broadcast_to(np.False_, self.devices)[index]))
 
 
 @runtime_checkable

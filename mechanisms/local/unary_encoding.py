@@ -7,8 +7,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
+from mechanisms.compiled import expit
 from mechanisms.declared import Declared, declaration
 from mechanisms.local.common.base import BinaryReports, with_no
 from mechanisms.local.common.frequency_oracle import BudgetedProtocol, PureProtocol

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betainccinv, betaincinv, stdtrit
 
+from mechanisms.compiled import betainccinv, betaincinv, stdtrit
 from mechanisms.parameter import ParameterError, check_counts, check_epsilon
 from mechanisms.privacy.claim import LARGEST_EPSILON
 

@@ -5,9 +5,8 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainc, betaincc, gammaln, xlog1py
 
-from mechanisms.compiled import compiled
+from mechanisms.compiled import betainc, betaincc, compiled, gammaln, xlog1py
 
 # Outcomes and numbers of trials, as integers or as doubles with integer values.
 Whole: TypeAlias = int | NDArray[np.int64] | NDArray[np.float64]
@@ -45,10 +44,12 @@ def _same_shape(k: Whole, n: Whole) -> tuple[NDArray[np.float64], NDArray[np.flo
 
 def _stirling_error(n: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return ln n! − ln(√(2πn)·(n/e)^n): by gammaln for small n, above by the first terms of its series."""
-    direct = gammaln(n + 1.0) - (n + 0.5) * np.log(n) + n - 0.5 * math.log(2.0 * math.pi)
-    square = n * n
+    square, few = n * n, n < 16.0
     series = (1 / 12 - (1 / 360 - (1 / 1260 - (1 / 1680 - 1 / 1188 / square) / square) / square) / square) / n
-    return np.where(n < 16.0, direct, series)
+    errors = np.array(series)
+    n = n[few]
+    errors[few] = gammaln(n + 1.0) - (n + 0.5) * np.log(n) + n - 0.5 * math.log(2.0 * math.pi)
+    return errors
 
 
 def _deviance(x: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -7,9 +7,8 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import xlogy
 
-from mechanisms.compiled import compiled
+from mechanisms.compiled import compiled, xlogy
 from mechanisms.parameter import check_epsilon
 from mechanisms.privacy.binomial import LEFT_OUT, mass_above, mass_at, mass_up_to, run_starts, window
 from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON

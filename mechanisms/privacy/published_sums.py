@@ -85,7 +85,7 @@ class SumsDelta:
         """Return the pairs of a query where the truths of the others are fixed, or need not be certified; else none."""
         if self.certified and (self.least < self.most or self.leaving is not None):
             return ()
-        return _dominating_law(self.leaving or self, self.moves).laws(moves=self.moves)
+        return _dominating_law(self.leaving or self, moves=self.moves).laws(moves=self.moves)
 
     def at(self, inside: tuple[int, ...], epsilon: float) -> float:
         """Return the exact δ of one query for these numbers of others in the cell, or in each of two."""
@@ -202,24 +202,29 @@ class AnyTruthsDelta:
 
     def __call__(self, epsilon: float) -> float:
         """Return the bound of δ of one query."""
-        law = _dominating_law(self.sums.leaving or self.sums, self.sums.moves)
+        law = _dominating_law(self.sums.leaving or self.sums, moves=self.sums.moves)
         return moved_delta(law, law, epsilon) if self.sums.moves else law.delta(epsilon)
 
     def laws(self) -> tuple[Pair, ...]:
         """Return the pairs that dominate a query."""
-        return _dominating_law(self.sums.leaving or self.sums, self.sums.moves).laws(moves=self.sums.moves)
+        return _dominating_law(self.sums.leaving or self.sums, moves=self.sums.moves).laws(moves=self.sums.moves)
 
 
-@lru_cache(maxsize=64)
-def _dominating_law(sums: SumsDelta, moves: bool) -> SummedCellLaw:  # noqa: FBT001 - for `lru_cache`
+def _dominating_law(sums: SumsDelta, *, moves: bool) -> SummedCellLaw:
     """Return a law of one cell that dominates the law of every number of others within the limits.
 
     Of the least and of the greatest number alone, where it need not be certified; their own law if they are equal.
     For one cell it dominates both directions at once.
     """
+    return _dominating_laws(replace(sums, moves=False))[moves]
+
+
+@lru_cache(maxsize=64)
+def _dominating_laws(sums: SumsDelta) -> tuple[SummedCellLaw, SummedCellLaw]:
+    """Return the laws of `_dominating_law` for one cell and for a move; what takes long is the same for both."""
     p, q, others = sums.true_yes, sums.false_yes, sums.counted - 1
     if sums.least == sums.most:
-        return bits_law(sums.least, others - sums.least, p, q, sums.noise)
+        return (bits_law(sums.least, others - sums.least, p, q, sums.noise),) * 2
     width = 24.0 * math.sqrt(others / 4.0) + len(sums.noise or ())
     numbers = min(sums.most, others) - sums.least + 1
     starts = np.linspace(0, numbers, min(numbers, max(16, min(BOXES, int(MOST_MASSES / width)))) + 1).astype(int)
@@ -227,22 +232,26 @@ def _dominating_law(sums: SumsDelta, moves: bool) -> SummedCellLaw:  # noqa: FBT
         min(math.log(more / less) if less > 0.0 else math.inf, LARGEST_CROWD_EPSILON)
         for more, less in ((p, q), (1.0 - q, 1.0 - p))
     ]
-    if not moves:
-        ends = [max(ends)] * 2
-    up, down = (np.exp(np.append(0.0, np.geomspace(1e-7 * end, end, POINTS))) for end in ends)
-    there, elsewhere = np.zeros_like(up), np.zeros_like(down)
+    made: list[SummedCellLaw] = []
+    # For one cell as in both directions at once, then for a move, the values of e^ε and the δ there of each direction.
+    grids = [
+        [np.exp(np.append(0.0, np.geomspace(1e-7 * end, end, POINTS))) for end in two]
+        for two in ([max(ends)] * 2, ends)
+    ]
+    heights = [np.zeros((2, POINTS + 1)) for _ in grids]
     boxes = list(itertools.pairwise((starts + sums.least).tolist()))
     if not sums.certified:
         boxes = [(end, end + 1) for end in (sums.least, min(sums.most, others))]
     for low, beyond in boxes:
         law = bits_law(low, others - (beyond - 1), p, q, sums.noise)
-        there = np.maximum(there, pair_curve(law.present, law.absent, up) + law.left_out)
-        elsewhere = np.maximum(elsewhere, pair_curve(law.absent, law.present, down) + law.left_out)
-    there[0] = elsewhere[0] = max(there[0], elsewhere[0])
-    if not moves:
-        there = elsewhere = np.maximum(there, elsewhere)
-    present, absent = pair_of_curve(up, there, down, elsewhere)
-    return SummedCellLaw(present, absent, mirrored=not moves)
+        for (up, down), (there, elsewhere) in zip(grids, heights, strict=True):
+            np.maximum(there, pair_curve(law.present, law.absent, up) + law.left_out, out=there)
+            np.maximum(elsewhere, pair_curve(law.absent, law.present, down) + law.left_out, out=elsewhere)
+    heights[0][:] = heights[0].max(axis=0)
+    for (up, down), both in zip(grids, heights, strict=True):
+        both[:, 0] = both[:, 0].max()
+        made.append(SummedCellLaw(*pair_of_curve(up, both[0], down, both[1]), mirrored=not made))
+    return made[0], made[1]
 
 
 def sums_claim(

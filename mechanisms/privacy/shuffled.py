@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -278,7 +279,10 @@ class CrowdRatioDelta:
         return float(self.each(np.array([check_epsilon(epsilon)]))[0])
 
     def each(self, epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return δ at each ε."""
+        """Return δ at each ε, remembered: claims about entering, moving and several queries need the same values."""
+        return _remembered(self, epsilons.tobytes())
+
+    def _computed(self, epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
         n, factor = self.crowd, np.exp(np.minimum(epsilons, LARGEST_CROWD_EPSILON))[:, np.newaxis]
         first, masses = window(n, self.still)
         b = np.arange(first, first + len(masses), dtype=np.float64)
@@ -307,3 +311,8 @@ class CrowdRatioDelta:
         if self.up_ratio == 0.0 or self.apart > 0.0:
             return math.inf
         return max(-math.log(self.up_ratio), math.log(self.still_ratio))
+
+
+@lru_cache(maxsize=512)
+def _remembered(curve: CrowdRatioDelta, epsilons: bytes) -> NDArray[np.float64]:
+    return curve._computed(np.frombuffer(epsilons))  # noqa: SLF001 - of this module

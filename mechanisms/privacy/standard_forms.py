@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri_exp
 
+from mechanisms.compiled import ndtri_exp
 from mechanisms.parameter import ParameterError, check_probability
 from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON, Claim, LeastDelta
 from mechanisms.privacy.composition import ComposedCurve, ComposedDelta, GridPair, SummedLoss, grid_pair, on_grid, split

@@ -9,7 +9,7 @@ one bound a row.
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -66,17 +66,21 @@ def sum_of_bits(inside: int, outside: int, *, true_yes: float, false_yes: float)
     rarity = math.log(2.0 / LEFT_OUT)
     reach = rarity / 3.0 + math.sqrt(rarity * rarity / 9.0 + 2.0 * variance * rarity)
     first, last = max(0, math.floor(mean - reach)), min(inside + outside, math.ceil(mean + reach))
-    logs = _log_steps(n, m, p, q, np.array([first, last], dtype=np.float64))
-    sums = np.concatenate([[0.0], np.cumsum(logs)])
-    masses = np.exp(sums - sums.max())
+    first, masses = _trimmed(first, np.exp(_log_masses(n, m, p, q, float(first), float(last))))
+    return first, masses / masses.sum()
+
+
+def _trimmed(first: int, masses: Masses) -> tuple[int, Masses]:
+    """Return a law on a window without the small masses at its ends."""
+    if masses[0] > LEAST_MASS < masses[-1]:
+        return first, masses
     kept = np.flatnonzero(masses > LEAST_MASS)
-    masses = masses[kept[0] : kept[-1] + 1]
-    return first + int(kept[0]), masses / masses.sum()
+    return first + int(kept[0]), masses[kept[0] : kept[-1] + 1]
 
 
 @compiled
 def _lead(half: float, product: float) -> float:
-    """Return how many steps before a place a recurrence begins, from h/2 and c·g there (`_log_steps`).
+    """Return how many steps before a place a recurrence begins, from h/2 and c·g there (`_log_masses`).
 
     A step multiplies the relative error of a ratio by cg/(h/2 + √((h/2)² + cg))². This rises towards the place where h
     is 0, so on the way to a place it is at most what it is there.
@@ -86,19 +90,18 @@ def _lead(half: float, product: float) -> float:
 
 
 @compiled
-def _log_steps(n: float, m: float, p: float, q: float, ends: Masses) -> Masses:
-    """Return ln(f(x + 1)/f(x)) for x = first…last − 1.
+def _log_masses(n: float, m: float, p: float, q: float, first: float, last: float) -> Masses:
+    """Return ln f(x) for x = first…last, less the greatest, as sums of ln(f(x + 1)/f(x)).
 
     The recurrences begin some steps before the window (`_lead`). The recurrence of the ratios up, u(x) = (h + g/u(x −
     1))/c, is used up to where h, linear in x, is 0; the recurrence of the ratios down from there on.
     """
-    first, last = ends
     total = n + m
     least = (1.0 - p) * (1.0 - q)
     slope = p * (1.0 - q) + q * (1.0 - p)
     level = n * p * (1.0 - q) + m * q * (1.0 - p)
     both = p * q
-    logs = np.zeros(int(last - first))
+    logs = np.zeros(int(last - first) + 1)
     start = max(0.0, first - _lead((level - slope * first) / 2.0, least * both * (first + 1.0) * (total - first + 1.0)))
     stop = min(total, last + _lead((slope * last - level) / 2.0, least * both * (last + 1.0) * (total - last + 1.0)))
     turn = min(max(np.floor(level / slope), start), stop)
@@ -112,7 +115,7 @@ def _log_steps(n: float, m: float, p: float, q: float, ends: Masses) -> Masses:
         if x > start:
             up = (level - slope * x + both * (total - x + 1.0) / up) / (least * (x + 1.0))
         if x >= first:
-            logs[int(x - first)] = np.log(up)
+            logs[int(x - first) + 1] = np.log(up)
         x += 1.0
     # Downwards: down = f(x − 1)/f(x).
     x = stop
@@ -124,8 +127,11 @@ def _log_steps(n: float, m: float, p: float, q: float, ends: Masses) -> Masses:
         if x < stop:
             down = (slope * x - level + least * (x + 1.0) / down) / (both * (total - x + 1.0))
         if x <= last:
-            logs[int(x - 1.0 - first)] = -np.log(down)
+            logs[int(x - first)] = -np.log(down)
         x -= 1.0
+    for i in range(1, len(logs)):
+        logs[i] += logs[i - 1]
+    logs -= logs.max()
     return logs
 
 
@@ -150,22 +156,18 @@ class SummedCellLaw:
     left_out: float = 0.0
     first: int = 0
     mirrored: bool = False
-    ratio: Masses = field(init=False)
-    """absent/present; infinite where only an absent device gives the value."""
-
-    def __post_init__(self) -> None:
-        """Compute the ratio."""
-        with np.errstate(divide="ignore"):
-            object.__setattr__(self, "ratio", self.absent / self.present)
 
     @cached_property
     def by_evidence(self) -> tuple[Masses, Masses, Masses]:
-        """`present`, `absent` and `ratio` in the order of the evidence that the device is not there.
+        """`present`, `absent` and absent/present in the order of the evidence that the device is not there.
 
-        It is the order of the values, reversed or not, unless noise is not log-concave.
+        It is the order of the values, reversed or not, unless noise is not log-concave. The ratio is infinite where
+        only an absent device gives the value.
         """
-        order = np.argsort(-self.ratio, kind="stable")
-        return self.present[order], self.absent[order], self.ratio[order]
+        with np.errstate(divide="ignore"):
+            ratio = self.absent / self.present
+        order = np.argsort(-ratio, kind="stable")
+        return self.present[order], self.absent[order], ratio[order]
 
     def laws(self, *, moves: bool) -> tuple[Pair, ...]:
         """Return pairs of independent outputs, whose product dominates one query in both directions.
@@ -229,7 +231,9 @@ def bits_law(inside: int, outside: int, p: float, q: float, noise: tuple[float, 
         Masses of integer noise that is added to the sum, symmetric around 0.
     """
     first, others = others_law(inside, outside, p, q, noise)
-    below, above = np.append(others, 0.0), np.append(0.0, others)
+    padded = np.zeros(len(others) + 2)
+    padded[1:-1] = others
+    below, above = padded[1:], padded[:-1]
     return SummedCellLaw((1.0 - p) * below + p * above, (1.0 - q) * below + q * above, LEFT_OUT, first)
 
 
@@ -240,5 +244,4 @@ def others_law(inside: int, outside: int, p: float, q: float, noise: tuple[float
     if noise is not None:
         others = np.convolve(others, noise)
         first -= len(noise) // 2
-    kept = np.flatnonzero(others > LEAST_MASS)
-    return first + int(kept[0]), others[kept[0] : kept[-1] + 1]
+    return _trimmed(first, others)

@@ -20,7 +20,14 @@ class Sums:
     ----------
     mechanism
         The mechanism that made the reports.
+
+    Attributes
+    ----------
+    exact
+        Whether each report is divided as it is added, so that the sums of batches cannot be added instead.
     """
+
+    exact = False
 
     def __init__(self, mechanism: LocalMechanism) -> None:
         self.mechanism = mechanism
@@ -144,6 +151,13 @@ class Aggregator:
     def reject(self, round_: int, reports: int) -> None:
         """Account for reports of a round that servers received and dropped, unread."""
         self._rejected[round_ - 1] += reports
+
+    def add(self, other: "Aggregator") -> None:
+        """Add what an aggregator of the same mechanism has received from other devices, of which it rejected none."""
+        for row in np.flatnonzero(other._counted).tolist():  # noqa: SLF001 - of the same class
+            self.sums.add_counts(row + 1, other.counts[row])
+        self._counted += other._counted  # noqa: SLF001
+        self._unpaired += other._unpaired  # noqa: SLF001
 
     def receive_group(self, sums: Counts, received: Mask, *, devices: int) -> None:
         """Receive all rounds of devices whose reports arrived in the same rounds.

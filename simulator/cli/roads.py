@@ -22,7 +22,7 @@ def show_roads(scenario: Reference, *, set_: Overrides = None, allow_plugins: Al
     """Print how large a scenario's roads are, and what was filled in or dropped in reading them, with warnings."""
     checked = load_scenario(scenario, set_, allow_plugins=allow_plugins)
     roads, notes = _build(checked)
-    zones = {data["zone"] for _, data in roads.graph.nodes(data=True) if "zone" in data}
+    zones = {data["zone"] for data in roads.nodes.values() if "zone" in data}
     west, south, east, north = roads.bounds
     (lon_from, lat_from), (lon_to, lat_to) = roads.to_wgs84([(west, south), (east, north)]).tolist()
     rows = [

@@ -15,6 +15,8 @@ def run(
     seed: Seed = None,
     out: Path | None = None,
     overwrite: bool = False,
+    scheduler: str = "processes",
+    workers: int | None = None,
     quiet: Quiet = False,
     allow_plugins: AllowPlugins = False,
     untrusted: Untrusted = False,
@@ -28,6 +30,10 @@ def run(
         Run directory; if not given, runs/NAME-SEED, else runs/NAME-SEED-2, …
     overwrite
         Replace an earlier run in that directory.
+    scheduler : processes|dask://HOST:PORT
+        Where batches of devices answer.
+    workers
+        Processes; if not given, this process alone. No number depends on it.
     """
     checked = load_scenario(scenario, set_, seed=seed, allow_plugins=allow_plugins, untrusted=untrusted)
     # Imported only here: a scenario with a fault is refused before.
@@ -37,12 +43,14 @@ def run(
     from simulator.pages.terminal_summary import Progress, print_summary  # noqa: PLC0415 - imported only when needed
     from simulator.results.provenance import files_outside  # noqa: PLC0415 - imported only when needed
     from simulator.results.store import check_free, link_latest  # noqa: PLC0415 - imported only when needed
+    from simulator.studies.workers import executor_of  # noqa: PLC0415 - imported only when needed
 
     directory = out or Path("runs") / f"{checked.name}-{checked.seed}"
     numbered = out is None and not overwrite
     check_free(directory, overwrite=overwrite, numbered=numbered)
     with permitting(yes), nullcontext() if quiet else Progress() as progress:
-        result = run_scenario(checked, progress=progress)
+        with executor_of(workers, scheduler) as executor:
+            result = run_scenario(checked, progress=progress, workers=executor)
         directory = result.save(directory, overwrite=overwrite, numbered=numbered)
         if directory.parent.resolve() == Path("runs").resolve():
             link_latest(directory)

@@ -120,11 +120,9 @@ def estimate(
     for name, mechanism in mechanisms.items():
         kept, tossed = (_nbytes_per_device(mechanism, coins=coins, rng=rng) for coins in (False, True))
         tallies = math.prod(mechanism.tally_shape) * mechanism.rounds * 8.0 * max(1, queries)
-        coins = asked * tossed if mechanism.rounds > 1 else 0.0
-        yield Part(f"mechanisms.{name}", f"memory, coins and tallies of {name}", reporting * kept + coins + tallies)
-        if mechanism.rounds == 1:  # its coins are for one batch, and freed before the next mechanism draws its own
-            nbytes = min(asked, mechanism.batch) * tossed
-            passing.append(Part(f"mechanisms.{name}", f"coins of {name}", nbytes))
+        yield Part(f"mechanisms.{name}", f"memory and tallies of {name}", reporting * kept + tallies)
+        # Its coins are for one batch, and freed before the next batch draws its own.
+        passing.append(Part(f"mechanisms.{name}", f"coins of {name}", min(asked, mechanism.batch) * tossed))
     yield from sorted(passing, key=lambda part: -part.nbytes)[:1]
 
 

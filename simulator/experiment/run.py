@@ -5,6 +5,7 @@ import json
 import math
 import pickle
 from collections.abc import Generator, Iterable, Mapping
+from concurrent.futures import Executor
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Protocol
@@ -95,6 +96,7 @@ def run_scenario(
     behaviour: Behaviour | None = None,
     motion: bool = True,
     cached: bool = False,
+    workers: Executor | None = None,
 ) -> RunResult:
     """Simulate a scenario.
 
@@ -118,6 +120,8 @@ def run_scenario(
         Keep where single vehicles are, unless the scenario forbids it; studies, which keep tables only, do not.
     cached
         Take the city and the trips from the cache of this process and its folder, if a run has built the same.
+    workers
+        Where batches of devices answer; None for this process. No number depends on it.
 
     Returns
     -------
@@ -138,7 +142,7 @@ def run_scenario(
         )
     with using_cache() if cached else nullcontext(), faults_of_own_kinds(scenario), recorded_extras() as extras:
         receiver, behaviour = progress or Silent(), behaviour or Behaviour()
-        return _run(scenario, stopwatch, receiver, processes, behaviour, motion=motion, extras=extras)
+        return _run(scenario, stopwatch, receiver, processes, behaviour, motion=motion, extras=extras, workers=workers)
 
 
 def build_only(scenario: Scenario) -> None:
@@ -204,6 +208,7 @@ def _run(
     *,
     motion: bool,
     extras: set[str],
+    workers: Executor | None,
 ) -> RunResult:
     """Simulate a checked scenario."""
     motion = motion and scenario.shows_vehicles
@@ -225,7 +230,9 @@ def _run(
         samplers = build_samplers(scenario, city, engine, motion=motion)
         population = build_population(scenario, parts.rates, engine=engine, streams=streams)
         check_corrupted(scenario, vehicles=engine.vehicles)
-        queries = _simulate(parts, engine, log, samplers, population, stopwatch, progress, processes, behaviour)
+        queries = _simulate(
+            parts, engine, log, samplers, population, stopwatch, progress, processes, behaviour, workers
+        )
     except InputError as error:
         raise ScenarioError(scenario.name, traffic_faults(scenario, error)) from error
     finally:
@@ -276,6 +283,7 @@ def _simulate(
     progress: ProgressReceiver,
     processes: Iterable[UserProcess],
     behaviour: Behaviour,
+    workers: Executor | None,
 ) -> list[Query]:
     """Simulate traffic and campaigns, to the end of the run or the last deadline, whichever is later."""
     scenario, streams = parts.scenario, parts.streams
@@ -308,6 +316,7 @@ def _simulate(
         closed=queries.append,
         corrupted=most_corrupted(parts.attacks),
         world=world if world.acting.any() else None,
+        workers=workers,
     )
     asking = {campaign.name: CampaignProcess(campaign, context) for campaign in parts.campaigns}
     for campaign in asking.values():
@@ -325,7 +334,7 @@ def _simulate(
             yield after_traffic(env, clock.ticks(at_s))
             engine.advance()
             located = beat % _BEATS_A_LOCATION == 0
-            log.take(at_s, engine, cells_of=parts.city.cells_of if located else None, states=population.answering)
+            log.take(at_s, engine, city=parts.city if located else None, states=population.answering)
             with stopwatch.phase("progress"):
                 progress.advance_to(clock.seconds(env.now))
 

@@ -20,6 +20,7 @@ from simulator.traffic.engine import State, VehicleStates
 _NO_CLOSURE = {
     "sumo": "SUMO moves its vehicles, and closes edges only by its own files, such as rerouters",
     "trace": "vehicles move as they were recorded",
+    "entries": "vehicles move as in the run that is replayed",
     "static": "data owners do not move",
 }
 """Why an engine cannot close a link, by its name in a scenario."""

@@ -8,13 +8,14 @@ import numpy as np
 import pyproj
 import shapely
 
-from simulator.arrays import Cells, FloatArray
-from simulator.cells import LinkCells, NameCells, Partition
+from simulator.arrays import Cells, FloatArray, Mask
+from simulator.cells import LinkCells, NameCells, Partition, SquareGrid
 from simulator.files.errors import InputError
 from simulator.files.messages import Note
 from simulator.roads import RoadNetwork
 from simulator.roads.projection import LOCAL, WGS84, transform
 from simulator.traffic.engine import State, VehicleStates
+from simulator.traffic.queue_engine import LANE_WIDTH_M
 from simulator.traffic.recording import Recording
 
 
@@ -134,6 +135,18 @@ class City:
                 cells[~on_link] = self.cells.cell_of(places.xy[~on_link])
             return cells
         return self.cells.cell_of(self.located(places))
+
+    @cached_property
+    def leaves_cells(self) -> Mask:
+        """(links,) bool: links on which a vehicle may be in no cell; False only where it cannot."""
+        links, shapes = self.roads.links, self.roads.shapes
+        leaves: Mask = np.ones(len(links), dtype=np.bool_)
+        if isinstance(self.cells, SquareGrid):
+            ends, width_m = np.stack([shapes.start_xy, shapes.end_xy]), links.lanes[:, None] * LANE_WIDTH_M
+            outside = ends.min(axis=0) - width_m < self.cells.extent[:2]
+            outside |= ends.max(axis=0) + width_m > self.cells.extent[2:]
+            leaves = outside.any(axis=1) | (shapes.polyline >= 0)
+        return leaves
 
     def measured_cells(self, places: VehicleStates, *, error_m: float, rng: np.random.Generator) -> Cells:
         """Return the cell that each vehicle's fix is in, (departed,) int32.

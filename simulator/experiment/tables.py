@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.special import ndtri
 
+from mechanisms.compiled import ndtri
 from simulator.aggregation.publication import CellValues
 from simulator.aggregation.rounds import RoundAccount
 from simulator.aggregation.transcript import named_by

@@ -1,18 +1,20 @@
 """Traffic log: the states of an engine's vehicles over time."""
 
 import math
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 import simpy
 
 from scenarios.run_clock import RunClock
-from simulator.arrays import Cells
+from simulator.experiment.study_area import City
 from simulator.files.messages import Note, texts_of, warning
 from simulator.results.record import VEHICLE_STATES, TrafficRecord
 from simulator.results.run_record import BESIDE
 from simulator.traffic.clock import Clock, after_traffic
-from simulator.traffic.engine import FEWEST_VEHICLES, Engine, State, Totals, VehicleStates, vehicles_of
+from simulator.traffic.engine import FEWEST_VEHICLES, Engine, State, Totals, vehicles_of
+from simulator.traffic.fleet import Fleet
 from simulator.traffic.queue_engine import QueueEngine
 
 MOST_UNCOUNTED = 0.5
@@ -52,21 +54,28 @@ class TrafficLog:
         time_s: float,
         engine: Engine,
         *,
-        cells_of: Callable[[VehicleStates], Cells] | None = None,
+        city: City | None = None,
         states: Collection[State] = (State.ON_ROAD,),
     ) -> None:
         """Record the totals of `engine`, which has been advanced to `time_s`.
 
-        With `cells_of`, the vehicles in no cell are counted too, among those in `states`.
+        With `city`, the vehicles in no cell are counted too, among those in `states`.
         """
         self.times_s.append(time_s)
         self.totals.append(engine.totals())
         self.planned = len(engine.trips) if isinstance(engine, QueueEngine) else vehicles_of(engine)
-        if cells_of is not None:
+        if city is None:
+            return
+        if isinstance(engine, Fleet) and [*states] == [
+            State.ON_ROAD
+        ]:  # locating the fleet took half of a run's traffic
+            places, present = engine.places_on(city.leaves_cells), self.totals[-1].on_road
+        else:
             places = engine.places()
-            here = places.within(states)
-            self.present += int(here.sum())
-            self.in_no_cell += int((cells_of(places)[here] == 0).sum())
+            places = places.of(np.flatnonzero(places.within(states)))
+            present = len(places)
+        self.present += present
+        self.in_no_cell += int((city.cells_of(places) == 0).sum())
 
     def notes(self, of_engine: Sequence[Note]) -> list[Note]:
         """Return an engine's notes, and those on what was logged: a past gridlock if the engine reports none."""

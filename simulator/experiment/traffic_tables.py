@@ -117,7 +117,7 @@ def tabulate_roads(roads: RoadNetwork, engine: Engine) -> gpd.GeoDataFrame:
     }
     if isinstance(engine, QueueEngine):
         columns["spacing_m"], columns["wave_s"] = engine.queues()
-    edges = sorted((data for *_, data in roads.graph.edges(data=True)), key=lambda data: data["link"])
+    edges = sorted((data for *_, data in roads.edges), key=lambda data: data["link"])
     for column, names in (("source_id", ("osm_ways", *LINK_IDS)), ("class", ("class",)), ("name", ("name",))):
         known = [next((str(data[name]) for name in names if data.get(name)), None) for data in edges]
         columns[column] = pd.Series(known, dtype="str")

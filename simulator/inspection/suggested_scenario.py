@@ -543,7 +543,7 @@ def _described(path: Path, role: str) -> str:
 
 
 def _size_of(roads: RoadNetwork) -> str:
-    zones = {data["zone"] for _, data in roads.graph.nodes(data=True) if "zone" in data}
+    zones = {data["zone"] for data in roads.nodes.values() if "zone" in data}
     low, median, high = (np.quantile(roads.links.speed_mps, [0.05, 0.5, 0.95]) * 3.6).tolist()
     size = f"{counted(len(roads.node_names), 'node')}, {counted(len(roads.links), 'link')}"
     length = f"{roads.total_length_m / 1000:,.1f} km, each direction counted"

@@ -18,8 +18,9 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq
-from scipy.special import logsumexp, stdtrit
+import scipy
+
+from mechanisms.compiled import stdtrit
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -84,7 +85,7 @@ def _lower_end(shares: FloatArray) -> float:
 
     def won(mean: float) -> float:
         growth = np.log1p(_STAKES[:, None] * (shares / mean - 1.0)).sum(axis=1)
-        return float(logsumexp(growth)) - math.log(len(_STAKES)) - math.log(2.0 / (1.0 - LEVEL))
+        return float(scipy.special.logsumexp(growth)) - math.log(len(_STAKES)) - math.log(2.0 / (1.0 - LEVEL))
 
     mean = float(shares.mean())
-    return float(brentq(won, _LEAST, mean)) if mean > _LEAST and won(_LEAST) > 0.0 else 0.0
+    return float(scipy.optimize.brentq(won, _LEAST, mean)) if mean > _LEAST and won(_LEAST) > 0.0 else 0.0

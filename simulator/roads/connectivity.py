@@ -6,13 +6,13 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import networkx as nx
-
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
+
+    import networkx as nx
 
     Neighbours = Callable[[Hashable], Iterable[Hashable]]
 
@@ -80,6 +80,8 @@ def largest_strong_component(graph: nx.MultiDiGraph[Any]) -> tuple[nx.MultiDiGra
 
 def _largest_core(graph: nx.MultiDiGraph[Any]) -> set[Hashable]:
     """Return the largest strongly connected set; of equally large ones, that with the graph's first node."""
+    import networkx as nx  # noqa: PLC0415 - slow to import, and generated roads need no graph
+
     order = {node: position for position, node in enumerate(graph)}
     none: set[Hashable] = set()
     parts = nx.strongly_connected_components(graph)

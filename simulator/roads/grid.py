@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import TYPE_CHECKING, Any
 
-import networkx as nx
 import numpy as np
 
 from simulator.files.errors import InputError, positive_faults
 from simulator.roads.movements import movement_table
 from simulator.roads.network import RoadNetwork
 from simulator.roads.projection import crs_about
+from simulator.roads.schema import edge_faults
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
 
 DEFAULT_ANCHOR = (-74.0, 40.7)
 
@@ -91,32 +95,33 @@ def build_grid(
     if faults:
         raise InputError(faults)
 
-    graph: nx.MultiDiGraph[tuple[int, int]] = nx.MultiDiGraph(crs=crs_about(anchor))
-    for row in range(rows):
-        for column in range(columns):
-            graph.add_node((row, column), x=float(column * spacing_x_m), y=float(row * spacing_y_m))
+    nodes: dict[Hashable, dict[str, Any]] = {
+        (row, column): {"x": float(column * spacing_x_m), "y": float(row * spacing_y_m)}
+        for row in range(rows)
+        for column in range(columns)
+    }
     street, avenue = (
-        {
-            "length_m": float(length_m),
-            "speed_mps": float(speed),
-            "lanes": int(count),
-            "capacity_vph": float(capacity_vph),
-            "class": kind,
-        }
+        {"length_m": float(length_m), "speed_mps": float(speed), "lanes": int(count)}
+        | {"capacity_vph": float(capacity_vph), "class": kind}
         for kind, length_m, speed, count in (
             ("street", spacing_x_m, speed_mps, lanes),
             ("avenue", spacing_y_m, avenue_speed_mps, avenue_lanes),
         )
     )
-    for row, column in list(graph):
-        here, east, north = (row, column), (row, column + 1), (row + 1, column)
-        if east in graph:
-            graph.add_edges_from([(here, east, street), (east, here, street)])
-        if north in graph and (not one_way or column % 2 == 0):
-            graph.add_edges_from([(here, north, avenue)])
-        if north in graph and (not one_way or column % 2 == 1):
-            graph.add_edges_from([(north, here, avenue)])
-    roads = RoadNetwork.from_graph(graph)
+    if faults := [fault for values in (street, avenue) for fault in edge_faults((values["class"], ""), values)]:
+        raise InputError(faults)
+    edges: list[Any] = []
+    for row in range(rows):
+        for column in range(columns):
+            up, down = (not one_way or column % 2 == odd for odd in (0, 1))
+            for at, values, leads in (
+                ((row - 1, column), avenue, down),
+                ((row, column - 1), street, True),
+                ((row, column + 1), street, True),
+                ((row + 1, column), avenue, up),
+            ):
+                edges += [((row, column), at, 0, dict(values))] if leads and at in nodes else []
+    roads = RoadNetwork.of(nodes, edges, crs_about(anchor))
     if not signals:
         return roads
     links = roads.links

@@ -278,7 +278,7 @@ def _ranks(roads: RoadNetwork, rows: pd.DataFrame, arriving: NDArray[np.float64]
     """Return the right of way of the link of each row; comparable at a node only."""
     known = {name: -number for number, name in enumerate(CLASS_DEFAULTS)}
     classes = np.zeros(len(roads.links))
-    for *_, data in roads.graph.edges(data=True):
+    for *_, data in roads.edges:
         classes[data["link"]] = known.get(str(data.get("class")).removeprefix("highway."), np.nan)
     if np.isnan(classes).any():
         classes[:] = 0

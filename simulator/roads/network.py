@@ -56,11 +56,6 @@ class Links:
         Vehicles per hour and lane, float64, shape (links,).
     first_out
         Id of the first link that leaves each node, and at the end the number of links; int32, shape (nodes + 1,).
-
-    Raises
-    ------
-    ValueError
-        If the arrays differ in length, or ``first_out`` does not index ``from_node``.
     """
 
     from_node: NDArray[np.int32]
@@ -70,15 +65,6 @@ class Links:
     lanes: NDArray[np.int32]
     capacity_vph: NDArray[np.float64]
     first_out: NDArray[np.int32]
-
-    def __post_init__(self) -> None:
-        """Check that the arrays are consistent."""
-        for name in ("to_node", "length_m", "speed_mps", "lanes", "capacity_vph"):
-            shape, wanted = getattr(self, name).shape, self.from_node.shape
-            if shape != wanted:
-                raise ValueError(f"{name} must have the shape of from_node, {wanted}, got {shape}")
-        if not np.array_equal(self.first_out, _first_out(self.from_node, len(self.first_out) - 1)):
-            raise ValueError("first_out must hold the index in from_node at which the links of each node begin")
 
     @property
     def free_flow_s(self) -> NDArray[np.float64]:
@@ -92,13 +78,6 @@ class Links:
     def __repr__(self) -> str:
         """Return a text with the numbers of links and nodes."""
         return f"Links({len(self)} links, {len(self.first_out) - 1} nodes)"
-
-
-def _first_out(from_node: NDArray[np.int32], nodes: int) -> NDArray[np.int32]:
-    """Return the first outgoing link of each node; raise ValueError if ``from_node`` is not sorted."""
-    if len(from_node) and np.any(np.diff(from_node) < 0):
-        raise ValueError("from_node must ascend")
-    return np.searchsorted(from_node, np.arange(nodes + 1)).astype(np.int32)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -201,10 +180,14 @@ def _locate(
         x_from, y_from, x_to, y_to = start_xy[on, 0], start_xy[on, 1], end_xy[on, 0], end_xy[on, 1]
         bend = polyline[on]
         if bend >= 0 and 0.0 < share < 1.0:
-            first, last = first_vertex[bend], first_vertex[bend + 1] - 1
-            after = first + np.searchsorted(milestones[first : last + 1], share, side="right")
-            after = min(after, last)
-            before = after - 1
+            # A loop, as `searchsorted` and `min` take half a second to compile.
+            before, after = first_vertex[bend], first_vertex[bend + 1] - 1
+            while after - before > 1:
+                middle = (before + after) >> 1
+                if milestones[middle] <= share:
+                    before = middle
+                else:
+                    after = middle
             x_from, y_from, x_to, y_to = (
                 vertices[before, 0],
                 vertices[before, 1],
@@ -229,8 +212,10 @@ class RoadNetwork:
 
     Parameters
     ----------
-    graph
-        The road graph, in the schema of :mod:`simulator.roads.schema`, each edge with its ``link`` id.
+    nodes
+        The attributes of each node by its key, as :mod:`simulator.roads.schema` has them.
+    edges
+        The nodes, key and attributes of each edge, with its ``link`` id, in the order of the graph.
     links
         The same links as arrays; ids 0 … links - 1.
     node_xy
@@ -249,7 +234,8 @@ class RoadNetwork:
         The side of the road on which traffic drives, of :func:`~simulator.roads.driving_side.side_of`.
     """
 
-    graph: nx.MultiDiGraph[Any]
+    nodes: dict[Hashable, dict[str, Any]]
+    edges: list[Any]
     links: Links
     node_xy: NDArray[np.float64]
     node_names: list[Hashable]
@@ -259,6 +245,16 @@ class RoadNetwork:
     movements: pd.DataFrame = field(default_factory=movement_table, repr=False)
     signals: pd.DataFrame = field(default_factory=signal_table, repr=False)
     side: DrivingSide = field(default=DrivingSide(), repr=False)
+
+    @cached_property
+    def graph(self) -> nx.MultiDiGraph[Any]:
+        """The road graph, in the schema of :mod:`simulator.roads.schema`, each edge with its ``link`` id."""
+        import networkx as nx  # noqa: PLC0415 - a thirtieth of a run of `tiny`, which needs no graph
+
+        graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph(crs=self.crs)
+        graph.add_nodes_from(self.nodes.items())
+        graph.add_edges_from(self.edges)
+        return graph
 
     @classmethod
     def from_graph(cls, graph: nx.MultiDiGraph[Any]) -> RoadNetwork:
@@ -285,33 +281,37 @@ class RoadNetwork:
         faults = faults_of(graph)
         if faults:
             raise InputError(faults)
-        graph = graph.copy()
-        index = {node: position for position, node in enumerate(graph)}
-        edges = sorted(
-            graph.edges(keys=True, data=True), key=lambda edge: (index[edge[0]], index[edge[1]], _key_order(edge[2]))
-        )
-        for link, (_, _, _, data) in enumerate(edges):
+        edges = [(*edge, dict(data)) for *edge, data in graph.edges(keys=True, data=True)]
+        return cls.of({node: dict(data) for node, data in graph.nodes(data=True)}, edges, graph.graph["crs"])
+
+    @classmethod
+    def of(cls, nodes: dict[Hashable, dict[str, Any]], edges: list[Any], crs: object) -> RoadNetwork:
+        """Compile nodes, and edges with their keys, that fit the schema; the attribute ``link`` of edges is set."""
+        index = {node: position for position, node in enumerate(nodes)}
+        ordered = sorted(edges, key=lambda edge: (index[edge[0]], index[edge[1]], _key_order(edge[2])))
+        for link, (_, _, _, data) in enumerate(ordered):
             data["link"] = link
-        node_xy = np.array([(data["x"], data["y"]) for _, data in graph.nodes(data=True)], dtype=np.float64)
-        from_node = np.array([index[start] for start, _, _, _ in edges], dtype=np.int32)
-        numbers = {name: np.array([data[name] for *_, data in edges], dtype=np.float64) for name in EDGE_NUMBERS}
+        node_xy = np.array([(data["x"], data["y"]) for data in nodes.values()], dtype=np.float64)
+        from_node = np.array([index[start] for start, _, _, _ in ordered], dtype=np.int32)
+        numbers = {name: np.array([data[name] for *_, data in ordered], dtype=np.float64) for name in EDGE_NUMBERS}
         links = Links(
             from_node=from_node,
-            to_node=np.array([index[end] for _, end, _, _ in edges], dtype=np.int32),
+            to_node=np.array([index[end] for _, end, _, _ in ordered], dtype=np.int32),
             length_m=numbers["length_m"],
             speed_mps=numbers["speed_mps"],
             lanes=numbers["lanes"].astype(np.int32),
             capacity_vph=numbers["capacity_vph"],
-            first_out=_first_out(from_node, len(index)),
+            first_out=np.searchsorted(from_node, np.arange(len(index) + 1)).astype(np.int32),
         )
         return cls(
-            graph=graph,
+            nodes=nodes,
+            edges=edges,
             links=links,
             node_xy=node_xy,
             node_names=list(index),
-            crs=pyproj.CRS.from_user_input(graph.graph["crs"]),
+            crs=pyproj.CRS.from_user_input(crs),
             shapes=Shapes.from_geometries(
-                node_xy[links.from_node], node_xy[links.to_node], [data.get("geometry") for _, _, _, data in edges]
+                node_xy[links.from_node], node_xy[links.to_node], [data.get("geometry") for _, _, _, data in ordered]
             ),
         )
 
@@ -325,13 +325,12 @@ class RoadNetwork:
 
     def links_named_by(self, attribute: str) -> dict[str, int]:
         """Return the link of each value of an attribute of edges, as ``sumo_edge``; empty if no edge has it."""
-        edges = self.graph.edges(data=True)
-        return {data[attribute]: data["link"] for *_, data in edges if attribute in data}
+        return {data[attribute]: data["link"] for *_, data in self.edges if attribute in data}
 
     @cached_property
     def classes(self) -> list[str | None]:
         """The class of each link, None where its source states none."""
-        of_link = {data["link"]: data.get("class") for *_, data in self.graph.edges(data=True)}
+        of_link = {data["link"]: data.get("class") for *_, data in self.edges}
         return [of_link[link] for link in range(len(self.links))]
 
     @cached_property
@@ -342,7 +341,7 @@ class RoadNetwork:
     @cached_property
     def through(self) -> NDArray[np.bool_]:
         """Whether routes may pass through each node, shape (nodes,); its attribute ``through``, True if it has none."""
-        return np.array([data.get("through", True) for _, data in self.graph.nodes(data=True)], dtype=np.bool_)
+        return np.array([data.get("through", True) for data in self.nodes.values()], dtype=np.bool_)
 
     @cached_property
     def banned_turns(self) -> NDArray[np.int32]:
@@ -412,10 +411,9 @@ class RoadNetwork:
     @cached_property
     def link_ids(self) -> dict[str, int]:
         """The link of each identifier in the roads' source that one link alone has; if none has one, of its number."""
-        edges = [data for *_, data in self.graph.edges(data=True)]
-        named = [(str(data[key]), data["link"]) for data in edges for key in LINK_IDS if data.get(key)]
+        named = [(str(data[key]), data["link"]) for *_, data in self.edges for key in LINK_IDS if data.get(key)]
         often = Counter(name for name, _ in named)
-        return {name: link for name, link in named if often[name] == 1} or {str(n): n for n in range(len(edges))}
+        return {name: link for name, link in named if often[name] == 1} or {str(n): n for n in range(len(self.links))}
 
     def nearest_links(self, xy: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return the link nearest to each point, and how far it is.

@@ -9,7 +9,6 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-import networkx as nx
 import numpy as np
 import pandas as pd
 import pyproj
@@ -32,6 +31,7 @@ from simulator.roads.surroundings import surroundings_of
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence
 
+    import networkx as nx
     from numpy.typing import NDArray
 
 
@@ -375,6 +375,8 @@ def _graph(
     values: Mapping[str, NDArray[np.float64]],
 ) -> tuple[nx.MultiDiGraph[Any], list[tuple[int, tuple[Hashable, Hashable, Any]]]]:
     """Build the graph of nodes and links, a link for each direction of a two-way road; list row and edge of each."""
+    import networkx as nx  # noqa: PLC0415 - slow to import, and generated roads need no graph
+
     edges = []
     graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph(crs=crs)
     keys = raw.nodes["node"].tolist()
@@ -409,7 +411,8 @@ def _with_movements(
     """Add the movements and signals of the files, as far as the network has their links."""
     if raw.movements.empty:
         return network
-    known = [(row, edge, network.graph.edges[edge]["link"]) for row, edge in edges if edge in network.graph.edges]
+    links = {(start, end, key): data["link"] for start, end, key, data in network.edges}
+    known = [(row, edge, links[edge]) for row, edge in edges if edge in links]
     keys = raw.nodes["node"].tolist()
     movements, signals = renumbered(
         raw.movements.assign(node=column_of(keys[row] for row in raw.movements["node"])),

@@ -33,7 +33,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-import networkx as nx
 import numpy as np
 import pyproj
 import shapely
@@ -60,6 +59,8 @@ def faults_of(graph: object) -> list[str]:
     list of str
         One sentence per fault, naming node or edge, attribute, rule and value; empty for a valid road graph.
     """
+    import networkx as nx  # noqa: PLC0415 - slow to import, and generated roads need no graph
+
     if not isinstance(graph, nx.MultiDiGraph):
         return [f"a road graph must be a networkx.MultiDiGraph, got {type(graph).__name__}"]
     faults = crs_faults(graph.graph.get("crs"))

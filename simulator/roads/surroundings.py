@@ -127,7 +127,7 @@ def with_streets(network: RoadNetwork) -> gpd.GeoDataFrame | None:
     """
     metres: dict[str, float] = {}
     links: dict[str, list[int]] = {}
-    for *_, data in network.graph.edges(data=True):
+    for *_, data in network.edges:
         if isinstance(name := data.get("name"), str):
             metres[name] = metres.get(name, 0.0) + data["length_m"] * data["lanes"]
             links.setdefault(name, []).append(data["link"])

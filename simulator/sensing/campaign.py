@@ -1,6 +1,7 @@
 """Campaign: what is asked, which devices are asked and when, as one value, and the SimPy process that asks it."""
 
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
+from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -87,6 +88,8 @@ class SensingContext:
         corrupt.
     world
         What devices find that act for themselves; None if none does.
+    workers
+        Where batches of devices answer; None for this process.
     """
 
     engine: Engine
@@ -99,6 +102,7 @@ class SensingContext:
     closed: Callable[[Query], None]
     corrupted: int = 0
     world: World | None = None
+    workers: Executor | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,9 +264,9 @@ class CampaignProcess:
             vehicles = selection.vehicles
             present = asked = Respondents.everyone(len(vehicles), context.population.outside)
         with context.stopwatch.phase("protocol"):
-            targets = self._select_targets(vehicles, number)
+            targets, numbers = self._select_targets(vehicles, number), self._one_by_one(vehicles)
             surveys = {
-                name: self._survey(name, vehicles, asked, number, targets)
+                name: self._survey(name, numbers, asked, number, targets)
                 for name in campaign.mechanisms
                 if campaign.asks(name, number)
             }
@@ -378,16 +382,17 @@ class CampaignProcess:
         return QuerySelection(eligible, chances, asked, outside, zones, fixes, selects, lost, position)
 
     def _survey(
-        self, name: str, vehicles: IntArray, asked: Respondents, number: int, targets: Targets | None
+        self, name: str, numbers: IntArray, asked: Respondents, number: int, targets: Targets | None
     ) -> AnySurvey:
+        """Return the survey of a mechanism; `numbers` are of the devices that answer one by one, vehicles first."""
         campaign, streams = self.campaign, self.context.streams
         if not isinstance(campaign.asked[name], AdaptiveBudget):
-            return self._ask_mechanism(campaign.mechanisms[name], name, vehicles, asked, number, targets=targets)
+            return self._ask_mechanism(campaign.mechanisms[name], name, numbers, asked, number, targets=targets)
         return AdaptiveSurvey(
             self._history(name),
-            vehicles=vehicles,
+            vehicles=numbers[: len(asked.vehicles)],
             asked=asked,
-            make=lambda mechanism, question: self._ask_mechanism(mechanism, name, vehicles, asked, number, question),
+            make=lambda mechanism, question: self._ask_mechanism(mechanism, name, numbers, asked, number, question),
             rng=streams.of("budget", name, campaign.name, number),
         )
 
@@ -415,7 +420,7 @@ class CampaignProcess:
         self,
         mechanism: LocalMechanism,
         name: str,
-        vehicles: IntArray,
+        numbers: IntArray,
         asked: Respondents,
         number: int,
         *question: str,
@@ -423,14 +428,12 @@ class CampaignProcess:
     ) -> Survey | DividedSurvey:
         """Return the survey of a mechanism; `question` names it where a query asks several questions."""
         context, campaign = self.context, self.campaign
-        outside = context.population.outside if context.population.answers == "reports" else 0
-        fleet = len(context.population.takes_part)
-        numbers = np.concatenate([vehicles, np.arange(fleet, fleet + outside)])
         memory = partial(context.memories.of, name, mechanism, partition=campaign.partition)
         cells = mechanism.cells, campaign.cells_of, campaign.measured_cells
         subject = QuerySubject(campaign.name, number, name, *cells, PUBLICATION in question, campaign.operator)
 
-        def make(*server: int, deployment: Deployment, devices: IntArray, **given: Any) -> Survey:
+        def make(*server: int, deployment: Deployment, devices: IntArray | None = None, **given: Any) -> Survey:
+            own = numbers if devices is None else numbers[devices[devices < len(numbers)]]
             of_query: tuple[str | int, ...] = (name, campaign.name, number, *question, *server)
             return Survey(
                 mechanism,
@@ -439,20 +442,25 @@ class CampaignProcess:
                 deadline_s=campaign.schedule.deadline_s,
                 deployment=deployment,
                 draws=Draws(*(context.streams.of(part, *of_query) for part in Draws._fields)),
-                remember=lambda batch: memory(numbers[devices[batch]]),
+                remember=lambda batch: memory(own[batch]),
                 world=context.world,
                 subject=subject,
-                numbers=numbers[devices[devices < len(numbers)]],
+                numbers=own,
+                workers=context.workers,
                 **given,
             )
 
         if isinstance(campaign.deployment, Combining):
             rng = context.streams.of("servers", name, campaign.name, number, *question)
             return DividedSurvey(mechanism, asked, campaign.deployment, make, rng, targets)
-        whole, publication = np.arange(len(numbers)), campaign.publications.get(name)
-        return make(
-            asked=asked, deployment=campaign.deployment, devices=whole, publication=publication, targets=targets
-        )
+        publication = campaign.publications.get(name)
+        return make(asked=asked, deployment=campaign.deployment, publication=publication, targets=targets)
+
+    def _one_by_one(self, vehicles: IntArray) -> IntArray:
+        """Return the numbers of the devices that answer one by one: vehicles, then devices outside, if these do."""
+        population = self.context.population
+        fleet, outside = len(population.takes_part), population.outside if population.answers == "reports" else 0
+        return np.concatenate([vehicles, np.arange(fleet, fleet + outside)])
 
     def _select_targets(self, vehicles: IntArray, number: int) -> Targets | None:
         """Return the query's targets: the same vehicles in every query and campaign, and for every mechanism."""

@@ -8,8 +8,8 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr
 
+from mechanisms.compiled import ndtr
 from simulator.arrays import FloatArray, Mask
 from simulator.sensing.selection import LocalShare
 

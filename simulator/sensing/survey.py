@@ -6,6 +6,7 @@ the sums of each group are drawn at once.
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ import numpy as np
 
 from mechanisms.local import Counts, Estimate, LocalMechanism
 from mechanisms.local.mechanism import rows_of
+from simulator.aggregation.aggregator import Aggregator, Sums
 from simulator.aggregation.combining import joined_reports
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.publication import Publication
@@ -109,11 +111,14 @@ class Recorder:
         The slice of devices whose reports are recorded.
     places
         (n,) int64: indices of the recorded vehicles among those asked, ascending.
+    reports
+        By round, their reports as answered in the batch.
     """
 
     def __init__(self, targets: Targets, batches: Sequence[slice], *, rng: np.random.Generator) -> None:
         self._targets, self._rng = targets, rng
-        self._reports: list[Any] = []
+        self._own: list[tuple[list[Any], IntArray] | None] = []
+        self.reports: list[Any] = []
         self._in_time: list[Mask] = []
         self._arrived_s: list[dict[str, FloatArray]] = []
         first = int(np.argmin(targets.rank))
@@ -123,15 +128,11 @@ class Recorder:
         kept[np.argsort(rank)[: targets.most]] = True
         self.places: IntArray = self.batch.start + np.flatnonzero(kept)
 
-    def keep(
-        self, reports: Any, received: Mask, deliveries: Deliveries, exchanged: Received | None, *, sent_s: float
-    ) -> None:
-        """Record the target reports of the next round from the reports of the batch.
+    def keep(self, received: Mask, deliveries: Deliveries, exchanged: Received | None, *, sent_s: float) -> None:
+        """Record what became of the target reports of the next round.
 
         Parameters
         ----------
-        reports
-            (batch,) reports.
         received
             (devices,) bool: answered, and received in time by every server that must receive it.
         deliveries
@@ -142,14 +143,13 @@ class Recorder:
             The time at which the reports were sent, seconds.
         """
         places, told = self.places, np.ones(len(self.places), dtype=np.bool_)
-        recorded = reports[places - self.batch.start]
+        self._own.append(None)
         if exchanged is not None:
             own = [row for row in places.tolist() if row in exchanged.told]
             replaced, order = np.isin(places, own), np.arange(len(places))
             order[replaced] = len(places) + np.arange(len(own))
-            recorded = joined_reports([recorded, *(exchanged.told[row] for row in own)])[order]
+            self._own[-1] = [exchanged.told[row] for row in own], order
             told = ~exchanged.acting[places] | replaced
-        self._reports.append(recorded)
         self._in_time.append(received[places] & told)
         arrived_s = {party: np.where(told, times[places], np.inf) for party, times in deliveries.arrived_s.items()}
         arrived_s[NETWORK] = np.where(deliveries.left[places] & told, sent_s, np.inf)
@@ -159,14 +159,63 @@ class Recorder:
         """Return the messages sent and which arrived, after every round was asked."""
         never = np.full(len(self.places), np.inf)
         parties = dict.fromkeys(party for arrived_s in self._arrived_s for party in arrived_s)
+        reports = [
+            answered if own is None else joined_reports([answered, *own[0]])[own[1]]
+            for answered, own in zip(self.reports, self._own, strict=True)
+        ]
         return RecordedMessages.draw(
             self._targets.query,
             self._targets.vehicles[self.places],
-            self._reports,
+            reports,
             np.stack(self._in_time),
             {party: np.stack([arrived_s.get(party, never) for arrived_s in self._arrived_s]) for party in parties},
             rng=self._rng,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """A batch of devices with all that decides the sums of its reports, so that any process can compute them.
+
+    Attributes
+    ----------
+    mechanism
+        The mechanism that the devices run.
+    memory
+        What they keep from earlier queries.
+    rng
+        Generator of their coins, and of no other batch's.
+    rounds
+        By round: its number, the cells that they answer about, (n,) int32, None if none is known yet, and whose reports
+        were received, (n,) bool.
+    recorded
+        (k,) int64: the rows whose reports are recorded.
+    coins
+        Their coins, if they were tossed before, for devices that act for themselves.
+    """
+
+    mechanism: LocalMechanism
+    memory: Any
+    rng: np.random.Generator
+    rounds: Sequence[tuple[int, Cells | None, Mask]]
+    recorded: IntArray
+    coins: Any = None
+
+    def answer(self, servers: Aggregator, *, number: int = 0) -> "Answered":
+        """Let an aggregator receive the reports of all rounds; return it, what is recorded, and the generator."""
+        recorded, coins = [], self.coins
+        if coins is None:
+            coins = self.mechanism.toss(self.memory, rng=self.rng)
+        for round_, cells, received in self.rounds:
+            about = np.zeros(len(received), dtype=np.int32) if cells is None else cells
+            reports = self.mechanism.answer(round_, about, coins)
+            servers.receive(round_, reports, received, batch=number)
+            recorded.append(reports[self.recorded] if len(self.recorded) else None)
+        return servers, recorded, self.rng
+
+
+Answered = tuple[Aggregator, list[Any], np.random.Generator]
+"""An aggregator that received a block, the recorded reports by round, and the generator after the coins."""
 
 
 class Draws(NamedTuple):
@@ -197,9 +246,9 @@ class Draws(NamedTuple):
 class Survey:
     """Asks the rounds of one mechanism in one query and closes with an estimate.
 
-    Devices that answer one by one toss the coins of a mechanism of several rounds when the survey begins, before any
-    truth exists; the counts of all other devices are drawn from the mechanism's own distribution when the survey
-    closes. The servers add up both.
+    Devices that answer one by one do so in batches, when the last round is asked: their coins come from a generator of
+    the batch, which knows no truth, so a batch can answer in any process, and in any order. The counts of all other
+    devices are drawn from the mechanism's own distribution when the survey closes. The servers add up both.
 
     Parameters
     ----------
@@ -227,6 +276,8 @@ class Survey:
         What the survey asks about, as such devices know it.
     numbers
         (devices,) int64: the numbers of the devices that answer one by one; by default their rows.
+    workers
+        Where batches answer, unless servers must see each report; by default in this process.
     """
 
     mechanism: LocalMechanism
@@ -242,9 +293,10 @@ class Survey:
     world: World | None = None
     subject: QuerySubject = field(default_factory=QuerySubject)
     numbers: IntArray | None = None
+    workers: Executor | None = None
 
     def __post_init__(self) -> None:
-        """Toss the coins of a mechanism of several rounds, and make the exchange if devices act for themselves."""
+        """Divide the devices into batches, and toss their coins and make the exchange if some act for themselves."""
         mechanism, asked, answers = self.mechanism, self.asked, self.answers
         self._reporting_vehicles = 0 if answers == "counts" else len(asked.vehicles)
         self._reporting_outside = asked.outside if answers == "reports" else 0
@@ -257,11 +309,15 @@ class Survey:
         self._recorder = None
         if self.targets is not None and self._reporting_vehicles:
             self._recorder = Recorder(self.targets, self._batches, rng=self.draws.handles)
-        # With one round, the coins of each batch are tossed as it answers, which bounds the memory in use; with more
-        # rounds, they must be kept from the first round to the last.
+        # Numbers drawn for a batch depend on its coins, so the generator of the next can only be a jump away from the
+        # first; coins are tossed as a batch answers, which bounds the memory in use.
+        first: Any = self.draws.coins.bit_generator
+        jumps = range(1, len(self._batches))
+        self._rngs = [self.draws.coins, *(np.random.Generator(first.jumped(number)) for number in jumps)]
         self._exchange = self._make_exchange()
-        keep = mechanism.rounds > 1 or self._exchange is not None
-        self._tossed = [self._toss(batch) for batch in self._batches] if keep else []
+        self._tossed = [] if self._exchange is None else [self._toss(number) for number in range(len(self._batches))]
+        self._received: list[tuple[int, Cells | None, Mask]] = []
+        self._answers: list[Answered | Future[Answered]] = []
         self._sent: list[tuple[int, Cells, Mask, Deliveries]] = []
         self._truth = self._measured = np.zeros(len(asked.vehicles), dtype=np.int32)
         self._down: Mask | None = None
@@ -291,8 +347,8 @@ class Survey:
         batch, place = divmod(row, self.mechanism.batch)
         return rows_of(self._tossed[batch], slice(place, place + 1))
 
-    def _toss(self, batch: slice) -> Any:  # a mechanism's coins are its own
-        return self.mechanism.toss(self.remember(batch), rng=self.draws.coins)
+    def _toss(self, number: int) -> Any:  # a mechanism's coins are its own
+        return self.mechanism.toss(self.remember(self._batches[number]), rng=self._rngs[number])
 
     def ask(
         self,
@@ -351,18 +407,44 @@ class Survey:
         deliveries = self.channel.outcome(flights, transmission).of(answering)
         if self._exchange is None:
             self._receive(round_, cells, answering, deliveries)
+            if round_ == self.mechanism.rounds:
+                self._answer()
         else:  # the servers receive reports of any devices when the query is closed
             self._sent.append((round_, cells, answering, deliveries))
             self._exchange.ask(round_, transmission, cells, answering, flights)
 
-    def _answers(self, round_: int, cells: Cells) -> Iterator[Any]:
-        """Yield the reports of each batch of devices."""
+    def _answer(self) -> None:
+        """Let every batch answer all rounds that were asked, here or in workers."""
+        sees_each = self._exchange is not None or self._server.sums.exact
+        sees_each |= self._server.accepts is not None and self.deployment.sharing is None
         for number, batch in enumerate(self._batches):
-            coins = self._tossed[number] if self._tossed else self._toss(batch)
-            yield self.mechanism.answer(round_, cells[batch], coins)
+            rounds = [(r, cells if cells is None else cells[batch], who[batch]) for r, cells, who in self._received]
+            recorder, nobody = self._recorder_of(batch), np.empty(0, dtype=np.int64)
+            kept = nobody if recorder is None else recorder.places - batch.start
+            memory, coins = (None, self._tossed[number]) if self._tossed else (self.remember(batch), None)
+            block = Block(self.mechanism, memory, self._rngs[number], rounds, kept, coins)
+            if self.workers is None or sees_each or batch.stop - batch.start < FEWEST_AWAY:
+                self._answers.append(block.answer(self._server, number=number))
+            else:
+                apart = Aggregator(Sums(self.mechanism), paired=self.paired, bytes_up=0)
+                self._answers.append(self.workers.submit(block.answer, apart))
+
+    def _recorder_of(self, batch: slice) -> Recorder | None:
+        return self._recorder if self._recorder is not None and self._recorder.batch == batch else None
+
+    def _add_answers(self) -> None:
+        """Add what workers have received, and record what the batch of the targets answered."""
+        for batch, answered in zip(self._batches, self._answers, strict=True):
+            servers, recorded, rng = answered if isinstance(answered, tuple) else answered.result()
+            if servers is not self._server:
+                self._server.add(servers)
+            if (recorder := self._recorder_of(batch)) is not None:
+                recorder.reports = recorded
+            if batch.start == 0:  # the draws of devices that answer by counts follow
+                self.draws = self.draws._replace(coins=rng)
 
     def _receive(self, round_: int, cells: Cells, answering: Mask, deliveries: Deliveries) -> None:
-        """Pass the reports that were delivered to the aggregator, and account for all.
+        """Account for the reports of a round, and note which of them the aggregator receives.
 
         Parameters
         ----------
@@ -392,10 +474,9 @@ class Survey:
             times = np.concatenate(list(deliveries.arrived_s.values()))
             asked.arrivals_s = np.sort(times[np.isfinite(times)])
         in_batches = received if exchanged is None else received[: self._reporting] & ~exchanged.acting
-        for number, (batch, reports) in enumerate(zip(self._batches, self._answers(round_, cells), strict=True)):
-            self._server.receive(round_, reports, in_batches[batch], batch=number)
-            if self._recorder is not None and self._recorder.batch == batch:
-                self._recorder.keep(reports, received, deliveries, exchanged, sent_s=sent.sent_s)
+        self._received.append((round_, None if round_ < self.mechanism.truth_round else cells, in_batches))
+        if self._recorder is not None:
+            self._recorder.keep(received, deliveries, exchanged, sent_s=sent.sent_s)
         if exchanged is not None:
             self._server.reject(round_, int(np.count_nonzero(received & exchanged.refused)))
             own = (received & ~exchanged.refused)[exchanged.own]
@@ -410,13 +491,14 @@ class Survey:
         tuple
             The estimate, and the account of every round's reports.
         """
-        if self._exchange is None:
-            self._tossed = []
-        else:  # the coins are kept: a device that still waits will ask for them
+        if self._exchange is not None:  # the coins are kept: a device that still waits will ask for them
             self._exchange.close()
         for waiting in self._sent:
             self._receive(*waiting)
         self._sent = []
+        if len(self._answers) < len(self._batches):
+            self._answer()
+        self._add_answers()
         self._answer_by_counts()
         cost = self.deployment.cost(self.mechanism)
         for round_, asked in enumerate(self._rounds, start=1):
@@ -612,5 +694,7 @@ class Survey:
         return transmission.agreed([self.channel.probabilities(message).in_time for message in alone])
 
 
+FEWEST_AWAY = 1 << 13
+"""Devices of a batch that a worker answers for. Fewer answer in a millisecond or two, and sending them takes one."""
 CHUNK = 1 << 20
 """Devices that answer by counts and are drawn, or assigned to servers, at once."""

@@ -106,8 +106,8 @@ def cell_groups(scenario: Scenario, by: str | None) -> "pd.Series[str]":
     cells, names = city.partitions[name], [*city.partitions]
     if by == "class":
         cell_of_links = cells.cell_of_links.tolist() if isinstance(cells, RoadSegments) else []
-        edges = city.roads.graph.edges(data=True) if cell_of_links else ()
-        of_link = {data["link"]: data["class"] for _, _, data in edges if data.get("class")}
+        edges = city.roads.edges if cell_of_links else ()
+        of_link = {data["link"]: data["class"] for *_, data in edges if data.get("class")}
         if not of_link:
             raise InputError(['by (--by): class needs cells.kind = "roads", and roads that have classes'])
         of_cell = {cell: of_link.get(link) for link, cell in enumerate(cell_of_links)}

@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -19,6 +19,8 @@ from simulator.results.provenance import source_sha256
 _WORKER_NBYTES = 6e8
 """Memory of a worker's libraries and a small run, bytes; larger runs compare their own estimate with what is left."""
 _CONNECT_S = 15
+_LOST = "workers (--workers, --scheduler): a worker was lost, perhaps for lack of memory; no result is kept"
+_UNREAD = "workers: a mechanism that is given in Python must be one that pickle can read, as of a module's class"
 CLUSTER_LOST = "the connection to the cluster was lost; finished points are kept"
 _DASK = "dask://"
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -173,6 +175,39 @@ def start_of(scheduler: str, workers: int | None) -> Start:
             raise InputError(["workers (--workers): a cluster has the workers that it has; leave the option out"])
         return dask(scheduler.removeprefix(_DASK))
     raise InputError([f"scheduler (--scheduler): must be processes or dask://HOST:PORT; got {scheduler!r}"])
+
+
+@contextmanager
+def executor_of(workers: int | Any | None, scheduler: str = "processes") -> Iterator[Executor | None]:
+    """Start the workers of one run, and yield their executor; None if the run is to use this process alone.
+
+    Parameters
+    ----------
+    workers
+        The number of processes; or an executor, or a client of a Dask cluster, which is left running.
+    scheduler
+        As for `start_of`.
+
+    Raises
+    ------
+    InputError
+        If they cannot be used, or are lost in the block.
+    """
+    try:
+        if not isinstance(workers, int | None):
+            yield workers.get_executor() if hasattr(workers, "get_executor") else workers
+        elif not workers and scheduler == "processes":
+            yield None
+        else:
+            with start_of(scheduler, workers)() as started:
+                yield started.executor
+    except Exception as error:
+        # Dask has an error of its own for a call during which worker after worker was lost.
+        if isinstance(error, BrokenExecutor | CancelledError) or type(error).__name__ == "KilledWorker":
+            raise InputError([_LOST]) from error
+        if "pickle" in str(error):
+            raise InputError([f"{_UNREAD}: {error}"]) from error
+        raise
 
 
 def running(scheduler: str, workers: int | None, *, assume_yes: bool, timeout_s: float | None) -> dict[str, Any]:

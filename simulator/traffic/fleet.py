@@ -6,10 +6,10 @@ from collections.abc import Generator
 import numpy as np
 import simpy
 
-from simulator.arrays import IntArray
+from simulator.arrays import IntArray, Mask
 from simulator.traffic import kernel, places
 from simulator.traffic.clock import after_traffic
-from simulator.traffic.engine import State, Totals
+from simulator.traffic.engine import State, Totals, VehicleStates
 from simulator.traffic.physics import LONG_AGO, ONE_TICK
 from simulator.traffic.places import LanePlaces
 from simulator.traffic.queue_engine import QueueEngine
@@ -36,6 +36,8 @@ class Fleet(QueueEngine):
         self._counts["late_head"] = self._counts["late_tail"] = -1
         self._log = np.full(self._log_rows(), -1, dtype=np.int64)  # touches its pages before time is measured
         self._bits = kernel.turn_bits(int(np.diff(self._road_links.first_out).max()))
+        out = self._road_links
+        self._turn_codes = (np.arange(1, len(out) + 1) - out.first_out[out.from_node]).astype(np.uint16)
         self._passes, self._next = physics.rules.passes, 0
         self._env: simpy.Environment | None = None
 
@@ -62,6 +64,7 @@ class Fleet(QueueEngine):
     def compile(self) -> None:
         """Compile the kernel, or load it from numba's cache, before timing starts."""
         self._work(0, 0)
+        self.places_on(np.zeros(len(self._physics), dtype=np.bool_))
 
     def advance_to(self, tick: int) -> None:
         """Simulate every tick up to and including `tick`; do nothing if it is past."""
@@ -101,7 +104,9 @@ class Fleet(QueueEngine):
         turned = reactive.reroute(tick, self._book, flow)
         self._cursor[turned] = position[turned] + 1
         book = self._book
-        kernel.refill(turned, self._vehicles, self._cursor, book.start, book.end, book.links, self._links, self._bits)
+        kernel.refill(
+            turned, self._vehicles, self._cursor, book.start, book.end, book.links, self._turn_codes, self._bits
+        )
         if (rows := self._log_rows()) > len(self._log):
             self._log = np.concatenate([self._log, np.full(rows - len(self._log), -1, dtype=np.int64)])
 
@@ -133,6 +138,7 @@ class Fleet(QueueEngine):
             self._book.start,
             self._book.end,
             self._book.links,
+            self._turn_codes,
             self.trips.departure_tick,
             self.departure_tick,
             self._following,
@@ -156,10 +162,17 @@ class Fleet(QueueEngine):
 
     def _survey(self) -> LanePlaces:
         found = LanePlaces.arrived(self._book.last(self._planned_so_far))
-        places.survey(self._driving, self._time, found[:])
+        places.survey(self._driving, self._time, found[:], np.empty(0, dtype=np.bool_))
         places.survey_waiting(self._entries, self._vehicles, found.state, found.link)
         found.fraction[found.state == State.WAITING] = 0.0
         return found
+
+    def places_on(self, links: Mask) -> VehicleStates:
+        """Return the places of the vehicles on the road on some links, (links,) bool; call `advance` first."""
+        number = self._lanes["count"][links[self._lanes["link"]]].sum()
+        found = LanePlaces.arrived(np.empty(number, dtype=np.int32))
+        places.survey(self._driving, self._time, found[:], links)
+        return self._states(found)
 
     def _locate(self, trips: IntArray) -> LanePlaces:
         book, position = self._book, places.positions(self._vehicles, self._cursor, trips, self._bits)

@@ -159,8 +159,8 @@ class LinkPhysics:
         (classes, link and turn) uint64: lanes from which a turn is allowed, a bit each. The first of a link has the
         lanes on which a trip may end.
     turn_reach
-        (link and turn,) uint64: the lanes of the next link to which a turn leads from each lane that allows it, a bit
-        each; all bits if these are all its lanes.
+        (link and turn, 1 + lanes) uint64: the lanes of the next link to which a turn leads from each lane that allows
+        it, a bit each, all bits if these are all its lanes; and those to which it leads from the i-th lane.
     vehicle_class, pace
         (vehicles,) uint8: the class of each vehicle, a row of `turn_lanes`; and (vehicles,) float64: the least time
         that it takes for a metre, in 1/1024 tick. They are empty if vehicles do not differ.
@@ -361,7 +361,7 @@ class _Builder:
         records["first_turn"] = np.concatenate([[0], np.cumsum(turns + 1)[:-1]])
         self.links, self._turns = records, turns
         self.turn_lanes = np.full((1, (turns + 1).sum()), ALL_LANES)
-        self.turn_reach = np.full(self.turn_lanes.shape[1], ALL_LANES)
+        self.turn_reach = np.full((self.turn_lanes.shape[1], 1 + queues.max(initial=0)), ALL_LANES)
 
     def _waits_m(self, movements: pd.DataFrame | None, first: npt.NDArray[np.int64], size: int) -> FloatArray:
         """Return on how many metres of junction vehicles wait for each of `size` lanes, on the shortest path to it.
@@ -409,9 +409,11 @@ class _Builder:
         for at, mask in onto.items():
             lane = lanes[movements["lane"][at]]
             turn = at - int(lane["first_movement"])
+            reach = self.turn_reach[self.links["first_turn"][lane["link"]] + 1 + turn]
+            reach[1 + movements["lane"][at] - self.links["first_lane"][lane["link"]]] = mask
             every = (1 << int(self.links["lanes"][lane["first_out"] + turn])) - 1
             if mask & every != every:
-                self.turn_reach[self.links["first_turn"][lane["link"]] + 1 + turn] &= np.uint64(mask)
+                reach[0] &= np.uint64(mask)
         groups = self._green_windows(signals)
         by_place: dict[tuple[int, int], set[int]] = defaultdict(set)
         for at, ways in rows_of.items():

@@ -71,7 +71,7 @@ def motion_of_entries(engine: QueueEngine, clock: Clock, takes_part: Mask, log: 
     """
     departed = engine.begun()
     departed = departed[departed % every == 0]
-    log = log[log[:, 0] % every == 0]
+    log = log if every == engine.record_entries else log[log[:, 0] % every == 0]
     before = np.searchsorted(log[:, 0], departed)
     time = np.insert(log[:, 3], before, engine.departure_tick[departed].astype(np.int64) * ONE_TICK)
     trip, link = np.insert(log[:, 0], before, departed), np.insert(log[:, 1], before, -1)

@@ -9,8 +9,8 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from mechanisms.compiled import compiled
-from simulator.arrays import FloatArray, Int32Array, IntArray, StateArray
+from mechanisms.compiled import compiled, inner
+from simulator.arrays import FloatArray, Int32Array, IntArray, Mask, StateArray
 from simulator.traffic.engine import State
 from simulator.traffic.kernel import Records, unread
 from simulator.traffic.physics import slower
@@ -223,9 +223,9 @@ def queued_from(driven: Trajectories, least_s: float) -> FloatArray:
     return joined
 
 
-@compiled
+@inner
 def _write_lane(at: int, first: int, count: int, row: int, driving: Driving, time: int, found: Rows) -> None:
-    """Write the places of vehicles `first` … `count` − 1 of a lane's queue to `row`, or their own rows if it is −1.
+    """Write the places of vehicles `first` … `count` − 1 of a lane's queue from `row` on, or to their own rows for −1.
 
     Those behind them have no bearing on their places.
     """
@@ -249,7 +249,7 @@ def _write_lane(at: int, first: int, count: int, row: int, driving: Driving, tim
     wave = lane.hole / lane.storage
     lane_positions(time, time - lane.headway, entries, slow, recent, lane.free, wave, spacing[at], now, ago)
     for i in range(first, count):
-        to = members[i] if row < 0 else row
+        to = members[i] if row < 0 else row + i - first
         state[to] = _ON_ROAD
         link[to] = lane.link
         where[to] = at
@@ -260,12 +260,16 @@ def _write_lane(at: int, first: int, count: int, row: int, driving: Driving, tim
 
 
 @compiled
-def survey(driving: Driving, time: int, found: Rows) -> None:
-    """Write the state and place of each vehicle on a lane at the present moment; the others are not changed."""
-    lanes = driving[0]
+def survey(driving: Driving, time: int, found: Rows, links: Mask) -> None:
+    """Write the state and place of each vehicle on a lane at the present moment; the others are not changed.
+
+    If `links`, (links,) bool, are given, write those on their lanes only, in rows one after another.
+    """
+    lanes, row = driving[0], 0 if len(links) else -1
     for at in range(len(lanes)):
-        if lanes[at].count > 0:
-            _write_lane(at, 0, lanes[at].count, -1, driving, time, found)
+        if lanes[at].count > 0 and (row < 0 or links[lanes[at].link]):
+            _write_lane(at, 0, lanes[at].count, row, driving, time, found)
+            row += lanes[at].count if row >= 0 else 0
 
 
 @compiled

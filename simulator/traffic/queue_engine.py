@@ -180,7 +180,7 @@ class QueueEngine(ABC):
         closed[[link for link, first, end in self._closures if first <= tick < end]] = True
         return closed
 
-    def _due(self) -> int:
+    def _due(self) -> int | None:
         """Count the trips that would have ended by now at half of free-flow speed, with waits at signals."""
         if len(self._following):
             late = self.departure_tick - self.trips.departure_tick
@@ -337,11 +337,29 @@ class QueueEngine(ABC):
             (entries,) int64: rows of the log; and their `Trajectories`.
         """
         physics, unit_s = self._physics, self._clock.step_s / ONE_TICK
+        row, lane, begin, free, exit_ = self.drives(log)
+        order = np.argsort(lane << 32 | exit_)
+        begin_s, free_s, exit_s = unit_s * np.array([begin, free, exit_])[:, order]
+        exit_s[exit_[order] >= NEVER] = np.inf
+        wave_s = unit_s * physics.lanes["hole"] / physics.lanes["storage"]
+        lane_of = lane[order].astype(np.int32)
+        return row[order], Trajectories(lane_of, begin_s, free_s, exit_s, physics.spacing, wave_s)
+
+    def drives(self, log: IntArray) -> tuple[IntArray, IntArray, FloatArray, FloatArray, IntArray]:
+        """Return how the vehicles of a log drive on the lanes that they enter, in the order of the log.
+
+        Returns
+        -------
+        tuple
+            For each entry: the row of the log, the number of the lane, when free driving begins, how long it takes, and
+            when the vehicle leaves the lane, `NEVER` after its entry if it is still there. Times are in 1/1024 tick.
+        """
+        physics = self._physics
         row = np.flatnonzero(log[:, 1] != ARRIVED_AT)
         trip, link, lane, entry = log[row].T
         lane = physics.links["first_lane"][link] + lane
         first = physics.lanes["first_movement"][lane]
-        free = self.free_s(trip, link) / unit_s
+        free = self.free_s(trip, link) / (self._clock.step_s / ONE_TICK)
         exit_ = NEVER + entry  # of a vehicle that is still there
         follows = np.flatnonzero(np.append(log[1:, 0] == log[:-1, 0], False)[row])
         onto, exit_[follows] = log[row[follows] + 1, 1], log[row[follows] + 1, 3]
@@ -359,12 +377,7 @@ class QueueEngine(ABC):
         turned = ~starts & (np.append(-1, first[:-1]) >= 0) & (late <= start_loss)
         turned[crosses[stops] + 1] = True
         loss = np.where(starts, physics.rules.entry_loss, np.where(turned, np.clip(late, 0.0, start_loss), 0.0))
-        order = np.argsort(lane << 32 | exit_)
-        begin_s, free_s, exit_s = unit_s * np.array([entry + loss, free, exit_])[:, order]
-        exit_s[exit_[order] >= NEVER] = np.inf
-        wave_s = unit_s * physics.lanes["hole"] / physics.lanes["storage"]
-        lane_of = lane[order].astype(np.int32)
-        return row[order], Trajectories(lane_of, begin_s, free_s, exit_s, physics.spacing, wave_s)
+        return row, lane, entry + loss, free, exit_
 
     def log_by_vehicle(self) -> IntArray:
         """Return trip, link, lane and time of the link entries kept so far, and with link −1 of the arrivals.
@@ -379,10 +392,12 @@ class QueueEngine(ABC):
         lane, time = rows & ((1 << LOG_LANE_BITS) - 1), (rows >> LOG_LANE_BITS) & ((1 << LOG_TIME_BITS) - 1)
         vehicle = (rows >> (LOG_LANE_BITS + LOG_TIME_BITS)) * max(1, self.record_entries)
         # The links come from the route, which is kept as it was driven.
-        place = np.arange(len(rows)) - np.searchsorted(vehicle, vehicle) + self._book.start[vehicle]
+        first = np.flatnonzero(np.append(True, vehicle[1:] != vehicle[:-1])[: len(rows)])
+        number = np.diff(np.append(first, len(rows)))
+        place = np.arange(len(rows)) + np.repeat(self._book.start[vehicle[first]] - first, number)
         arrived = place == self._book.end[vehicle]
         link = np.where(arrived, ARRIVED_AT, self._book.links[place - arrived].astype(np.int64))
-        return np.column_stack([vehicle, link, lane, time])
+        return np.stack([vehicle, link, lane, time]).T  # each column in one piece
 
     @property
     def log(self) -> IntArray:

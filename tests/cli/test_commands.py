@@ -1,5 +1,6 @@
 """The overview of commands, which is printed without importing them."""
 
+import os
 import subprocess
 import sys
 
@@ -26,6 +27,25 @@ def test_help_and_version_import_no_heavy_library(option):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "crowdveil" in done.stdout
     assert done.stderr == ""
+
+
+@pytest.mark.slow
+def test_a_first_run_compiles_few_functions_and_a_later_one_none(tmp_path):
+    # Their number tells what a first start costs, whatever else the machine does: each takes 0.02 to 8 s.
+    code = (
+        "import sys, numba.core.event as event\n"
+        "from simulator.cli import main\n"
+        "with event.install_recorder('numba:compile') as compilations:\n"
+        "    try: main()\n"
+        "    finally: sys.stderr.write(str(sum(one.is_start for _, one in compilations.buffer)))"
+    )
+    command = [sys.executable, "-c", code, "run", "manhattan", "--quiet", "--overwrite", "--out", tmp_path / "run"]
+    env = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    first, later = (
+        int(subprocess.run(command, capture_output=True, text=True, check=True, env=env).stderr) for _ in range(2)
+    )
+    assert 50 < first <= 153
+    assert later == 0
 
 
 def test_sweep_and_evaluate_have_the_same_options_of_studies():

@@ -17,6 +17,7 @@ from simulator.traffic.lanes import LinkPhysics
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.trips import Trips
 
+ENGINES = ("fleet", "agents")
 SERIES = ("departed", "waiting", "on_road", "arrived", "absent", "mean_trip_s")
 
 
@@ -49,6 +50,15 @@ def test_engines_of_one_physics_give_one_log():
     logs = [run("tiny", overrides=[f"traffic.engine={engine}"]).facts["traffic"] for engine in ("fleet", "agents")]
     for name in SERIES:
         assert logs[0][name] == logs[1][name]
+
+
+@pytest.mark.parametrize("bounds", ["[0, 0, 500, 500]", "[1, 1, 599, 599]"])
+def test_vehicles_in_no_cell_are_counted_alike_by_both_engines(bounds):
+    """The fleet engine locates only those on links that leave the cells, the other engine all."""
+    size = ["traffic.vehicles=400", "roads.lanes=2", f"cells.bounds={bounds}"]
+    notes = [run("tiny", overrides=[*size, f"traffic.engine={engine}"]).facts["traffic"]["notes"] for engine in ENGINES]
+    fleet, agents = ([note for note in each if "in no cell" in note] for each in notes)
+    assert fleet == agents != []
 
 
 def test_log_agrees_with_totals_at_queries():

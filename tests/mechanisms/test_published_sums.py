@@ -13,8 +13,9 @@ from mechanisms.local import KRandomizedResponse, SymmetricUnary
 from mechanisms.planning import Target, plan
 from mechanisms.privacy import Claim, ReleasedCounts, Shuffled
 from mechanisms.privacy.blanket import split_pair
+from mechanisms.privacy.hockey_stick import pair_curve
 from mechanisms.privacy.published_sums import SumsDelta
-from mechanisms.privacy.sum_laws import sum_of_bits
+from mechanisms.privacy.sum_laws import bits_law, sum_of_bits
 
 
 def hockey_stick(p, q, epsilon):
@@ -25,6 +26,16 @@ def hockey_stick(p, q, epsilon):
 
 def worst(law, devices, adjacency, epsilon):
     return max(hockey_stick(p, q, epsilon) for p, q in law.pairs(devices, adjacency))
+
+
+@pytest.mark.parametrize("noise", [None, (0.25, 0.5, 0.25), (0.5, 0.0, 0.5)])
+def test_curve_of_a_pair_does_not_depend_on_the_order_of_outputs(noise):
+    law, x = bits_law(40, 160, 0.8, 0.1, noise), np.exp(np.linspace(0.0, 4.0, 60))
+    mixed = np.random.default_rng(1).permutation(len(law.present))
+    for p, q in ((law.present, law.absent), (law.absent, law.present)):
+        curve = pair_curve(p, q, x)
+        assert (curve == pair_curve(p[mixed], q[mixed], x)).all()
+        np.testing.assert_allclose(curve, [np.maximum(p - at * q, 0.0).sum() for at in x], rtol=1e-9, atol=1e-15)
 
 
 PROBABILITIES = [(0.8, 0.2), (0.5, 0.01), (1.0, 0.3), (0.6, 0.0), (1.0, 0.0), (0.999, 0.001), (0.31, 0.3), (1e-3, 1e-6)]

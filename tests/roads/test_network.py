@@ -18,7 +18,6 @@ from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
 from simulator.roads import RoadNetwork, build_grid
 from simulator.roads.connectivity import largest_strong_component
-from simulator.roads.network import Links
 from simulator.roads.raw_network import Defaults, RawNetwork, build, column_of
 
 EDGE = {"length_m": 10.0, "speed_mps": 5.0, "lanes": 1, "capacity_vph": 1800.0}
@@ -113,17 +112,6 @@ def test_invalid_road_graph_is_refused():
         RoadNetwork.from_graph(nx.DiGraph())
     with pytest.raises(InputError, match="is empty: it has no edge"):
         RoadNetwork.from_graph(nx.MultiDiGraph(crs="EPSG:32618"))
-
-
-def test_links_refuse_arrays_of_wrong_shape():
-    links = build_grid(rows=1, columns=2, spacing_x_m=1, spacing_y_m=1, speed_mps=1, lanes=1).links
-    columns = {name: getattr(links, name) for name in links.__dataclass_fields__}
-    with pytest.raises(ValueError, match=r"lanes must have the shape of from_node, \(2,\), got \(1,\)"):
-        Links(**columns | {"lanes": links.lanes[:1]})
-    with pytest.raises(ValueError, match="first_out"):
-        Links(**columns | {"first_out": links.first_out[::-1].copy()})
-    with pytest.raises(ValueError, match="from_node must ascend"):
-        Links(**columns | {"from_node": links.from_node[::-1].copy()})
 
 
 def test_geometries_may_end_off_the_nodes_and_extend_the_bounds():

@@ -4,6 +4,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +13,7 @@ import crowdveil as cv
 from scenarios import Scenario, ScenarioError
 from scenarios.run_clock import RunClock
 from simulator.pages.report import build_report
+from simulator.results.tables import with_times
 
 SPRING = RunClock.starting("2026-03-29T01:30", "Europe/Berlin")
 AUTUMN = RunClock.starting("2026-10-25T01:30", "Europe/Berlin")
@@ -38,6 +40,12 @@ AUTUMN = RunClock.starting("2026-10-25T01:30", "Europe/Berlin")
 def test_time_of_a_second(clock, seconds, text):
     assert clock.text(seconds) == text
     assert clock.start is None or clock.seconds(clock.text(round(seconds))) == round(seconds)
+
+
+@pytest.mark.parametrize("clock", [RunClock(), RunClock.starting("23:50"), SPRING, AUTUMN])
+def test_times_of_a_table_are_the_texts_of_its_seconds(clock):
+    seconds = [1_799.0, 0.5, 1.5, 5_399.5, 1_799.0, 2.499, float("nan"), 1_800.0]
+    assert [*with_times(pd.DataFrame({"time_s": seconds}), clock)["time"]] == [*map(clock.text, seconds)]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Sweeps in processes and on a Dask cluster: killed, interrupted and repeated, they give the same values."""
+"""Sweeps and single runs in processes and on a Dask cluster: killed or repeated, they give the same values."""
 
 import contextlib
 import os
@@ -307,6 +307,50 @@ def test_a_scheduler_that_is_not_there_or_is_lost_is_named(tmp_path, cluster):
     assert "the connection to the cluster was lost" in text
     assert "Traceback" not in text
     assert len(Study.load(out).points) > 0
+
+
+MILLIONS = ("run", "tiny", "--set", "population.answers=reports", "--set", "population.outside=2_200_000", "--quiet")
+"""Three batches of each mechanism."""
+
+
+def one_run(*arguments, code=0, **options):
+    line = [sys.executable, "-m", "crowdveil", *map(str, arguments)]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=600, check=False, **options)
+    assert done.returncode == code, done.stderr
+    return done
+
+
+def test_one_run_has_the_same_tables_with_any_number_of_workers_and_on_a_cluster(tmp_path, cluster):
+    cluster.add_worker()
+    cluster.add_worker()
+    places = {name: ("--workers", name) for name in ("1", "2", "8")}
+    places |= {"here": (), "dask": ("--scheduler", f"dask://{cluster.address}")}
+    for name, where in places.items():
+        one_run(*MILLIONS, *where, "--out", tmp_path / name)
+    tables = sorted(path.name for path in (tmp_path / "here").glob("*.parquet"))
+    assert {"estimates.parquet", "rounds.parquet", "claims.parquet"} < {*tables}
+    for name in places:
+        assert sorted(path.name for path in (tmp_path / name).glob("*.parquet")) == tables
+        for table in tables:
+            found, expected = (pd.read_parquet(tmp_path / each / table) for each in (name, "here"))
+            assert_frame_equal(found, expected, check_exact=True)
+
+
+@pytest.mark.parametrize("where", ["processes", "cluster"])
+def test_a_run_ends_with_one_message_if_a_worker_is_lost_again_and_again(tmp_path, cluster, where):
+    (tmp_path / "own_mechanism.py").write_text(OWN)
+    environment = {**os.environ, "TROUBLE": "kill", "PYTHONPATH": str(tmp_path)}
+    workers = ("--workers", 2)
+    if where == "cluster":
+        cluster.add_worker(env=environment)
+        workers = ("--scheduler", f"dask://{cluster.address}")
+    arguments = ("run", "tiny", "--set", "mechanisms=[{name='own', kind='own_mechanism:Own', value=7}]", "--quiet")
+    arguments += ("--set", "population.answers=reports", "--set", "population.outside=20000", "--allow-plugins")
+    done = one_run(*arguments, *workers, "--out", "out", code=2, cwd=tmp_path, env=environment)
+    message = "crowdveil: workers (--workers, --scheduler): a worker was lost, perhaps for lack of memory; no result is"
+    assert done.stderr.strip().splitlines()[-1].startswith(message)
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "out").exists()
 
 
 def test_workers_without_the_package_are_named(tmp_path, cluster):

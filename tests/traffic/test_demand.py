@@ -10,7 +10,7 @@ from scipy import optimize, stats
 from zoned_roads import random_roads, ring, roads_of
 
 from simulator.files.errors import InputError
-from simulator.roads import build_grid
+from simulator.roads import RoadNetwork, build_grid
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.synthetic import (
     Interval,
@@ -233,9 +233,10 @@ def test_singly_constrained_gravity_keeps_productions():
 
 
 def test_zone_times_are_means_over_connected_node_pairs():
-    roads = random_roads(3, nodes=12, degree=2)
-    for node, data in roads.graph.nodes(data=True):
+    graph = random_roads(3, nodes=12, degree=2).graph
+    for node, data in graph.nodes(data=True):
         data["zone"] = int(node) % 4
+    roads = RoadNetwork.from_graph(graph)
     zones = TripZones.of_zones(roads)
     paths = ShortestPaths(roads.links, through=roads.through)
     chosen = np.array([3, 0, 1], dtype=np.int32)

@@ -205,7 +205,7 @@ def test_parts_of_links_gaps_and_links_entered_again():
 @pytest.mark.parametrize(
     ("traffic", "rule"),
     [
-        ('{engine="static", owners="owners.csv"}', "needs traffic.engine fleet, agents, sumo or trace"),
+        ('{engine="static", owners="owners.csv"}', "needs traffic.engine fleet, agents, sumo, trace or entries"),
         ('{engine="sumo", net="a.net.xml", routes=["a.rou.xml"]}', 'needs roads.source = "sumo" with engine sumo'),
     ],
 )

@@ -11,6 +11,8 @@ import pytest
 from read_roads import read_tntp
 from roads_by_hand import chain, routes_of
 from scipy import stats
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import dijkstra
 from zoned_roads import roads_of
 
 from simulator.roads import RoadNetwork
@@ -192,6 +194,18 @@ def test_destinations_have_the_law_of_gravity(scale_s):
                 ).pvalue
             )
     assert min(worst, default=1.0) > 1e-3 / max(1, len(worst))
+
+
+@pytest.mark.parametrize("kind", ["ties", "wide"])
+def test_times_of_origins_that_grow_together_are_those_of_scipy(kind):
+    rng = np.random.default_rng(6)
+    links = random_roads(rng, 400, 1400).links
+    time_s = draw_times(rng, len(links), kind)
+    expected = dijkstra(csr_array((time_s, (links.from_node, links.to_node)), shape=(400, 400)))
+    origins = rng.permutation(400).astype(np.int32)[:350]
+    paths = ShortestPaths(links, time_s=time_s)
+    np.testing.assert_allclose(paths.times(origins), expected[origins], rtol=1e-9, atol=1e-7)
+    np.testing.assert_array_equal(paths.times(origins[[5, 5]]), paths.times(origins)[[5, 5]])
 
 
 def test_an_even_draw_where_no_node_has_a_mass():

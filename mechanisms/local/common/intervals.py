@@ -7,8 +7,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.polynomial.polynomial import polyval
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betainc, betaincc, gammaln
 
+from mechanisms.compiled import betainc, betaincc, gammaln
 from mechanisms.parameter import ParameterError, check_counts, check_probability
 
 

@@ -180,8 +180,7 @@ def roads_cells(section: RoadCells, ground: Ground) -> tuple[RoadSegments, list[
     roads = ground.roads
     if roads is None:
         raise InputError(['kind = "roads" needs roads: [roads] source = "none"'])
-    edges = [(start, end, data) for start, end, data in roads.graph.edges(data=True)]
-    edges.sort(key=lambda edge: edge[2]["link"])
+    edges = sorted(roads.edges, key=lambda edge: edge[3]["link"])
     geometries, links = roads.shapes.lines(), roads.links
     road = np.arange(len(links), dtype=np.int64)
     if section.per == "road":
@@ -231,8 +230,8 @@ def _greatest(roads: RoadNetwork, road: IntArray, wanted: Mask, chosen: IntArray
     return np.sort(chosen[order[:top]])
 
 
-def _name(edge: tuple[Any, Any, dict[str, Any]], *, both: bool) -> str:
-    start, end, data = edge
+def _name(edge: tuple[Any, Any, Any, dict[str, Any]], *, both: bool) -> str:
+    start, end, _, data = edge
     name = next((str(data[key]) for key in NAMES if data.get(key) not in (None, "")), None)
     return name if name is not None else f"{start}{'–' if both else '→'}{end}"
 

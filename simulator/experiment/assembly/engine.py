@@ -1,6 +1,8 @@
 """Builds the traffic engine of a scenario, with its lanes and signals, the one beside it, and recorders of vehicles."""
 
+import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, cast
@@ -8,7 +10,7 @@ from typing import Any, NamedTuple, cast
 import scenarios
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.field_types import SECONDS, size_of
-from scenarios.recorded_traffic import MATCH_M, NOISE_M, StaticTraffic, TraceTraffic
+from scenarios.recorded_traffic import MATCH_M, NOISE_M, EntriesTraffic, StaticTraffic, TraceTraffic
 from scenarios.roads import MatsimRoads, OsmRoads, SumoRoads
 from scenarios.simulated_traffic import REROUTE_EVERY_S, REROUTE_SHARE, DrivenTraffic, SumoTraffic, TrafficSection
 from simulator.experiment.assembly.demand import plan_traffic
@@ -38,6 +40,7 @@ from simulator.traffic.agents import Agents
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.synthetic import Demand
 from simulator.traffic.engine import Engine, State
+from simulator.traffic.entries import EntryReplay
 from simulator.traffic.fcd import Sampler
 from simulator.traffic.fleet import Fleet
 from simulator.traffic.lanes import LinkPhysics
@@ -261,9 +264,28 @@ def build_recorded(scenario: Scenario, city: City, **_: object) -> Engine:
     return Replay(recording, roads=city.ground.roads, clock=clock, duration_s=duration_s)
 
 
+def build_entries(scenario: Any, city: City, *, motion: bool, **_: object) -> Engine:
+    """Build the engine that replays the entries of an earlier run.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be used with these roads.
+    """
+    section, links, clock = scenario.traffic, city.roads.links, Clock(scenario.traffic.step_s)
+    file = scenarios.locate(section.entries)
+    vehicles, beside = section.vehicles, file.with_name("run.json")
+    if vehicles is None:
+        with suppress(OSError, ValueError, AttributeError):  # another file of this name is none of a run
+            vehicles = json.loads(beside.read_text("utf-8")).get("vehicles")
+    physics = build_physics(scenario, city.roads, clock, spacing_m=section.spacing_m)
+    return EntryReplay(file, links, physics, clock=clock, vehicles=vehicles, record_entries=int(motion))
+
+
 ENGINES: Mapping[type[TrafficSection], Callable[..., Engine]] = {
     DrivenTraffic: build_simulated,
     SumoTraffic: build_sumo,
+    EntriesTraffic: build_entries,
     TraceTraffic: build_recorded,
     StaticTraffic: build_recorded,
 }

@@ -46,6 +46,8 @@ class _Forwarding:
         self._mechanism = mechanism
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # how a wrapper is unpickled is its own affair
+            raise AttributeError(name)
         return getattr(self._mechanism, name)
 
 

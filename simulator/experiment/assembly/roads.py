@@ -13,14 +13,6 @@ from simulator.experiment.assembly.sumo_traffic import sumo_classes
 from simulator.files.errors import InputError
 from simulator.files.messages import Note
 from simulator.files.resources import shortage
-from simulator.formats.geo.geopackage import read_geopackage
-from simulator.formats.geo.lines import read_lines
-from simulator.formats.gmns.roads import read_gmns
-from simulator.formats.matsim.roads import read_matsim
-from simulator.formats.osm.roads import read_osm
-from simulator.formats.sumo.roads import read_sumo_net
-from simulator.formats.tables.roads import read_tables
-from simulator.formats.tntp.roads import read_tntp
 from simulator.roads import RoadNetwork, build_grid
 from simulator.roads.driving_side import side_of
 from simulator.roads.plausibility import speed_warnings
@@ -72,6 +64,8 @@ def _network(raw: RawNetwork, section: sections.PlacedRoads) -> Built:
 @roads_of.register
 def osm_roads(section: sections.OsmRoads) -> Built:
     """Read OpenStreetMap."""
+    from simulator.formats.osm.roads import read_osm  # noqa: PLC0415 - of this format only
+
     path, given = scenarios.locate(section.path), same_keys(section, "crs", "capacity_vph", "driving_side")
     return _network(read_osm(path, **given), section)
 
@@ -79,6 +73,8 @@ def osm_roads(section: sections.OsmRoads) -> Built:
 @roads_of.register
 def sumo_roads(section: sections.SumoRoads) -> Built:
     """Read a network of SUMO."""
+    from simulator.formats.sumo.roads import read_sumo_net  # noqa: PLC0415 - of this format only
+
     raw = read_sumo_net(
         scenarios.locate(section.path),
         additional=None if section.additional is None else scenarios.locate(section.additional),
@@ -91,6 +87,8 @@ def sumo_roads(section: sections.SumoRoads) -> Built:
 @roads_of.register
 def tntp_roads(section: sections.TntpRoads) -> Built:
     """Read a network of the Transportation Networks test problems."""
+    from simulator.formats.tntp.roads import read_tntp  # noqa: PLC0415 - of this format only
+
     raw = read_tntp(
         network=scenarios.locate(section.network),
         nodes=None if section.nodes is None else scenarios.locate(section.nodes),
@@ -104,6 +102,8 @@ def tntp_roads(section: sections.TntpRoads) -> Built:
 @roads_of.register
 def matsim_roads(section: sections.MatsimRoads) -> Built:
     """Read a network of MATSim."""
+    from simulator.formats.matsim.roads import read_matsim  # noqa: PLC0415 - of this format only
+
     path, given = scenarios.locate(section.path), same_keys(section, "crs", "project_to", "modes", "keep")
     return _network(read_matsim(path, **given), section)
 
@@ -111,6 +111,8 @@ def matsim_roads(section: sections.MatsimRoads) -> Built:
 @roads_of.register
 def gmns_roads(section: sections.GmnsRoads) -> Built:
     """Read a network of GMNS."""
+    from simulator.formats.gmns.roads import read_gmns  # noqa: PLC0415 - of this format only
+
     defaults = same_keys(section, "default_speed_mps", "default_lanes", "capacity_vph")
     raw = read_gmns(
         scenarios.locate(section.path, "folder"),
@@ -125,12 +127,16 @@ def gmns_roads(section: sections.GmnsRoads) -> Built:
 @roads_of.register
 def geopackage_roads(section: sections.GeoPackageRoads) -> Built:
     """Read a GeoPackage of nodes and links."""
+    from simulator.formats.geo.geopackage import read_geopackage  # noqa: PLC0415 - of this format only
+
     return _network(read_geopackage(scenarios.locate(section.path)), section)
 
 
 @roads_of.register
 def line_roads(section: sections.LineRoads) -> Built:
     """Read roads drawn as lines."""
+    from simulator.formats.geo.lines import read_lines  # noqa: PLC0415 - of this format only
+
     path, columns = scenarios.locate(section.path), section.columns.mapping()
     given = same_keys(section, "layer", "crs", "join_m", "along", "against", "classes")
     defaults = same_keys(section, "default_speed_mps", "default_lanes", "capacity_vph")
@@ -140,6 +146,8 @@ def line_roads(section: sections.LineRoads) -> Built:
 @roads_of.register
 def table_roads(section: sections.Tables) -> Built:
     """Read a table of nodes and a table of edges."""
+    from simulator.formats.tables.roads import read_tables  # noqa: PLC0415 - of this format only
+
     raw = read_tables(
         nodes=scenarios.locate(section.nodes),
         edges=scenarios.locate(section.edges),

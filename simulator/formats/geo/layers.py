@@ -200,13 +200,14 @@ def layers_of(network: RoadNetwork) -> dict[str, gpd.GeoDataFrame]:
     InputError
         If an attribute cannot be stored as a column.
     """
-    graph = network.graph
     names = [{"node": name} for name in network.node_names]
-    node_data = [{key: value for key, value in data.items() if key not in ("x", "y")} for data in graph.nodes.values()]
+    node_data = [
+        {key: value for key, value in data.items() if key not in ("x", "y")} for data in network.nodes.values()
+    ]
     nodes = to_columns(names, reserved=frozenset(), what="node")
     nodes |= {axis: pd.Series(network.node_xy[:, column]) for column, axis in enumerate(("x", "y"))}
     nodes |= to_columns(node_data, reserved=NODE_COLUMNS, what="node")
-    edges = sorted(graph.edges(keys=True, data=True), key=lambda edge: edge[3]["link"])
+    edges = sorted(network.edges, key=lambda edge: edge[3]["link"])
     ends = [{"from": start, "to": end, "key": key} for start, end, key, _ in edges]
     data = [{name: value for name, value in row.items() if name not in ("link", "geometry")} for *_, row in edges]
     shapes = [row.get("geometry") for *_, row in edges]
@@ -214,7 +215,7 @@ def layers_of(network: RoadNetwork) -> dict[str, gpd.GeoDataFrame]:
     links |= to_columns(ends, reserved=frozenset(), what="link")
     links["straight"] = pd.Series([shape is None for shape in shapes], dtype="bool")
     links |= to_columns(data, reserved=LINK_COLUMNS, what="link")
-    place = {name: (graph.nodes[name]["x"], graph.nodes[name]["y"]) for name in graph}
+    place = {name: (data["x"], data["y"]) for name, data in network.nodes.items()}
     lines = [
         shapely.LineString([place[start], place[end]])
         if shape is None

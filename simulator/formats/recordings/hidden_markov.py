@@ -1,9 +1,8 @@
 """Map matching by a hidden Markov model: all fixes of a vehicle together."""
 
 import numpy as np
+import scipy
 import shapely
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import dijkstra
 
 from simulator.arrays import FloatArray, Int32Array, IntArray
 from simulator.roads import RoadNetwork
@@ -131,7 +130,8 @@ def _metres_between(roads: RoadNetwork, first: Int32Array, last: Int32Array, lon
     open_ = open_[np.argsort(length_m[open_], kind="stable")]
     ends = turns.from_place[open_].astype(np.int64) * places + turns.to_place[open_]
     open_ = open_[np.unique(ends, return_index=True)[1]]
-    graph = csr_array((length_m[open_], (turns.from_place[open_], turns.to_place[open_])), shape=(places, places))
+    joined = (turns.from_place[open_], turns.to_place[open_])
+    graph = scipy.sparse.csr_array((length_m[open_], joined), shape=(places, places))
     distinct, which = np.unique(origin, return_inverse=True)
     limit = np.zeros(len(distinct))
     np.maximum.at(limit, which, longest)
@@ -144,7 +144,7 @@ def _metres_between(roads: RoadNetwork, first: Int32Array, last: Int32Array, lon
     rows = max(1, min(256, _BLOCK_CELLS // places))
     for start in range(0, len(distinct), rows):
         grown = by_limit[start : start + rows]
-        found = dijkstra(graph, indices=distinct[grown], limit=limit[grown[-1]])
+        found = scipy.sparse.csgraph.dijkstra(graph, indices=distinct[grown], limit=limit[grown[-1]])
         pairs = order[slice(*np.searchsorted(row, [start, start + rows], sorter=order))]
         metres[pairs] = found[row[pairs] - start, destination[pairs]]
     shortest = np.full(len(last), np.inf)

@@ -145,7 +145,7 @@ class TripZones:
     @classmethod
     def of_zones(cls, network: RoadNetwork) -> "TripZones":
         """Return the zones of a network: nodes with the same attribute ``zone`` form one zone; there may be none."""
-        return cls.of_nodes(data.get("zone") for _, data in network.graph.nodes(data=True))
+        return cls.of_nodes(data.get("zone") for data in network.nodes.values())
 
     @classmethod
     def of_nodes(cls, names: Iterable[object]) -> "TripZones":
