@@ -42,9 +42,7 @@ class Row(NamedTuple):
 
 
 ROWS = {
-    "traffic": Row(
-        "link crossings of 100,000 vehicles on `grid20`", 100_000, {"sumo_micro": 10_000, "sumo_meso": 10_000}
-    ),
+    "traffic": Row("link crossings of vehicles on `grid20`", 100_000, {"sumo_micro": 10_000, "sumo_meso": 10_000}),
     "rounds": Row("two rounds of Sampling Privacy, 1,000 cells", 1_000_000, {}),
     "oue": Row("OUE reports, 1,000 cells", 200_000, {"pure_ldp": 10_000, "multi_freq_ldpy": 10_000}),
     "krr": Row("k-ary RR reports", 1_000_000, {"pure_ldp": 200_000, "multi_freq_ldpy": 200_000}),
@@ -77,19 +75,19 @@ class Bench:
         return str(python)
 
     def measure(self, work: str, program: str, size: int) -> dict[str, float]:
-        """Do one work in a process of its own; return seconds, amount, rate in millions and peak memory."""
+        """Do one work in a process of its own; return seconds, amount, rate in thousands and peak memory."""
         if work == "traffic" and program != "crowdveil" and size != self._case:
             self._case = size
             self.measure("case", "crowdveil", size)
         called = [self.python(program), Path(__file__).with_name("works.py"), work, program, str(size), self.folder]
         done = subprocess.run(called, check=True, stdout=subprocess.PIPE, text=True)
         found = json.loads(done.stdout.splitlines()[-1])
-        return {**found, "rate": found["amount"] / 1e6 / max(found["seconds"], 1e-9)}
+        return {**found, "rate": found["amount"] / 1e3 / max(found["seconds"], 1e-9)}
 
 
 def compared(bench: Bench, works: Sequence[str], *, share: float, turns: int) -> Iterator[str]:
     """Yield the table of ratios and peak memory, each peer in turn with crowdveil; sizes are multiplied by `share`."""
-    yield "| work | by | rate a second, millions | crowdveil's rate, times | peak memory |"
+    yield "| work | by | rate a second, thousands | crowdveil's rate, times | peak memory |"
     yield "|---|---|---|---|---|"
     for work in works:
         row, ours = ROWS[work], []
@@ -108,7 +106,7 @@ def compared(bench: Bench, works: Sequence[str], *, share: float, turns: int) ->
 
 
 def _line(words: str, program: str, found: Sequence[dict[str, float]], ratio: str) -> str:
-    rates, peak = spread([each["rate"] for each in found], digits=4), max(each["peak_mb"] for each in found)
+    rates, peak = spread([each["rate"] for each in found]), max(each["peak_mb"] for each in found)
     return f"| {words} | {program} | {rates} | {ratio} | {peak:,.0f} MB |"
 
 
