@@ -1,4 +1,4 @@
-"""Compiled code: a decorator that compiles a function with numba, and the special functions of scipy."""
+"""Compiled code: array types, a decorator that compiles a function with numba, and the special functions of scipy."""
 
 import sys
 from collections.abc import Callable
@@ -6,10 +6,19 @@ from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numba
+import numpy as np
 import scipy
+from numpy.typing import NDArray
+
+Floats: TypeAlias = NDArray[np.float64]
+Integers: TypeAlias = NDArray[np.int64]
+Mask: TypeAlias = NDArray[np.bool_]
+Values: TypeAlias = NDArray[np.int32]
+"""Numbers of cells, 0 outside, and other reported values."""
+Words: TypeAlias = NDArray[np.uint64]
 
 Kernel = TypeVar("Kernel", bound=Callable[..., object])
 

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mechanisms.central.release import check_held, draw_option, exponential_probabilities
 from mechanisms.central.suppression import SampleThenSuppress, kept_errors, largest_step, suppress
+from mechanisms.compiled import Floats, Integers
 from mechanisms.local.common.intervals import BinomialInversion
 from mechanisms.local.mechanism import Estimate
 from mechanisms.parameter import ParameterError, check_counts, check_epsilon, check_integer
@@ -54,7 +54,7 @@ class Generalised:
         If a parameter is out of range, or a level is not such a map.
     """
 
-    levels: Sequence[NDArray[np.int64]]
+    levels: Sequence[Integers]
     k: int
     sampling: float
     epsilon: float
@@ -77,31 +77,31 @@ class Generalised:
         """The greatest change of any level's quality by one device held."""
         return self._widest * largest_step(self.k, self.sampling)
 
-    def qualities(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    def qualities(self, counts: Integers) -> Floats:
         """Return q of every level, (levels,) float64, for devices held, (cells,) int64."""
         held = check_held(counts, cells=self.cells)
         totals = [self._totals(held, i) for i in self._each]
         kept = [n + kept_errors(n, self.k, self.sampling)[0] for n in totals]
         return np.array([self._detail(i) @ kept[i] for i in self._each])
 
-    def level_probabilities(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    def level_probabilities(self, counts: Integers) -> Floats:
         """Return the probability of publishing each level, (levels,) float64."""
         return exponential_probabilities(
             self.qualities(counts), sensitivity=self._drawable(self.sensitivity), epsilon=self.epsilon
         )
 
-    def draw_level(self, counts: NDArray[np.int64], *, rng: np.random.Generator) -> int:
+    def draw_level(self, counts: Integers, *, rng: np.random.Generator) -> int:
         """Draw a level, 0 the finest, from all devices held."""
         return draw_option(
             self.qualities(counts), sensitivity=self._drawable(self.sensitivity), epsilon=self.epsilon, rng=rng
         )
 
-    def publish(self, counts: NDArray[np.int64], *, rng: np.random.Generator) -> Estimate:
+    def publish(self, counts: Integers, *, rng: np.random.Generator) -> Estimate:
         """Draw a level from the devices held, (cells,) int64, sample them, and publish the groups with at least k."""
         level = self.draw_level(counts, rng=rng)
         return self.publish_level(rng.binomial(check_held(counts, cells=self.cells), self.sampling), level)
 
-    def publish_sampled(self, sampled: NDArray[np.int64], *, rng: np.random.Generator) -> Estimate:
+    def publish_sampled(self, sampled: Integers, *, rng: np.random.Generator) -> Estimate:
         """Publish the groups with at least k of the devices that sampled themselves, at a level drawn from them too.
 
         The quality is then Σ detail(g)·D_g·1{D_g ≥ k}, which one device changes by up to k. `claim_sampled` is the
@@ -119,7 +119,7 @@ class Generalised:
         sensitivity = self._drawable(self._widest * self.k)
         return self.publish_level(drawn, draw_option(kept, sensitivity=sensitivity, epsilon=self.epsilon, rng=rng))
 
-    def publish_level(self, sampled: NDArray[np.int64], level: int) -> Estimate:
+    def publish_level(self, sampled: Integers, level: int) -> Estimate:
         """Publish a sample, (cells,) int64, at a level: each group's devices spread evenly over its cells.
 
         A cell alone in its group has the group's interval. A cell in a group of several has an interval from 0 to the
@@ -141,7 +141,7 @@ class Generalised:
             invert,
         )
 
-    def std_error(self, true_counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    def std_error(self, true_counts: Integers) -> Floats:
         """Return the exact root mean square error at these (cells,) int64 counts: over levels, sampling, spreading.
 
         At a level it is E[(X/s − Y)²] with X the group's estimate of its n devices (`kept_errors`) and s its cells:
@@ -189,17 +189,17 @@ class Generalised:
         """The greatest detail of any group."""
         return max(float(self._detail(i).max()) for i in self._each)
 
-    def _totals(self, counts: NDArray[np.int64], level: int) -> NDArray[np.int64]:
+    def _totals(self, counts: Integers, level: int) -> Integers:
         """Return devices by group, (groups,) int64."""
         totals = np.zeros(int(self.levels[level].max()) + 1, dtype=np.int64)
         np.add.at(totals, self.levels[level], counts)
         return totals
 
-    def _sizes(self, level: int) -> NDArray[np.int64]:
+    def _sizes(self, level: int) -> Integers:
         """Return cells by group, (groups,) int64."""
         return np.bincount(self.levels[level])
 
-    def _detail(self, level: int) -> NDArray[np.float64]:
+    def _detail(self, level: int) -> Floats:
         """Return 1 − ln(size)/ln(cells) by group, (groups,) float64."""
         sizes = self._sizes(level).astype(np.float64)
         return np.ones_like(sizes) if self.cells == 1 else 1.0 - np.log(sizes) / np.log(self.cells)
@@ -210,7 +210,7 @@ class Generalised:
         return sensitivity if sensitivity > 0.0 else 1.0
 
 
-def _check_levels(levels: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.int64], ...]:
+def _check_levels(levels: Sequence[Integers]) -> tuple[Integers, ...]:
     """Return the levels as int64 vectors that are maps onto 0…G − 1, the finest first."""
     if not isinstance(levels, Sequence) or len(levels) == 0:
         raise ParameterError("levels", "must be a sequence of at least one level", levels)
@@ -241,11 +241,11 @@ class GeneralisedSample(Generalised):
         As in `Generalised`.
     """
 
-    def publish(self, counts: NDArray[np.int64], *, rng: np.random.Generator) -> Estimate:
+    def publish(self, counts: Integers, *, rng: np.random.Generator) -> Estimate:
         """Sample the devices held, (cells,) int64, as they would sample themselves, and publish the sample."""
         return self.publish_sampled(rng.binomial(check_held(counts, cells=self.cells), self.sampling), rng=rng)
 
-    def std_error(self, true_counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    def std_error(self, true_counts: Integers) -> Floats:
         """Return the root mean square error over 64 releases drawn at these (cells,) int64 counts.
 
         There is no short sum over samples and levels, because each sample has its own probabilities of the levels. The

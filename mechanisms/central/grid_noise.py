@@ -14,9 +14,8 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mechanisms.compiled import compiled
+from mechanisms.compiled import Floats, Integers, Mask, compiled
 from mechanisms.privacy.integer_noise import IntegerNoise
 
 # (upper − lower)/ε, the scale of the noise that hides one value, is between 2^39 and 2^41 steps of the grid.
@@ -72,7 +71,7 @@ class Grid:
         """Steps between the bounds, at least 1: the most that one value can change."""
         return max(1, round(self.upper / self.step - float(self.origin)))
 
-    def to_steps(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
+    def to_steps(self, values: Floats) -> Integers:
         """Return values within the bounds as (n,) int64 steps from the origin, in 0…width.
 
         Every operation is monotone, so no rounding of doubles takes a value beyond the ends.
@@ -84,7 +83,7 @@ class Grid:
         return float(self.origin + steps) * self.step
 
 
-def draw_rounded_laplace(scale: float, size: int, *, rng: np.random.Generator) -> NDArray[np.int64]:
+def draw_rounded_laplace(scale: float, size: int, *, rng: np.random.Generator) -> Integers:
     """Draw Laplace noise rounded to the nearest integer.
 
     P(k) = e^(−(|k| − ½)/b)·(1 − e^(−1/b))/2 for k ≠ 0, and 1 − e^(−1/(2b)) for 0.
@@ -106,7 +105,7 @@ def draw_rounded_laplace(scale: float, size: int, *, rng: np.random.Generator) -
     return magnitude * (1 - 2 * rng.integers(2, size=size))
 
 
-def draw_geometric(scale: float, size: int, *, rng: np.random.Generator) -> NDArray[np.int64]:
+def draw_geometric(scale: float, size: int, *, rng: np.random.Generator) -> Integers:
     """Draw exponential variables of this mean, rounded down: P(at least k) = e^(−k/scale).
 
     Exact, from uniform integers (Canonne, Kamath and Steinke 2020, *The Discrete Gaussian for Differential Privacy*,
@@ -136,7 +135,7 @@ def draw_geometric(scale: float, size: int, *, rng: np.random.Generator) -> NDAr
     return drawn >> min(53 - exponent, 63)
 
 
-def draw_noise(noise: IntegerNoise, size: int, *, rng: np.random.Generator) -> NDArray[np.int64]:
+def draw_noise(noise: IntegerNoise, size: int, *, rng: np.random.Generator) -> Integers:
     """Draw integer noise without error (Canonne, Kamath and Steinke 2020, algorithms 2 and 3; `draw_polya`).
 
     Parameters
@@ -166,12 +165,12 @@ def draw_noise(noise: IntegerNoise, size: int, *, rng: np.random.Generator) -> N
     return drawn
 
 
-def draw_laplace(scale: float, size: int, *, rng: np.random.Generator) -> NDArray[np.int64]:
+def draw_laplace(scale: float, size: int, *, rng: np.random.Generator) -> Integers:
     """Draw the difference of two geometric variables, which is discrete Laplace noise."""
     return draw_geometric(scale, size, rng=rng) - draw_geometric(scale, size, rng=rng)
 
 
-def draw_polya(scale: float, shares: int, size: int, *, rng: np.random.Generator) -> NDArray[np.int64]:
+def draw_polya(scale: float, shares: int, size: int, *, rng: np.random.Generator) -> Integers:
     """Draw negative binomial variables of shape 1/h: the sum of h of them is geometric, as `draw_geometric` draws it.
 
     P(k) is in proportion to e^(−k/scale)·c_k with c_k = Π_{i ≤ k} (1 − (1 − 1/h)/i), which is at most 1. So a geometric
@@ -218,7 +217,7 @@ def is_below(word: int, chance: Fraction, *, rng: np.random.Generator) -> bool:
     return bool(word < chance * 2**bits)
 
 
-def _accepted(offered: NDArray[np.int64], sigma: float, whole: int, *, rng: np.random.Generator) -> NDArray[np.bool_]:
+def _accepted(offered: Integers, sigma: float, whole: int, *, rng: np.random.Generator) -> Mask:
     """Accept each offered y with probability exactly e^(−γ), γ = (|y| − σ²/t)²/(2σ²)."""
     gamma = (np.abs(offered) - sigma * sigma / whole) ** 2 / (2.0 * sigma * sigma)
     words, chance = rng.integers(WORDS, size=len(offered)), np.exp(-gamma)
@@ -251,7 +250,7 @@ def is_below_exp(word: int, exponent: Fraction, *, rng: np.random.Generator) -> 
 
 
 @compiled
-def _fill(words: NDArray[np.int64], whole: int, out: NDArray[np.int64]) -> bool:  # pragma: no cover - compiled
+def _fill(words: Integers, whole: int, out: Integers) -> bool:  # pragma: no cover - compiled
     """Fill `out` with exponential variables of mean `whole`, rounded down; return whether the words sufficed."""
     place = 0
     for i in range(len(out)):
@@ -271,7 +270,7 @@ def _fill(words: NDArray[np.int64], whole: int, out: NDArray[np.int64]) -> bool:
 
 @compiled
 def _bernoulli_exp(
-    words: NDArray[np.int64], place: int, numerator: int, denominator: int
+    words: Integers, place: int, numerator: int, denominator: int
 ) -> tuple[bool, int]:  # pragma: no cover - compiled
     """Return true with probability e^(−numerator/denominator), for a numerator up to the denominator.
 
@@ -286,7 +285,7 @@ def _bernoulli_exp(
 
 
 @compiled
-def _uniform(words: NDArray[np.int64], place: int, bound: int) -> tuple[int, int]:  # pragma: no cover - compiled
+def _uniform(words: Integers, place: int, bound: int) -> tuple[int, int]:  # pragma: no cover - compiled
     """Return a uniform integer below `bound` from the words at `place` and after, and the place of the next word.
 
     Words beyond the last multiple of the bound are skipped. If no word is left, return the bound, which fails every

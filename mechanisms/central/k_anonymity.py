@@ -4,9 +4,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from mechanisms.central.release import check_held
+from mechanisms.compiled import Floats, Integers, Mask
 from mechanisms.local.common.intervals import BinomialInversion
 from mechanisms.local.mechanism import Estimate
 from mechanisms.parameter import ParameterError, check_integer
@@ -28,8 +29,8 @@ class Cluster:
     """
 
     devices: int
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
+    low: Floats
+    high: Floats
 
 
 def cut_clusters(points: ArrayLike, devices: ArrayLike, k: int) -> tuple[Cluster, ...]:
@@ -86,16 +87,14 @@ def cut_clusters(points: ArrayLike, devices: ArrayLike, k: int) -> tuple[Cluster
     return tuple(done)
 
 
-def _cut(
-    places: NDArray[np.float64], held: NDArray[np.int64], k: int, spread: NDArray[np.float64]
-) -> NDArray[np.bool_] | None:
+def _cut(places: Floats, held: Integers, k: int, spread: Floats) -> Mask | None:
     """Return which members go below a cut that leaves at least k on either side, or None where there is none."""
     total = int(held.sum())
     for dimension in np.argsort(-np.ptp(places, axis=0) / spread, kind="stable"):
         values = places[:, dimension]
         order = np.argsort(values, kind="stable")
         median = values[order[np.searchsorted(np.cumsum(held[order]), total / 2)]]
-        below: NDArray[np.bool_] = values <= median
+        below: Mask = values <= median
         if k <= int(held[below].sum()) <= total - k:
             return below
     return None
@@ -122,7 +121,7 @@ class LocalRecoding:
     """
 
     k: int
-    places: NDArray[np.float64]
+    places: Floats
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", check_integer("k", self.k, at_least=1))
@@ -133,11 +132,11 @@ class LocalRecoding:
             raise ParameterError("places", "must be finite", float(places[~np.isfinite(places)][0]))
         object.__setattr__(self, "places", places)
 
-    def clusters(self, counts: NDArray[np.int64]) -> tuple[Cluster, ...]:
+    def clusters(self, counts: Integers) -> tuple[Cluster, ...]:
         """Return the table as it is published, boxes and devices, for (cells,) int64 devices held."""
         return cut_clusters(self.places, check_held(counts, cells=len(self.places)), self.k)
 
-    def publish(self, counts: NDArray[np.int64], *, rng: np.random.Generator) -> Estimate:  # noqa: ARG002 - this release is deterministic
+    def publish(self, counts: Integers, *, rng: np.random.Generator) -> Estimate:  # noqa: ARG002 - this release is deterministic
         """Publish the clusters, with the devices of a cluster spread evenly over the cells of its box.
 
         The standard error is the error of even spreading. Upper ends always hold: all devices of every box over the
@@ -160,7 +159,7 @@ class LocalRecoding:
         invert = BinomialInversion(lower, upper, 1.0)
         return Estimate(count, np.sqrt(variance), *invert(), "exact", invert)
 
-    def std_error(self, true_counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    def std_error(self, true_counts: Integers) -> Floats:
         """Return |published − truth| of every cell, (cells,) float64; nothing is drawn, so it is not an average."""
         held = check_held(true_counts, field="true_counts", cells=len(self.places))
         published = self.publish(held, rng=np.random.default_rng(0))

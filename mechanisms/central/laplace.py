@@ -5,11 +5,11 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mechanisms.central.grid_noise import GRID_BASIS, WIDENING, Grid, draw_geometric, draw_rounded_laplace
 from mechanisms.central.release import ValueEstimate, check_held, check_values, clamp
 from mechanisms.central.simple_random_sample import NoisyStatistic, SimpleRandomSample
+from mechanisms.compiled import Floats, Integers
 from mechanisms.local.common.intervals import LEVEL, invert_binomial
 from mechanisms.local.mechanism import Estimate
 from mechanisms.parameter import check_budget, check_integer, check_probability
@@ -63,7 +63,7 @@ class LaplaceCounts:
         """2α/(1 − α)², the variance of the noise on a sample's count."""
         return 2.0 * math.exp(-self.sample_epsilon) / math.expm1(-self.sample_epsilon) ** 2
 
-    def publish(self, counts: NDArray[np.int64], *, rng: np.random.Generator) -> Estimate:
+    def publish(self, counts: Integers, *, rng: np.random.Generator) -> Estimate:
         """Publish the table of (sampled count + noise)/β.
 
         Parameters
@@ -83,7 +83,7 @@ class LaplaceCounts:
         held = check_held(counts)
         return self.publish_sampled(held if self.sampling == 1.0 else rng.binomial(held, self.sampling), rng=rng)
 
-    def publish_sampled(self, sampled: NDArray[np.int64], *, rng: np.random.Generator) -> Estimate:
+    def publish_sampled(self, sampled: Integers, *, rng: np.random.Generator) -> Estimate:
         """Publish, with noise, devices that are already sampled, (cells,) int64, as in Sampling Privacy."""
         drawn = check_held(sampled, field="sampled")
         # A discrete Laplace variable is the difference of two geometric ones.
@@ -101,7 +101,7 @@ class LaplaceCounts:
         interval = lower.astype(np.float64), upper.astype(np.float64)
         return Estimate(count, std_error, *interval, "noise, then binomial inversion")
 
-    def std_error(self, true_counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    def std_error(self, true_counts: Integers) -> Floats:
         """Return √(Y(1 − β)/β + 2α/((1 − α)²β²)) of every cell, (cells,) float64, exact; there is no bias."""
         return np.sqrt(self._variance(check_held(true_counts, field="true_counts").astype(np.float64)))
 
@@ -141,7 +141,7 @@ class LaplaceCounts:
             adjacency=adjacency,
         )
 
-    def _variance(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _variance(self, counts: Floats) -> Floats:
         """Return the variance of the published counts."""
         return counts * (1.0 - self.sampling) / self.sampling + self.noise_variance / self.sampling**2
 
@@ -186,7 +186,7 @@ class ThresholdCounts:
         object.__setattr__(self, "k", check_integer("k", self.k, at_least=1))
         object.__setattr__(self, "noise", LaplaceCounts(epsilon=self.epsilon))
 
-    def publish(self, counts: NDArray[np.int64], *, rng: np.random.Generator) -> Estimate:
+    def publish(self, counts: Integers, *, rng: np.random.Generator) -> Estimate:
         """Publish the noisy counts of at least k.
 
         Parameters
@@ -218,7 +218,7 @@ class ThresholdCounts:
             "exact",
         )
 
-    def std_error(self, true_counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    def std_error(self, true_counts: Integers) -> Floats:
         """Return the exact root mean square error at these (cells,) int64 counts, the bias of suppression included.
 
         With noise L of law c·α^|l|, c = (1 − α)/(1 + α), the square is E[L²; L ≥ k − Y] + Y²·P[L < k − Y]. For m ≥ 1,
@@ -289,7 +289,7 @@ class LaplaceMean(NoisyStatistic):
         grid, scale = self._sum_noise(devices)
         return scale * grid.step / SimpleRandomSample(devices, self.sample).size
 
-    def publish(self, values: NDArray[np.float64], *, rng: np.random.Generator, level: float = LEVEL) -> ValueEstimate:
+    def publish(self, values: Floats, *, rng: np.random.Generator, level: float = LEVEL) -> ValueEstimate:
         """Publish the mean of a sample with noise.
 
         Parameters
@@ -331,11 +331,11 @@ class LaplaceMean(NoisyStatistic):
         low, high = np.clip([mean - reach, mean + reach], self.lower, self.upper)
         return ValueEstimate(mean, math.sqrt(sampling + 2.0 * scale**2), float(low), float(high))
 
-    def truth(self, values: NDArray[np.float64]) -> float:
+    def truth(self, values: Floats) -> float:
         """Return the mean of all values, unclamped."""
         return float(check_values(values).mean())
 
-    def std_error(self, values: NDArray[np.float64]) -> float:
+    def std_error(self, values: Floats) -> float:
         """Return the exact root mean square error of `publish` given these values (HDK eqs 6 and 7).
 
         The square is (1 − n/N)·S²/n of the clamped values, plus 2(R/(n·ε_n))², plus the square of the shift of the mean

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from mechanisms.compiled import Floats, Integers
 from mechanisms.local.common.intervals import LEVEL
 from mechanisms.local.mechanism import Estimate
 from mechanisms.parameter import ParameterError, check_counts, check_epsilon
@@ -55,7 +56,7 @@ class ValueEstimate:
 class CountRelease(Protocol):
     """A trusted server holds the exact number of devices in each cell and publishes a table of estimates."""
 
-    def publish(self, counts: NDArray[np.int64], *, rng: np.random.Generator) -> Estimate:
+    def publish(self, counts: Integers, *, rng: np.random.Generator) -> Estimate:
         """Publish the table.
 
         Parameters
@@ -72,7 +73,7 @@ class CountRelease(Protocol):
             fewer devices than the threshold were left to publish; never NaN.
         """
 
-    def std_error(self, true_counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    def std_error(self, true_counts: Integers) -> Floats:
         """Return the root mean square error of every cell's published count, bias included.
 
         Parameters
@@ -107,7 +108,7 @@ class CountRelease(Protocol):
 class ValueRelease(Protocol):
     """A trusted server holds a value (a speed) of every device of one cell and publishes one statistic of them."""
 
-    def publish(self, values: NDArray[np.float64], *, rng: np.random.Generator, level: float = LEVEL) -> ValueEstimate:
+    def publish(self, values: Floats, *, rng: np.random.Generator, level: float = LEVEL) -> ValueEstimate:
         """Publish the statistic.
 
         Parameters
@@ -120,17 +121,17 @@ class ValueRelease(Protocol):
             Least coverage of the interval, in (0, 1).
         """
 
-    def truth(self, values: NDArray[np.float64]) -> float:
+    def truth(self, values: Floats) -> float:
         """Return the statistic of all values, against which the published one is scored."""
 
-    def std_error(self, values: NDArray[np.float64]) -> float:
+    def std_error(self, values: Floats) -> float:
         """Return the root mean square error of the published statistic given these values, by sampling and noise."""
 
     def claim(self, *, queries: int = 1) -> Claim:
         """Return the claim about one device's value; neighbours differ in that value (bounded neighbours)."""
 
 
-def check_held(counts: ArrayLike, *, field: str = "counts", cells: int | None = None) -> NDArray[np.int64]:
+def check_held(counts: ArrayLike, *, field: str = "counts", cells: int | None = None) -> Integers:
     """Return devices held as (cells,) int64, none negative.
 
     Parameters
@@ -151,7 +152,7 @@ def check_held(counts: ArrayLike, *, field: str = "counts", cells: int | None = 
     return check_counts(field, array, (array.size,) if cells is None else (cells,), signed=False)
 
 
-def check_values(values: ArrayLike, *, field: str = "values") -> NDArray[np.float64]:
+def check_values(values: ArrayLike, *, field: str = "values") -> Floats:
     """Return values of a cell's devices as (n,) float64, at least one, all finite."""
     array = np.asarray(values)
     if array.dtype.kind not in "fiu":
@@ -175,12 +176,12 @@ def check_bounds(lower: float, upper: float) -> tuple[float, float]:
     return float(lower), float(upper)
 
 
-def clamp(values: ArrayLike, lower: float, upper: float) -> NDArray[np.float64]:
+def clamp(values: ArrayLike, lower: float, upper: float) -> Floats:
     """Return a new (n,) float64 copy of at least one finite value, with values beyond the bounds moved to them."""
     return np.clip(check_values(values), lower, upper)
 
 
-def exponential_probabilities(qualities: ArrayLike, *, sensitivity: float, epsilon: float) -> NDArray[np.float64]:
+def exponential_probabilities(qualities: ArrayLike, *, sensitivity: float, epsilon: float) -> Floats:
     """Return the probability of drawing each option: proportional to exp(ε·quality/(2·sensitivity)).
 
     McSherry and Talwar 2007. One device changes each quality by at most the sensitivity Δ, and so each weight and the
@@ -230,7 +231,7 @@ def median_rank(n: int) -> int:
     return (n + 1) // 2
 
 
-def lower_median(values: NDArray[np.float64]) -> float:
+def lower_median(values: Floats) -> float:
     """Return the ⌈n/2⌉-th smallest value."""
     place = median_rank(len(values)) - 1
     return float(np.partition(values, place)[place])

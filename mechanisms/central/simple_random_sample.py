@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mechanisms.central.release import ValueEstimate, check_bounds, check_values, lower_median, median_rank
-from mechanisms.compiled import ndtri
+from mechanisms.compiled import Floats, ndtri
 from mechanisms.local.common.intervals import LEVEL, log_choose
 from mechanisms.parameter import ParameterError, check_budget, check_choice, check_integer, check_probability
 from mechanisms.privacy.claim import Claim, ConstantDelta
@@ -50,7 +49,7 @@ class SimpleRandomSample:
         """n/N, from which privacy is computed; it is equal to `share` only up to rounding."""
         return self.size / self.devices
 
-    def draw(self, values: NDArray[np.float64], *, rng: np.random.Generator) -> NDArray[np.float64]:
+    def draw(self, values: Floats, *, rng: np.random.Generator) -> Floats:
         """Return the values of the devices drawn, (n,) float64; all values, without a random draw, where n is N."""
         if len(values) != self.devices:
             raise ParameterError("values", f"must be of {self.devices} devices", len(values))
@@ -58,13 +57,13 @@ class SimpleRandomSample:
             return values
         return rng.choice(values, size=self.size, replace=False, shuffle=False)
 
-    def mean_variance(self, values: NDArray[np.float64]) -> float:
+    def mean_variance(self, values: Floats) -> float:
         """Return (1 − n/N)·S²/n, the variance of the sample mean, S² with N − 1 (the first term of HDK eq 7)."""
         if self.size == self.devices:
             return 0.0
         return (1.0 - self.fraction) * float(np.var(values, ddof=1)) / self.size
 
-    def median_law(self) -> NDArray[np.float64]:
+    def median_law(self) -> Floats:
         """Return the exact distribution of the sample median's rank in the population.
 
         The m-th smallest of n is the r-th smallest of N in C(r−1, m−1)·C(N−r, n−m)/C(N, n) of all samples: m − 1 of
@@ -81,11 +80,11 @@ class SimpleRandomSample:
         possible = (r >= m) & (r <= self.devices - (n - m))
         below, above = r[possible] - 1, self.devices - r[possible]
         log_law[possible] = log_choose(below, m - 1) + log_choose(above, n - m)
-        law: NDArray[np.float64] = np.exp(log_law - log_law.max())
+        law: Floats = np.exp(log_law - log_law.max())
         law /= law.sum()
         return law
 
-    def median_error(self, values: NDArray[np.float64], truth: float) -> float:
+    def median_error(self, values: Floats, truth: float) -> float:
         """Return the exact mean square of (sample median − truth), bias included.
 
         Parameters
@@ -187,7 +186,7 @@ class ExactStatistic(SampledStatistic):
         super().__post_init__()
         check_choice("statistic", self.statistic, get_args(Statistic))
 
-    def publish(self, values: NDArray[np.float64], *, rng: np.random.Generator, level: float = LEVEL) -> ValueEstimate:
+    def publish(self, values: Floats, *, rng: np.random.Generator, level: float = LEVEL) -> ValueEstimate:
         """Publish the statistic of a sample.
 
         Parameters
@@ -225,14 +224,14 @@ class ExactStatistic(SampledStatistic):
         low, high = self._between(np.sort(drawn), sample, (low, high), (1.0 - level) / 2)
         return ValueEstimate(value, (high - low) / (2.0 * z), low, high)
 
-    def truth(self, values: NDArray[np.float64]) -> float:
+    def truth(self, values: Floats) -> float:
         """Return the statistic of all values."""
         values = check_values(values)
         if self.statistic == "mean":
             return float(values.mean())
         return lower_median(values)
 
-    def std_error(self, values: NDArray[np.float64]) -> float:
+    def std_error(self, values: Floats) -> float:
         """Return the exact root mean square error of `publish` given these values: the error of sampling."""
         values = check_values(values)
         sample = SimpleRandomSample(len(values), self.sample)
@@ -257,7 +256,7 @@ class ExactStatistic(SampledStatistic):
         return min(self.lower, value), max(self.upper, value)
 
     def _between(
-        self, ordered: NDArray[np.float64], sample: SimpleRandomSample, widest: tuple[float, float], half: float
+        self, ordered: Floats, sample: SimpleRandomSample, widest: tuple[float, float], half: float
     ) -> tuple[float, float]:
         """Return the sample's values between which the population's median x_(M) lies, each end missed with `half`.
 

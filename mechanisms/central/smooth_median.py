@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from mechanisms.central.grid_noise import GRID_BASIS, SLACK, WIDENING, Grid, draw_rounded_laplace
 from mechanisms.central.release import ValueEstimate, check_bounds, check_values, clamp, lower_median, median_rank
 from mechanisms.central.simple_random_sample import NoisyStatistic, SimpleRandomSample
-from mechanisms.compiled import compiled
+from mechanisms.compiled import Floats, Integers, compiled
 from mechanisms.local.common.intervals import LEVEL
 from mechanisms.parameter import ParameterError, check_epsilon, check_integer, check_probability
 from mechanisms.privacy.claim import Claim
@@ -56,9 +56,7 @@ def median_smooth_sensitivity(values: ArrayLike, *, xi: float, lower: float, upp
     return float(_of_ordered(np.concatenate([[lower], ordered, [upper]]), median_rank(len(ordered)), float(xi)))
 
 
-def sampled_smooth_sensitivities(
-    ordered: NDArray[np.float64], ranks: NDArray[np.int64], *, xi: float, lower: float, upper: float
-) -> NDArray[np.float64]:
+def sampled_smooth_sensitivities(ordered: Floats, ranks: Integers, *, xi: float, lower: float, upper: float) -> Floats:
     """Return S* of many samples from one population.
 
     Parameters
@@ -81,12 +79,7 @@ def sampled_smooth_sensitivities(
 
 @compiled
 def _of_samples(
-    ordered: NDArray[np.float64],
-    ranks: NDArray[np.int64],
-    xi: float,
-    lower: float,
-    upper: float,
-    out: NDArray[np.float64],
+    ordered: Floats, ranks: Integers, xi: float, lower: float, upper: float, out: Floats
 ) -> None:  # pragma: no cover - compiled
     """Fill `out` with S* of each row of ranks."""
     n = ranks.shape[1]
@@ -99,7 +92,7 @@ def _of_samples(
 
 
 @compiled
-def _of_ordered(x: NDArray[np.float64], m: int, xi: float) -> float:  # pragma: no cover - compiled
+def _of_ordered(x: Floats, m: int, xi: float) -> float:  # pragma: no cover - compiled
     """Return S* of x_(0) = lower, x_(1)…x_(n), x_(n+1) = upper at rank m.
 
     First the pairs with i = m or j = m are evaluated; their maximum excludes all pairs too far apart to exceed it. Then
@@ -224,11 +217,11 @@ class SmoothMedian(NoisyStatistic):
         """Return ε_n, δ_n, ξ and n/N where there are N devices."""
         return _calibration(self.epsilon, self.delta, SimpleRandomSample(devices, self.sample).fraction)
 
-    def smooth_sensitivity(self, values: NDArray[np.float64], calibration: Calibration) -> float:
+    def smooth_sensitivity(self, values: Floats, calibration: Calibration) -> float:
         """Return S* of a sample's values, clamped or unclamped."""
         return median_smooth_sensitivity(values, xi=calibration.xi, lower=self.lower, upper=self.upper)
 
-    def publish(self, values: NDArray[np.float64], *, rng: np.random.Generator, level: float = LEVEL) -> ValueEstimate:
+    def publish(self, values: Floats, *, rng: np.random.Generator, level: float = LEVEL) -> ValueEstimate:
         """Publish the median of a sample with noise.
 
         Parameters
@@ -269,11 +262,11 @@ class SmoothMedian(NoisyStatistic):
         low, high = np.clip([median - reach, median + reach], self.lower, self.upper)
         return ValueEstimate(median, math.sqrt(2.0) * most, float(low), float(high))
 
-    def truth(self, values: NDArray[np.float64]) -> float:
+    def truth(self, values: Floats) -> float:
         """Return the lower median of all values, unclamped."""
         return lower_median(check_values(values))
 
-    def std_error(self, values: NDArray[np.float64]) -> float:
+    def std_error(self, values: Floats) -> float:
         """Return the root mean square error of `publish` given these values.
 
         The square is the mean square of (sample median − truth), exact by the distribution of the sample median's rank,
@@ -285,7 +278,7 @@ class SmoothMedian(NoisyStatistic):
         step = self._grid(self.calibration(len(clamped))).step
         return math.sqrt(sampling + self.noise_variance(values)[0] + step**2)
 
-    def noise_variance(self, values: NDArray[np.float64]) -> tuple[float, float]:
+    def noise_variance(self, values: Floats) -> tuple[float, float]:
         """Return E[8·S*²/ε_n²], the variance of the noise over samples, and its own standard error.
 
         Where all values are used it is exact, with error 0. For a sample it is averaged over 512 samples (fewer if
@@ -388,7 +381,7 @@ def _fractions(share: float) -> tuple[float, ...]:
 
 
 @lru_cache(maxsize=8)
-def _fixed_ranks(sample: SimpleRandomSample) -> NDArray[np.int64]:
+def _fixed_ranks(sample: SimpleRandomSample) -> Integers:
     """Return the samples that noise is averaged over, (samples, n) int64 ascending indices into N ordered values."""
     count = int(np.clip(VALUES // sample.size, FEWEST, SAMPLES))
     rng = np.random.default_rng((sample.devices, sample.size))

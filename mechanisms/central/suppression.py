@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from mechanisms.central.release import check_held
+from mechanisms.compiled import Floats, Integers
 from mechanisms.local.common.intervals import BinomialInversion, invert_binomial
 from mechanisms.local.mechanism import Estimate
 from mechanisms.parameter import ParameterError, check_counts, check_integer, check_probability
@@ -55,7 +56,7 @@ def apply(mapping: Callable[[Tuple], Group], tuples: Iterable[Tuple], k: int) ->
     return {group: count for group, count in seen.items() if count >= k}
 
 
-def suppress(counts: ArrayLike, k: int) -> NDArray[np.int64]:
+def suppress(counts: ArrayLike, k: int) -> Integers:
     """Return counts with those below k set to 0: Apply of a table that has been counted already.
 
     Parameters
@@ -73,7 +74,7 @@ def suppress(counts: ArrayLike, k: int) -> NDArray[np.int64]:
     return np.where(table >= k, table, 0)
 
 
-def kept_errors(counts: NDArray[np.int64], k: int, sampling: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def kept_errors(counts: Integers, k: int, sampling: float) -> tuple[Floats, Floats]:
     """Return E[X − n] and E[(X − n)²] of X = D/β where D ≥ k, else 0, with D ~ Bin(n, β): exactly, by sums of k terms.
 
     They are −Σ_{j<k} P[D = j](j/β) and n(1 − β)/β + Σ_{j<k} P[D = j](j/β)(2n − j/β), without a term n² that loses the
@@ -166,11 +167,11 @@ class SampleThenSuppress:
         object.__setattr__(self, "k", check_integer("k", self.k, at_least=1))
         object.__setattr__(self, "sampling", check_probability("sampling", self.sampling, above_zero=True))
 
-    def publish(self, counts: NDArray[np.int64], *, rng: np.random.Generator) -> Estimate:
+    def publish(self, counts: Integers, *, rng: np.random.Generator) -> Estimate:
         """Sample the devices held, (cells,) int64, and publish the cells with at least k in the sample."""
         return self.publish_sampled(rng.binomial(check_held(counts), self.sampling))
 
-    def publish_sampled(self, sampled: NDArray[np.int64], *, rng: np.random.Generator | None = None) -> Estimate:  # noqa: ARG002 - releases with noise draw it
+    def publish_sampled(self, sampled: Integers, *, rng: np.random.Generator | None = None) -> Estimate:  # noqa: ARG002 - releases with noise draw it
         """Publish the cells with at least k of the devices that are already sampled; nothing is drawn.
 
         Parameters
@@ -189,7 +190,7 @@ class SampleThenSuppress:
         error = np.where(kept, self.std_error(np.rint(count).astype(np.int64)), self._suppressed_error())
         return Estimate(count, error, *invert(), "binomial inversion", invert)
 
-    def std_error(self, true_counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    def std_error(self, true_counts: Integers) -> Floats:
         """Return the exact root mean square error at these (cells,) int64 counts, the bias of suppression included.
 
         E[(X − Y)²] by `kept_errors`; a cell of fewer than k is never published and its error is Y. Without

@@ -4,8 +4,9 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from mechanisms.compiled import Floats
 from mechanisms.inference.likelihood import guess_success
 from mechanisms.inference.report_law import NoLikelihoodError, check_prior, greatest_other
 from mechanisms.local.sampling_privacy import SamplingPrivacy
@@ -90,7 +91,7 @@ def released_twice_success(mechanism: SamplingPrivacy, prior: ArrayLike) -> floa
     return min(max(plus + none + minus * best, best), 1.0)
 
 
-def _check(mechanism: Any, prior: ArrayLike) -> NDArray[np.float64]:
+def _check(mechanism: Any, prior: ArrayLike) -> Floats:
     """Return the checked prior; raise `NoLikelihoodError` for a mechanism other than Sampling Privacy."""
     if not isinstance(mechanism, SamplingPrivacy):
         raise NoLikelihoodError(
@@ -99,7 +100,7 @@ def _check(mechanism: Any, prior: ArrayLike) -> NDArray[np.float64]:
     return check_prior(prior, mechanism.cells)
 
 
-def _from_hidden_first(mechanism: SamplingPrivacy, prior: NDArray[np.float64], devices: int) -> float:
+def _from_hidden_first(mechanism: SamplingPrivacy, prior: Floats, devices: int) -> float:
     """Return the success from the target's second report and the sum of N devices' first reports.
 
     With p the distribution of a first report, P(C₁ with the target's w) = P(C₁)·C₁,w/(N·p_w). So for a second report
@@ -149,15 +150,13 @@ def _surely_positive(
     return bool(intercept > (g - q) * (1.0 - mechanism.refresh) / devices * most)
 
 
-def _reach(mean: NDArray[np.float64], share: float) -> NDArray[np.float64]:
+def _reach(mean: Floats, share: float) -> Floats:
     """Return a distance from the mean that a binomial exceeds with at most `LEFT_OUT` (Bernstein, as in `window`)."""
     rarity = math.log(2.0 / LEFT_OUT)
     return rarity / 3.0 + np.sqrt(rarity * rarity / 9.0 + 2.0 * mean * (1.0 - share) * rarity)
 
 
-def _positive_part(
-    intercept: NDArray[np.float64], slope: float, trials: NDArray[np.float64], share: float
-) -> NDArray[np.float64]:
+def _positive_part(intercept: Floats, slope: float, trials: Floats, share: float) -> Floats:
     """Return E[room − slope·C]₊ for C ~ Bin(trials, share), elementwise."""
     means = np.maximum(intercept, 0.0)
     if slope == 0.0 or share == 0.0:

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mechanisms.compiled import Floats, Integers, Mask
 from mechanisms.local import SamplingPrivacy
 from mechanisms.privacy.sum_laws import others_law
 
-Masses = NDArray[np.float64]
-Whole = NDArray[np.int64]
+Masses = Floats
+Whole = Integers
 TIES = 1e-9
 """Hypotheses whose probabilities differ by no more than this share are equally likely: they differ by rounding."""
 
@@ -113,7 +113,7 @@ class LastDevice:
     least: Whole | None = None
     noise: tuple[float, ...] | None = None
 
-    def guess(self) -> NDArray[np.bool_]:
+    def guess(self) -> Mask:
         """Guess by likelihood, at even odds, whether the device was in the cell; "outside" if both are as likely.
 
         A sum that is impossible in both cases is no evidence.

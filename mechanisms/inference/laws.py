@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.compiled import compiled, gammaln
+from mechanisms.compiled import Floats, Integers, Mask, compiled, gammaln
 from mechanisms.inference.report_law import (
     INVALID,
     LARGEST_LEVELS,
@@ -49,9 +49,7 @@ from mechanisms.protocols.protocol import BinaryQuery, Protocol
 MOST_WORK = 2e9
 
 
-def best_of_counts(
-    prior: NDArray[np.float64], masses: NDArray[np.float64], rest: float, sampling: float, queries: int
-) -> float | None:
+def best_of_counts(prior: Floats, masses: Floats, rest: float, sampling: float, queries: int) -> float | None:
     """Return Σ over T values of max_t q_t·Π m·(1 + π_s/m_t)^(times t was reported), without values of mass 0.
 
     The counts of the values are multinomial, which is the distribution of independent Poisson counts given their sum
@@ -109,12 +107,7 @@ def best_of_counts(
 
 @compiled
 def _climb(
-    tree: NDArray[np.float64],
-    truths: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    poisson: NDArray[np.float64],
-    values: NDArray[np.float64],
-    floor: float,
+    tree: Floats, truths: Integers, counts: Integers, poisson: Floats, values: Floats, floor: float
 ) -> float:  # pragma: no cover - compiled
     """Fill the tree, then sum over the levels: the value of each times P(no other truth's value exceeds it)."""
     size, top = tree.shape[0] // 2, tree.shape[1] - 1
@@ -167,14 +160,14 @@ class OwnValueLaw(ReportLaw):
         Of linked rounds: the probabilities of the reports of a device that is not sampled.
     """
 
-    masses: NDArray[np.float64]
+    masses: Floats
     rest: float
     sampling: float
-    read: Callable[[Sequence[Any]], NDArray[np.int64]]
-    pairs: NDArray[np.float64] | None = None
+    read: Callable[[Sequence[Any]], Integers]
+    pairs: Floats | None = None
 
     @classmethod
-    def of_values(cls, masses: NDArray[np.float64], sampling: float) -> "OwnValueLaw":
+    def of_values(cls, masses: Floats, sampling: float) -> "OwnValueLaw":
         """Return the law of one round of values."""
         return cls(masses, 0.0, sampling, lambda reports: read_values(reports[0], outputs=len(masses)))
 
@@ -191,7 +184,7 @@ class OwnValueLaw(ReportLaw):
         pairs = linked_blanks(sampling=sampling, blanks=blanks, refresh=mechanism.refresh)
         seen = tuple(rounds)
 
-        def read(reports: Sequence[Any]) -> NDArray[np.int64]:
+        def read(reports: Sequence[Any]) -> Integers:
             first, second = (read_values(reports[seen.index(r)], outputs=len(blanks)) for r in (1, 2))
             return _read_pairs(first, second, mechanism)
 
@@ -216,7 +209,7 @@ class OwnValueLaw(ReportLaw):
         logs[values, reported] = np.where(common > 0.0, gain, 0.0)
         return logs
 
-    def guess_success(self, prior: NDArray[np.float64], queries: int) -> float | None:
+    def guess_success(self, prior: Floats, queries: int) -> float | None:
         """Return the exact success from T queries' reports with fresh coins.
 
         One query: rest·max q + Σ_v max(q_v(m_v + π_s), m_v·max_{u≠v} q_u). Several queries: a value of mass 0, which
@@ -248,7 +241,7 @@ class OwnValueLaw(ReportLaw):
         return [np.array([value], dtype=np.int32) for value in (0, cell)]
 
 
-def _read_pairs(first: NDArray[np.int64], second: NDArray[np.int64], mechanism: SamplingPrivacy) -> NDArray[np.int64]:
+def _read_pairs(first: Integers, second: Integers, mechanism: SamplingPrivacy) -> Integers:
     """Return the second value if the first is 0, NOTHING after a blank first, INVALID if no device sends the pair."""
     blanks, refresh = mechanism.blanks, mechanism.refresh
     same = (first == second) & (refresh < 1.0)
@@ -285,8 +278,8 @@ class CellLaw(ReportLaw):
 
     cells: int
     outputs: tuple[int, ...]
-    yes: NDArray[np.float64]
-    no: NDArray[np.float64]
+    yes: Floats
+    no: Floats
     reports: type[BitReports | AnswerReports] = BitReports
 
     @classmethod
@@ -316,7 +309,7 @@ class CellLaw(ReportLaw):
         return cls(cells, outputs, laws[0], np.where(alike, laws[0], laws[1]), reports)
 
     @property
-    def log_ratio(self) -> NDArray[np.float64]:
+    def log_ratio(self) -> Floats:
         """ln(yes/no) of every answer: +∞ if only devices in the cell give it, NaN if no device does."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where((self.yes == 0.0) & (self.no == 0.0), NEVER, np.log(self.yes) - np.log(self.no))
@@ -344,7 +337,7 @@ class CellLaw(ReportLaw):
         logs[broken] = -np.inf
         return logs
 
-    def guess_success(self, prior: NDArray[np.float64], queries: int) -> float | None:
+    def guess_success(self, prior: Floats, queries: int) -> float | None:
         """Return the exact success from T queries with fresh coins: the expected maximum of independent evidence.
 
         Of T answers about a cell only the number of times that each was given matters. Answers of total probability P
@@ -427,7 +420,7 @@ class MemoisedLaw(CellLaw):
         logs[np.any([(b == INVALID).any(axis=1) for b in reported], axis=0)] = -np.inf
         return logs
 
-    def guess_success(self, prior: NDArray[np.float64], queries: int) -> float | None:
+    def guess_success(self, prior: Floats, queries: int) -> float | None:
         """Return the exact success from T queries, whose kept bits are the same."""
         if queries == 1:
             return super().guess_success(prior, queries)
@@ -436,14 +429,14 @@ class MemoisedLaw(CellLaw):
         return expected_best(prior, np.log(yes[possible]) - np.log(no[possible]), np.log(no[possible]))
 
 
-def compositions(total: int, parts: int) -> NDArray[np.int64]:
+def compositions(total: int, parts: int) -> Integers:
     """Return all compositions of `total` into this number of non-negative parts, in order, (ways, parts) int64."""
     bars = np.array(list(combinations(range(total + parts - 1), parts - 1)), dtype=np.int64)
     edges = np.pad(bars, ((0, 0), (1, 1)), constant_values=((0, 0), (-1, total + parts - 1)))
     return np.diff(edges, axis=1) - 1
 
 
-def log_multinomial(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+def log_multinomial(counts: Integers) -> Floats:
     """Return the logarithm of the multinomial coefficient of each row of counts, (ways,)."""
     return np.asarray(gammaln(counts.sum(axis=1) + 1.0) - gammaln(counts + 1.0).sum(axis=1))
 
@@ -475,7 +468,7 @@ class NoiseLaw(ReportLaw):
         """Return the law of one device's vector."""
         return cls(mechanism.cells, PartialNoise(mechanism.epsilon / mechanism.sensitivity, 1.0 / mechanism.devices))
 
-    def log_ratio(self, entries: NDArray[np.int64]) -> NDArray[np.float64]:
+    def log_ratio(self, entries: Integers) -> Floats:
         """Return ln f(x − 1)/f(x) of entries x: positive for x ≥ 1, elsewhere the negative of its value at 1 − x."""
         away = np.where(entries >= 1, entries, 1 - entries)
         law = self.noise.masses(TABLED + 1)[0]
@@ -495,7 +488,7 @@ class NoiseLaw(ReportLaw):
         logs[:, 1:] = self.log_ratio(entries)
         return logs
 
-    def guess_success(self, prior: NDArray[np.float64], queries: int) -> float | None:
+    def guess_success(self, prior: Floats, queries: int) -> float | None:
         """Return the success from one vector, the expected maximum of independent evidence, or None.
 
         Noise values of mass below `LEFT_OUT`, 1e-18, are left out. None for several queries, or if the noise is so
@@ -532,9 +525,9 @@ class SupportLaw(ReportLaw):
 
     epsilon: float
     read: Callable[[Any], NDArray[Any]]
-    success: Callable[[NDArray[np.float64]], float | None]
+    success: Callable[[Floats], float | None]
     forgeries: Callable[[int], Sequence[Any]]
-    every: Callable[[], tuple[NDArray[Any], NDArray[np.int64]]] | None = None
+    every: Callable[[], tuple[NDArray[Any], Integers]] | None = None
 
     def log_likelihood(self, reports: Sequence[Any]) -> Logs:
         """Return ε for every symbol a report supports and 0 for the others, (n, V + 1)."""
@@ -543,7 +536,7 @@ class SupportLaw(ReportLaw):
         logs[((support != 0) & (support != 1)).any(axis=1)] = -np.inf
         return logs
 
-    def guess_success(self, prior: NDArray[np.float64], queries: int) -> float | None:
+    def guess_success(self, prior: Floats, queries: int) -> float | None:
         """Return the exact success from one report; None for several, whose joint supports have no short form."""
         return self.success(prior) if queries == 1 else None
 
@@ -563,13 +556,13 @@ class SupportLaw(ReportLaw):
 def subset_law(mechanism: SubsetSelection) -> SupportLaw:
     """Return the law of subset selection: a subset supports its members."""
 
-    def success(prior: NDArray[np.float64]) -> float:
+    def success(prior: Floats) -> float:
         # P(S | t) is p/C(k−1, d−1) if t is in S, (1 − p)/C(k−1, d) if not. With symbols in descending order of the
         # prior, the best guess depends on S only by its first member j; C(k−j, d−1) subsets have this first member.
         k, d = mechanism.symbols, int(mechanism.size or 1)
         return _subset_success(np.sort(prior)[::-1], k, d, mechanism.true_yes, mechanism.epsilon)
 
-    def every() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def every() -> tuple[Integers, Integers]:
         members = np.array(list(combinations(range(mechanism.symbols), int(mechanism.size or 1))))
         support = np.eye(mechanism.symbols, dtype=np.int64)[members].sum(axis=1)
         return support, support
@@ -586,7 +579,7 @@ def subset_law(mechanism: SubsetSelection) -> SupportLaw:
     return SupportLaw(mechanism.epsilon, lambda reports: _support(mechanism, reports), success, forgeries, every)
 
 
-def _subset_success(prior: NDArray[np.float64], k: int, d: int, holds: float, epsilon: float) -> float:
+def _subset_success(prior: Floats, k: int, d: int, holds: float, epsilon: float) -> float:
     """Return Σ over subsets of the larger joint mass: the first member's or the most probable symbol's."""
     first = np.arange(1, k - d + 2)
     log_subsets = log_choose(k - first, d - 1) - log_choose(np.array(k - 1), d - 1)
@@ -597,7 +590,7 @@ def _subset_success(prior: NDArray[np.float64], k: int, d: int, holds: float, ep
 def hashing_law(mechanism: LocalHashing) -> SupportLaw:
     """Return the law of local hashing: a hash function and a bucket support the symbols hashed into the bucket."""
 
-    def success(prior: NDArray[np.float64]) -> float | None:
+    def success(prior: Floats) -> float | None:
         # The buckets of two symbols are independent, the buckets of three are not: exact only for one cell and outside.
         if mechanism.cells > 1:
             return None
@@ -633,10 +626,10 @@ def hadamard_law(mechanism: HadamardResponse) -> SupportLaw:
         support[values == INVALID] = INVALID
         return support
 
-    def success(prior: NDArray[np.float64]) -> float:
+    def success(prior: Floats) -> float:
         return _hadamard_success(prior, mechanism.outputs, mechanism.true_yes)
 
-    def every() -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    def every() -> tuple[Mask, Integers]:
         outputs = np.arange(mechanism.outputs)
         support = in_set(outputs[:, np.newaxis], np.arange(mechanism.cells + 1))
         return support, np.eye(mechanism.outputs, dtype=np.int64)
@@ -649,7 +642,7 @@ def hadamard_law(mechanism: HadamardResponse) -> SupportLaw:
     return SupportLaw(mechanism.epsilon, read, success, forgeries, every)
 
 
-def _hadamard_success(prior: NDArray[np.float64], outputs: int, right: float) -> float:
+def _hadamard_success(prior: Floats, outputs: int, right: float) -> float:
     """Return Σ over outputs of the larger joint mass: of the most probable supported symbol, or of the most probable.
 
     Symbols are visited in descending order of the prior. Each linearly independent row halves the set of outputs that
@@ -668,7 +661,7 @@ def _hadamard_success(prior: NDArray[np.float64], outputs: int, right: float) ->
     return min((total + left.size * floor) * 2.0 / outputs, 1.0)
 
 
-def in_set(outputs: Any, symbols: Any) -> NDArray[np.bool_]:
+def in_set(outputs: Any, symbols: Any) -> Mask:
     """Return whether outputs are in the sets of symbols: an even number of bits in common with row symbol + 1."""
     common = np.asarray(outputs) & (np.asarray(symbols) + 1)
     for shift in (16, 8, 4, 2, 1):

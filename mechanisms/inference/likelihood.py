@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from mechanisms.compiled import Floats, Integers, Values
 from mechanisms.inference.laws import LAWS
 from mechanisms.inference.report_law import Logs, NoLikelihoodError, ReportLaw, check_prior, check_rounds, read_values
 from mechanisms.local.sampling_privacy import SamplingPrivacy
@@ -16,7 +17,7 @@ from mechanisms.parameter import ParameterError, check_integer
 BATCH_FLOATS = 2**22
 
 
-def encodings_of(mechanism: Any, reports: Any) -> NDArray[np.int64]:
+def encodings_of(mechanism: Any, reports: Any) -> Integers:
     """Return the encodings of reports, (n, *tally_shape) int64; what already has their form is taken for them."""
     whole = isinstance(reports, np.ndarray) and reports.dtype in {np.dtype(np.int64), np.dtype(np.uint64)}
     if not (whole and reports.shape[1:] == tuple(mechanism.tally_shape)):
@@ -174,7 +175,7 @@ def repeated_log_likelihood(
 TIED = 1e-12
 
 
-def posterior(log_likelihood: ArrayLike, prior: ArrayLike) -> NDArray[np.float64]:
+def posterior(log_likelihood: ArrayLike, prior: ArrayLike) -> Floats:
     """Return P(truth | reports), (n, truths) float64, by Bayes' theorem.
 
     Reports that are impossible for every truth of positive prior (forged, or a partial sum of shares) leave the prior
@@ -208,7 +209,7 @@ def posterior(log_likelihood: ArrayLike, prior: ArrayLike) -> NDArray[np.float64
 
 def best_guess(
     posterior: ArrayLike, *, rng: np.random.Generator | None = None, among: ArrayLike | None = None
-) -> NDArray[np.int32]:
+) -> Values:
     """Return the most probable truth of each row, (n,) int32.
 
     Ties are posteriors within 1e-12 of the greatest. Without `rng` the lowest tied truth is returned; with `rng` one of
@@ -241,7 +242,7 @@ def guess_cells(
     *,
     rng: np.random.Generator | None = None,
     among: ArrayLike | None = None,
-) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+) -> tuple[Values, Floats]:
     """Return the best guess of every device's cell and its posterior probability, computed in batches of rows.
 
     Parameters
@@ -319,7 +320,7 @@ def guess_success(mechanism: Any, rounds: Sequence[int] | None, prior: ArrayLike
     return None if success is None else min(max(success, float(q.max())), 1.0)
 
 
-def sampled_posterior(mechanism: SamplingPrivacy, reports: Any) -> NDArray[np.float64]:
+def sampled_posterior(mechanism: SamplingPrivacy, reports: Any) -> Floats:
     """Return P(the device was sampled | its report of round one).
 
     "Sampled" means that the device's categorical draw is S. Round one depends on the draw and not on the cell: report

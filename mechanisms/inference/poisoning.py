@@ -4,14 +4,14 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mechanisms.compiled import Integers
 from mechanisms.inference.likelihood import law_of_class
 from mechanisms.inference.report_law import NoLikelihoodError, ReportLaw
 from mechanisms.parameter import ParameterError, check_integer
 
 
-def contribution(mechanism: Any, encodings: NDArray[np.int64], cell: int) -> float:
+def contribution(mechanism: Any, encodings: Integers, cell: int) -> float:
     """Return the contribution of one device to the estimate of a cell, on an ideal channel.
 
     Every estimator is the sum of the contributions of all devices, because it is affine in the counts with an offset

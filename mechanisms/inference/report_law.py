@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mechanisms.compiled import Floats, Integers
 from mechanisms.local.common.packed_bits import AnswerReports, BitReports
 from mechanisms.local.common.response_counts import check_values
 from mechanisms.parameter import ParameterError, check_integer
 from mechanisms.privacy.hockey_stick import check_distribution
 
-Logs = NDArray[np.float64]
+Logs = Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,8 +30,8 @@ class ReportOutcomes:
         By round: the encoding of the report.
     """
 
-    masses: NDArray[np.float64]
-    encodings: tuple[NDArray[np.int64], ...]
+    masses: Floats
+    encodings: tuple[Integers, ...]
 
 
 class ReportLaw(ABC):
@@ -47,7 +48,7 @@ class ReportLaw(ABC):
         """Return log P(a device's reports of all queries | truth, the same in all): coins are fresh in each."""
         return reduce(np.add, map(self.log_likelihood, queries))
 
-    def guess_success(self, prior: NDArray[np.float64], queries: int) -> float | None:  # noqa: ARG002 - laws override it
+    def guess_success(self, prior: Floats, queries: int) -> float | None:  # noqa: ARG002 - laws override it
         """Return the exact success of the best guess from T queries' reports, or None if it is unknown."""
         return None
 
@@ -76,7 +77,7 @@ def check_rounds(rounds: Sequence[int] | None, of: int) -> tuple[int, ...]:
     return seen
 
 
-def check_prior(prior: Any, cells: int) -> NDArray[np.float64]:
+def check_prior(prior: Any, cells: int) -> Floats:
     """Return the checked prior over outside and every cell, (cells + 1,) float64."""
     q = check_distribution("prior", prior)
     if q.shape != (cells + 1,):
@@ -84,7 +85,7 @@ def check_prior(prior: Any, cells: int) -> NDArray[np.float64]:
     return q
 
 
-def greatest_other(prior: NDArray[np.float64]) -> NDArray[np.float64]:
+def greatest_other(prior: Floats) -> Floats:
     """Return for each truth the greatest prior among all others, (truths,); there must be at least two truths."""
     second, first = np.partition(prior, -2)[-2:]
     others = np.full(len(prior), first)
@@ -96,7 +97,7 @@ def greatest_other(prior: NDArray[np.float64]) -> NDArray[np.float64]:
 INVALID = -1
 
 
-def read_values(reports: Any, *, outputs: int) -> NDArray[np.int64]:
+def read_values(reports: Any, *, outputs: int) -> Integers:
     """Return one value per device, (n,) int64 in 0…outputs − 1, or INVALID.
 
     Parameters
@@ -115,7 +116,7 @@ def read_values(reports: Any, *, outputs: int) -> NDArray[np.int64]:
     return check_values(reports, outputs=outputs).astype(np.int64)
 
 
-def read_answers(reports: Any, *, cells: int, outputs: int) -> NDArray[np.int64]:
+def read_answers(reports: Any, *, cells: int, outputs: int) -> Integers:
     """Return the answer about every cell, (n, cells) int64 in 0…outputs − 1, or INVALID.
 
     Parameters
@@ -141,7 +142,7 @@ def check_vectors(reports: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]
     return reports
 
 
-def _place_of_one(vectors: NDArray[Any]) -> NDArray[np.int64]:
+def _place_of_one(vectors: NDArray[Any]) -> Integers:
     """Return the index of the 1 along the last axis, INVALID where the axis is not one-hot."""
     ones = vectors == 1
     fine = (ones.sum(axis=-1) == 1) & ((vectors == 0) | ones).all(axis=-1)
@@ -169,9 +170,7 @@ class NoLikelihoodError(NotImplementedError):
 LARGEST_LEVELS = 4_000_000
 
 
-def expected_best(
-    prior: NDArray[np.float64], log_ratio: NDArray[np.float64], log_mass: NDArray[np.float64]
-) -> float | None:
+def expected_best(prior: Floats, log_ratio: Floats, log_mass: Floats) -> float | None:
     """Return E[max(q_0, max_v q_v·R_v)] for independent R_v of the same distribution; None if it has too many levels.
 
     If the evidence about different cells is independent, and truth v changes only the evidence about cell v, then an

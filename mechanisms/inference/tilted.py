@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mechanisms.compiled import Floats, Integers, Mask
 from mechanisms.inference.laws import CellLaw, OwnValueLaw, SupportLaw
 from mechanisms.inference.likelihood import report_law
 from mechanisms.inference.report_law import INVALID, Logs, read_answers, read_values
@@ -25,7 +25,7 @@ from mechanisms.local.local_hashing import LocalHashing
 from mechanisms.local.sampling_privacy import SamplingPrivacy
 from mechanisms.local.subset_selection import SubsetSelection
 
-Masses = NDArray[np.float64]
+Masses = Floats
 STEPS = 300
 """Number of times that the margins are matched."""
 CERTAIN = 1e3
@@ -46,7 +46,7 @@ class CrowdLaw(Protocol):
         """
 
 
-def crowd_law(mechanism: Any, prior: Masses, sums: Mapping[int, NDArray[np.int64]], devices: int) -> CrowdLaw | None:
+def crowd_law(mechanism: Any, prior: Masses, sums: Mapping[int, Integers], devices: int) -> CrowdLaw | None:
     """Return the law given the sums of some rounds' reports of some devices; None if none is known.
 
     Parameters
@@ -114,7 +114,7 @@ class TiltedPairs:
 
     @classmethod
     def of_differences(
-        cls, mechanism: SamplingPrivacy, prior: Masses, differences: Masses, shown: NDArray[np.bool_]
+        cls, mechanism: SamplingPrivacy, prior: Masses, differences: Masses, shown: Mask
     ) -> "TiltedPairs":
         """Return the law without refresh, given the shares of devices sampled in each cell, (V,), where they are shown.
 

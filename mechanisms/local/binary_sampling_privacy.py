@@ -5,8 +5,8 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mechanisms.compiled import Words
 from mechanisms.declared import Declared, declaration
 from mechanisms.local.common.base import BinaryReports, with_no
 from mechanisms.local.common.estimators import TwoRounds
@@ -35,8 +35,8 @@ class BinaryDice(DeviceRows):
         Packed rows; no bit is set in both.
     """
 
-    sampled: NDArray[np.uint64]
-    ones: NDArray[np.uint64]
+    sampled: Words
+    ones: Words
 
 
 @dataclass(frozen=True, kw_only=True)

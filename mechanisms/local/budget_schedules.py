@@ -20,9 +20,8 @@ from functools import cached_property, lru_cache
 from typing import ClassVar, Literal, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mechanisms.compiled import expit
+from mechanisms.compiled import Floats, expit
 from mechanisms.local.common.frequency_oracle import BudgetedProtocol
 from mechanisms.local.common.response_counts import ResponseCounts
 from mechanisms.parameter import check_integer
@@ -93,7 +92,7 @@ class PublicationUnits:
         return tuple(units)
 
 
-def mean_variance(mechanism: BudgetedProtocol, counts: NDArray[np.float64], *, counted: int, asked: int) -> float:
+def mean_variance(mechanism: BudgetedProtocol, counts: Floats, *, counted: int, asked: int) -> float:
     """Return the variance of the estimate, averaged over the cells; infinite if no report is counted.
 
     Parameters
@@ -110,7 +109,7 @@ def mean_variance(mechanism: BudgetedProtocol, counts: NDArray[np.float64], *, c
 
 
 def estimate_dissimilarity(
-    mechanism: BudgetedProtocol, counts: NDArray[np.float64], release: NDArray[np.float64], *, counted: int, asked: int
+    mechanism: BudgetedProtocol, counts: Floats, release: Floats, *, counted: int, asked: int
 ) -> float:
     """Return the unbiased estimate of the mean squared difference between the true counts and the last release.
 
@@ -185,7 +184,7 @@ class AdaptiveBudget(ViewClaims):
         """Return the expected share of the devices that answer a question of this number of units."""
         return 1.0 if self.divides == "budget" else units / (2 * self.window)
 
-    def publishes(self, dissimilarity: float, release: NDArray[np.float64], *, units: int, asked: int) -> bool:
+    def publishes(self, dissimilarity: float, release: Floats, *, units: int, asked: int) -> bool:
         """Return whether a new estimate is expected to err less than the last release.
 
         Parameters

@@ -7,9 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
-from mechanisms.compiled import expit, logit
+from mechanisms.compiled import Floats, Integers, Mask, expit, logit
 from mechanisms.declared import Declared, declaration
 from mechanisms.local.common.base import DeclaredMechanism
 from mechanisms.local.common.estimators import proportion_variance
@@ -43,7 +42,7 @@ class SparseVectors:
 
     @classmethod
     def from_entries(
-        cls, devices: NDArray[np.int64], cells: NDArray[np.int64], values: NDArray[np.int64], shape: tuple[int, int]
+        cls, devices: Integers, cells: Integers, values: Integers, shape: tuple[int, int]
     ) -> "SparseVectors":
         """Build n vectors from entries (device from 0, cell from 0, value); duplicate entries are added."""
         rows: Any = scipy.sparse.csr_array(scipy.sparse.coo_array((values, (devices, cells)), shape=shape))
@@ -72,11 +71,11 @@ class SparseVectors:
         """Return the numbers of devices and entries."""
         return f"<SparseVectors of {len(self)} devices, {self.rows.nnz} entries>"
 
-    def to_dense(self) -> NDArray[np.int64]:
+    def to_dense(self) -> Integers:
         """Return a dense (n, cells) int64 array; meant for few devices."""
         return np.asarray(self.rows.toarray())
 
-    def total(self, where: NDArray[np.bool_]) -> NDArray[np.int64]:
+    def total(self, where: Mask) -> Integers:
         """Return the sum of the masked devices' vectors (all, if the mask is empty), (cells,) int64."""
         # numpy.bincount would add in floating point, numpy.add.at adds integers.
         entries = np.repeat(where, np.diff(self.rows.indptr)) if where.size else slice(None)
@@ -294,9 +293,7 @@ class DistributedLaplace(DeclaredMechanism):
         allowed = (1.0 - LEVEL) * (1.0 + self.alpha) / 2
         return max(0, math.ceil(-math.log(allowed) * self.sensitivity / self.epsilon) - 1)
 
-    def _ends(
-        self, seen: NDArray[np.int64], received: ResponseCounts
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _ends(self, seen: Integers, received: ResponseCounts) -> tuple[Floats, Floats]:
         """Return the ends of the interval if the devices counted are not exactly the N expected.
 
         They are computed at ATOMS of the observed counts at most and interpolated linearly between these; as functions
@@ -309,7 +306,7 @@ class DistributedLaplace(DeclaredMechanism):
         lower, upper = law.solve(nodes, self._noise_atoms(n / self.devices))
         return np.floor(np.interp(seen, nodes, lower)), np.ceil(np.interp(seen, nodes, upper))
 
-    def _noise_atoms(self, share: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _noise_atoms(self, share: float) -> tuple[Floats, Floats]:
         """Return values and probabilities of the noise of a share of the N devices, from its Fourier transform.
 
         Values are merged to ATOMS at most, each group to its greatest value, so that intervals do not get narrower.

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mechanisms.compiled import compiled, expit
+from mechanisms.compiled import Integers, Mask, Values, compiled, expit
 from mechanisms.declared import Declared, declaration
 from mechanisms.local.common.base import CategoricalReports
 from mechanisms.local.common.frequency_oracle import FrequencyOracle
@@ -22,7 +21,7 @@ def hadamard_order(symbols: int) -> int:
     return 1 << symbols.bit_length()
 
 
-def walsh_hadamard(vector: NDArray[np.int64]) -> NDArray[np.int64]:
+def walsh_hadamard(vector: Integers) -> Integers:
     """Return the product of the matrix with a vector, (K,) int64, in K·log₂K additions."""
     product = vector.reshape(1, -1)
     while product.shape[1] > 1:
@@ -44,9 +43,7 @@ def _parity(word: int) -> int:  # pragma: no cover - compiled
 
 
 @compiled
-def choose_side(
-    points: NDArray[np.int32], wrong: NDArray[np.bool_], truth: NDArray[np.int32], reports: NDArray[np.int32]
-) -> None:  # pragma: no cover - compiled
+def choose_side(points: Values, wrong: Mask, truth: Values, reports: Values) -> None:  # pragma: no cover - compiled
     """Move uniform points to one side of row truth + 1: the side of entries +1, or −1 where `wrong` is set.
 
     Flipping the bit of a point that is the lowest bit set in the row changes its side. This maps the points of one side
@@ -60,7 +57,7 @@ def choose_side(
         reports[i] = point
 
 
-def sample_sides(sides: NDArray[np.int64], *, rng: np.random.Generator) -> NDArray[np.int64]:
+def sample_sides(sides: Integers, *, rng: np.random.Generator) -> Integers:
     """Draw the joint counts of the outputs, (K,) int64, of devices that are uniform on one side of a row each.
 
     The distribution is the exact joint one. The bits of the outputs are drawn from the most significant on. For each
@@ -74,7 +71,7 @@ def sample_sides(sides: NDArray[np.int64], *, rng: np.random.Generator) -> NDArr
         Numbers of devices uniform on the outputs whose parity with row r is 0 and is 1; none is on side 1 of row 0.
     """
     # (bits of the output already drawn, rows of the remaining bits, required parity of these)
-    groups: NDArray[np.int64] = sides.reshape(1, -1, 2)
+    groups: Integers = sides.reshape(1, -1, 2)
     while groups.shape[1] > 1:
         halves = groups.reshape(len(groups), 2, -1, 2)
         with_bit = rng.binomial(halves, 0.5)
@@ -98,8 +95,8 @@ class HadamardCoins(DeviceRows):
         Whether to report from the side of entries −1, the one opposite to the truth's.
     """
 
-    points: NDArray[np.int32]
-    wrong: NDArray[np.bool_]
+    points: Values
+    wrong: Mask
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,7 +154,7 @@ class HadamardResponse(CategoricalReports, FrequencyOracle):
         points = rng.integers(self.outputs, size=memory.devices, dtype=np.int32)
         return HadamardCoins(points, rng.random(memory.devices) >= self.true_yes)
 
-    def answer(self, round: int, truth: Truth, coins: HadamardCoins) -> NDArray[np.int32]:  # noqa: A002 - the paper's word
+    def answer(self, round: int, truth: Truth, coins: HadamardCoins) -> Values:  # noqa: A002 - the paper's word
         """Return one output per device, (n,) int32 in 0…K − 1."""
         self.check_answer(round, truth, len(coins))
         reports = np.empty_like(coins.points)
@@ -172,7 +169,7 @@ class HadamardResponse(CategoricalReports, FrequencyOracle):
         sides[1 : self.cells + 2] = np.stack([right, truth - right], axis=1)
         return sample_sides(sides, rng=rng)[np.newaxis]
 
-    def support(self, counts: Counts) -> NDArray[np.int64]:
+    def support(self, counts: Counts) -> Integers:
         """Return the number of reports in each cell's set: half the sum of all reports and of the row's product."""
         products = walsh_hadamard(counts)
         return np.asarray((products[0] + products[2 : self.cells + 2]) // 2)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mechanisms.compiled import Values
 from mechanisms.declared import Declared, declaration
 from mechanisms.local.common.base import CategoricalReports
 from mechanisms.local.common.categorical_sampling import answer_drawn, draw_categorical
@@ -63,7 +63,7 @@ class KRandomizedResponse(CategoricalReports, FrequencyOracle):
         """Make every device's categorical draw."""
         return Dice(draw_categorical(memory.devices, self.truthful, self.symbols, None, rng=rng))
 
-    def answer(self, round: int, truth: Truth, coins: Dice) -> NDArray[np.int32]:  # noqa: A002 - the paper's word
+    def answer(self, round: int, truth: Truth, coins: Dice) -> Values:  # noqa: A002 - the paper's word
         """Return one symbol per device, (n,) int32 in 0…V."""
         self.check_answer(round, truth, len(coins))
         reports = np.empty_like(coins.drawn)

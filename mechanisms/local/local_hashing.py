@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mechanisms.compiled import compiled
+from mechanisms.compiled import Integers, Mask, Values, Words, compiled
 from mechanisms.declared import MOST_BUCKETS, Declared, declaration
 from mechanisms.local.common.categorical_sampling import draw_categorical
 from mechanisms.local.common.frequency_oracle import FrequencyOracle
@@ -38,18 +37,14 @@ def same_bucket(buckets: int) -> float:
     return squares / 2.0 ** (2 * BITS)
 
 
-def draw_seeds(n: int, *, rng: np.random.Generator) -> NDArray[np.uint64]:
+def draw_seeds(n: int, *, rng: np.random.Generator) -> Words:
     """Draw the parameters a and b of n functions, (n, 2) uint64."""
     return rng.integers(0, 2**64 - 1, size=(n, 2), dtype=np.uint64, endpoint=True)
 
 
 @compiled
 def answer_hashed(
-    seeds: NDArray[np.uint64],
-    drawn: NDArray[np.int32],
-    truth: NDArray[np.int32],
-    buckets: np.uint64,
-    reports: NDArray[np.int32],
+    seeds: Words, drawn: Values, truth: Values, buckets: np.uint64, reports: Values
 ) -> None:  # pragma: no cover - compiled
     """Report the bucket of the truth where `drawn` is negative, and the bucket `drawn` elsewhere."""
     half = np.uint64(BITS)
@@ -69,11 +64,7 @@ def _edge(value: np.uint64, buckets: np.uint64) -> Any:  # pragma: no cover - co
 
 @compiled
 def add_support(
-    seeds: NDArray[np.uint64],
-    values: NDArray[np.int32],
-    where: NDArray[np.bool_],
-    buckets: np.uint64,
-    counts: NDArray[np.int64],
+    seeds: Words, values: Values, where: Mask, buckets: np.uint64, counts: Integers
 ) -> None:  # pragma: no cover - compiled
     """Add 1 to the count of every symbol that a report supports, that is, whose bucket the report states.
 
@@ -97,7 +88,7 @@ def add_support(
 
 @compiled
 def fill_support(
-    seeds: NDArray[np.uint64], values: NDArray[np.int32], buckets: np.uint64, vectors: NDArray[np.int64]
+    seeds: Words, values: Values, buckets: np.uint64, vectors: Integers
 ) -> None:  # pragma: no cover - compiled
     """Write the support of every report, (n, symbols), computed from the definition."""
     half = np.uint64(BITS)
@@ -121,8 +112,8 @@ class HashedReports(DeviceRows):
         Buckets 0…g − 1.
     """
 
-    seeds: NDArray[np.uint64]
-    values: NDArray[np.int32]
+    seeds: Words
+    values: Values
 
     def __post_init__(self) -> None:
         """Check that there is one function per bucket."""

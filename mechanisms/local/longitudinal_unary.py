@@ -5,8 +5,8 @@ from functools import cached_property
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mechanisms.compiled import Words
 from mechanisms.declared import Declared, declaration
 from mechanisms.local.common.packed_bits import BitReports, batch_of_rows, set_bits_where, toss_rows, words_of
 from mechanisms.local.mechanism import DeviceRows, Truth
@@ -41,9 +41,9 @@ class KeptBits(DeviceRows):
         Bits that are flipped in this query.
     """
 
-    noise: NDArray[np.uint64]
-    hits: NDArray[np.uint64]
-    flips: NDArray[np.uint64] | None = None
+    noise: Words
+    hits: Words
+    flips: Words | None = None
 
     @property
     def devices(self) -> int:

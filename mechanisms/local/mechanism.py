@@ -5,8 +5,8 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal, Protocol, Self, TypeAlias, get_args, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mechanisms.compiled import Floats, Integers, Mask, Values
 from mechanisms.parameter import ParameterError, check_integer
 from mechanisms.privacy.claim import Claim
 from mechanisms.privacy.view import View
@@ -43,12 +43,12 @@ class Estimate:
         the upper end.
     """
 
-    count: NDArray[np.float64]
-    std_error: NDArray[np.float64]
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
+    count: Floats
+    std_error: Floats
+    lower: Floats
+    upper: Floats
     interval: IntervalMethod
-    invert_sampled: Callable[[float], tuple[NDArray[np.float64], NDArray[np.float64]]] | None = None
+    invert_sampled: Callable[[float], tuple[Floats, Floats]] | None = None
 
     def __post_init__(self) -> None:
         """Check the interval method, and that the arrays are valid and consistent."""
@@ -92,10 +92,10 @@ def check_arrays(estimate: Any, *, refined: bool = False) -> None:
 # a name.
 Memory: TypeAlias = Any
 Coins: TypeAlias = Any
-Counts: TypeAlias = NDArray[np.int64]
-Vectors: TypeAlias = NDArray[np.int64]
-Truth: TypeAlias = NDArray[np.int32]
-Where: TypeAlias = NDArray[np.bool_]
+Counts: TypeAlias = Integers
+Vectors: TypeAlias = Integers
+Truth: TypeAlias = Values
+Where: TypeAlias = Mask
 
 
 class Reports(Protocol):
@@ -223,7 +223,7 @@ class LocalMechanism(Protocol):
 
     def std_error(
         self, true_counts: Counts, *, asked: Sequence[int] | None = None, counted: Sequence[int] | None = None
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """Return the exact theoretical standard error of the estimate, (cells,), given the (cells + 1,) true counts."""
 
     def sample_counts(self, true_counts: Counts, *, rng: np.random.Generator) -> Counts:

@@ -7,14 +7,14 @@ from itertools import combinations
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mechanisms.compiled import Floats
 from mechanisms.local.yes_no import COUNT_OF, AnonymizedLocal, EstimatorChoice, check_share
 from mechanisms.parameter import check_choice, check_epsilon, check_integer, check_probability
 
 # The quantity minimised: eq 5 as published ("printed"), the variance of the count of Yes; or the estimate's variance.
 Objective = Literal["estimate", "printed"]
-Laws: TypeAlias = NDArray[np.float64]
+Laws: TypeAlias = Floats
 # A larger finite target is replaced by this one: the probabilities of its rarest answers would be rounding errors.
 LARGEST_EPSILON = 20.0
 GRID = 40
@@ -105,7 +105,7 @@ def minimal_variance_parameters(
     check_choice("objective", objective, get_args(Objective))
     share = check_share(yes_share, cells)
 
-    def variance_of(laws: Laws) -> NDArray[np.float64]:
+    def variance_of(laws: Laws) -> Floats:
         if objective == "printed":
             return _count_variance(laws, share, COUNT_OF["yes"])
         return _estimate_variance(laws, share, estimator)
@@ -175,20 +175,20 @@ def _corners(up: float, down: float, most_sampled: float) -> Laws:
     return laws[(within[0] & within[1]).all(axis=1)]
 
 
-def _count_variance(laws: Laws, share: float, output: int) -> NDArray[np.float64]:
+def _count_variance(laws: Laws, share: float, output: int) -> Floats:
     """Return s·p(1 − p) + (1 − s)·q(1 − q), the variance per device of the count of an output (eq 5 for Yes)."""
     p, q = laws[:, 0, output], laws[:, 1, output]
     return share * p * (1.0 - p) + (1.0 - share) * q * (1.0 - q)
 
 
-def _estimate_variance(laws: Laws, share: float, estimator: EstimatorChoice) -> NDArray[np.float64]:
+def _estimate_variance(laws: Laws, share: float, estimator: EstimatorChoice) -> Floats:
     """Return the variance of the estimate per device; infinite if there is no estimate.
 
     The best combination has wᵀVw with V = diag m − s·ppᵀ − (1 − s)·qqᵀ, m = s·p + (1 − s)·q; as w·p = 1 and w·q
     = 0 that is Σ m·w² − s, least at w = (αp + βq)/m, where it is 1/I − s, I = A_pp − A_pq²/A_qq, A_xy = Σ xy/m.
     """
     p, q = laws[:, 0], laws[:, 1]
-    infinite: NDArray[np.float64] = np.full(len(laws), np.inf)
+    infinite: Floats = np.full(len(laws), np.inf)
     if estimator != "best":
         output = COUNT_OF[estimator]
         gap = (p - q)[:, output] ** 2
@@ -198,7 +198,7 @@ def _estimate_variance(laws: Laws, share: float, estimator: EstimatorChoice) -> 
     # With d = p − q: A_pp·A_qq − A_pq² = Σ d²/m, for s·A_pp + (1 − s)·A_pq = 1 and s·A_pq + (1 − s)·A_qq = 1.
     information = ((p - q) ** 2 * over).sum(axis=1)
     of_no = (q * q * over).sum(axis=1)
-    variance: NDArray[np.float64] = np.divide(of_no, information, out=infinite, where=information > ZERO) - share
+    variance: Floats = np.divide(of_no, information, out=infinite, where=information > ZERO) - share
     return np.clip(variance, 0.0, None)
 
 

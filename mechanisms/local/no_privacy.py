@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mechanisms.compiled import Values
 from mechanisms.declared import Declared, declaration
 from mechanisms.local.common.base import CategoricalReports, DeclaredMechanism
 from mechanisms.local.common.estimators import estimate_proportion, proportion_variance
@@ -47,7 +47,7 @@ class NoPrivacy(CategoricalReports, DeclaredMechanism):
         """Return the coins of a batch: none."""
         return memory
 
-    def answer(self, round: int, truth: Truth, coins: NoMemory) -> NDArray[np.int32]:  # noqa: A002 - the paper's word
+    def answer(self, round: int, truth: Truth, coins: NoMemory) -> Values:  # noqa: A002 - the paper's word
         """Return each device's cell, (n,) int32 in 0…V."""
         check_round(round, self.rounds)
         return check_truth(truth, devices=coins.devices, cells=self.cells).copy()

@@ -6,8 +6,9 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from mechanisms.compiled import Floats, Values
 from mechanisms.declared import Declared, declaration
 from mechanisms.local.common.base import CategoricalReports
 from mechanisms.local.common.categorical_sampling import alias_table, answer_drawn, draw_categorical, redraw
@@ -30,9 +31,7 @@ from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDiffe
 SUM_TOLERANCE = 1e-9
 
 
-def resolve_blanks(
-    *, cells: int, sampling: float, blank_zero: float | None, blank: ArrayLike | None
-) -> NDArray[np.float64]:
+def resolve_blanks(*, cells: int, sampling: float, blank_zero: float | None, blank: ArrayLike | None) -> Floats:
     """Return π_0…π_V, (cells + 1,) float64, which with π_s sum to 1.
 
     Parameters
@@ -74,7 +73,7 @@ def resolve_blanks(
     return np.concatenate([[zero if zero > SUM_TOLERANCE or blank_zero is not None else 0.0], values])
 
 
-def _check_cells(blank: ArrayLike, cells: int) -> NDArray[np.float64]:
+def _check_cells(blank: ArrayLike, cells: int) -> Floats:
     """Return one probability per cell."""
     given = np.asarray(blank)
     if given.dtype.kind not in "fiu":
@@ -136,8 +135,8 @@ class Dice(DeviceRows):
         With refresh, the outcome in round two, for which some blanks are drawn again: −1 for S where `drawn` is S.
     """
 
-    drawn: NDArray[np.int32]
-    again: NDArray[np.int32] | None = None
+    drawn: Values
+    again: Values | None = None
 
 
 class SamplingPrivacy(CategoricalReports):
@@ -225,12 +224,12 @@ class SamplingPrivacy(CategoricalReports):
         return (self.cells + 1,)
 
     @property
-    def redrawn(self) -> NDArray[np.float64]:
+    def redrawn(self) -> Floats:
         """The law of a blank that is drawn again, π_0…π_V over 1 − π_s, (V + 1,); 0 if every device is sampled."""
         return self.blanks / (1.0 - self.sampling) if self.sampling < 1.0 else np.zeros_like(self.blanks)
 
     @cached_property
-    def _table(self) -> tuple[NDArray[np.float64], NDArray[np.int32]] | None:
+    def _table(self) -> tuple[Floats, Values] | None:
         """The alias table of the blanks; None for equal ones, which need none, and for blanks that are never drawn."""
         equal = self.sampling == 1.0 or self.blanks.min() == self.blanks.max()
         return None if equal else alias_table(self.blanks)
@@ -252,7 +251,7 @@ class SamplingPrivacy(CategoricalReports):
             return Dice(drawn)
         return Dice(drawn, redraw(drawn, self.refresh, self.cells + 1, self._table, rng=rng))
 
-    def answer(self, round: int, truth: Truth, coins: Dice) -> NDArray[np.int32]:  # noqa: A002 - the paper's word
+    def answer(self, round: int, truth: Truth, coins: Dice) -> Values:  # noqa: A002 - the paper's word
         """Return one value per device, (n,) int32 in 0…V (SP eqs 13-14 in round one, 15 in round two)."""
         self.check_answer(round, truth, len(coins))
         drawn = coins.drawn if round == 1 or coins.again is None else coins.again

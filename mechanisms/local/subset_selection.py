@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mechanisms.compiled import compiled
+from mechanisms.compiled import Mask, Values, Words, compiled
 from mechanisms.declared import Declared, declaration
 from mechanisms.local.common.frequency_oracle import FrequencyOracle
 from mechanisms.local.common.packed_bits import BitReports, batch_of_rows, toss_rows, words_of
@@ -19,7 +18,7 @@ ONE = np.uint64(1)
 MEMBERS, OTHERS = np.uint64(0), np.uint64(2**64 - 1)
 
 
-def draw_subsets(n: int, symbols: int, size: int, *, rng: np.random.Generator) -> NDArray[np.uint64]:
+def draw_subsets(n: int, symbols: int, size: int, *, rng: np.random.Generator) -> Words:
     """Return n uniform subsets of `size` of the symbols, (n, ceil(symbols / 64)) uint64.
 
     Each symbol is first included with probability size/symbols: given their number, the included symbols are a uniform
@@ -41,9 +40,7 @@ def _ones(word: np.uint64) -> Any:  # pragma: no cover - compiled
 
 
 @compiled
-def _even_out(
-    rows: NDArray[np.uint64], symbols: int, size: int, rng: np.random.Generator
-) -> None:  # pragma: no cover - compiled
+def _even_out(rows: Words, symbols: int, size: int, rng: np.random.Generator) -> None:  # pragma: no cover - compiled
     """Add or remove uniform symbols until every row has `size` members."""
     for i in range(rows.shape[0]):
         held = 0
@@ -63,9 +60,7 @@ def _even_out(
 
 
 @compiled
-def _flip_ranked(
-    row: NDArray[np.uint64], rank: int, symbols: int, mirror: np.uint64
-) -> None:  # pragma: no cover - compiled
+def _flip_ranked(row: Words, rank: int, symbols: int, mirror: np.uint64) -> None:  # pragma: no cover - compiled
     """Flip the member of this rank, from 0 in order of symbols; if `mirror` is all ones, the non-member."""
     for j in range(row.size):
         word = row[j] ^ mirror
@@ -83,12 +78,7 @@ def _flip_ranked(
 
 @compiled
 def hold_or_miss(
-    rows: NDArray[np.uint64],
-    truth: NDArray[np.int32],
-    holds: NDArray[np.bool_],
-    out: NDArray[np.int32],
-    into: NDArray[np.int32],
-    symbols: int,
+    rows: Words, truth: Values, holds: Mask, out: Values, into: Values, symbols: int
 ) -> None:  # pragma: no cover - compiled
     """Make each subset contain its truth, or not contain it, by at most one swap.
 
@@ -123,10 +113,10 @@ class SubsetCoins(DeviceRows):
         Ranks of the member that the truth replaces, and of the non-member that replaces the truth.
     """
 
-    rows: NDArray[np.uint64]
-    holds: NDArray[np.bool_]
-    out: NDArray[np.int32]
-    into: NDArray[np.int32]
+    rows: Words
+    holds: Mask
+    out: Values
+    into: Values
 
 
 @dataclass(frozen=True, kw_only=True)

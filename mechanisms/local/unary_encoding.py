@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mechanisms.compiled import expit
+from mechanisms.compiled import Integers, Mask, Words, expit
 from mechanisms.declared import Declared, declaration
 from mechanisms.local.common.base import BinaryReports, with_no
 from mechanisms.local.common.frequency_oracle import BudgetedProtocol, PureProtocol
@@ -33,8 +32,8 @@ class TwoCoins(DeviceRows):
         Whether the device answers Yes about the cell it is in, if `noise` does not already.
     """
 
-    noise: NDArray[np.uint64]
-    hits: NDArray[np.bool_]
+    noise: Words
+    hits: Mask
 
 
 class BitProbabilities(NamedTuple):
@@ -113,7 +112,7 @@ class UnaryEncoding(BinaryReports, PureProtocol):
         yes = rng.binomial(inside, self.true_yes) + rng.binomial(devices - inside, self.false_yes)
         return with_no(yes, devices)[np.newaxis]
 
-    def support(self, counts: Counts) -> NDArray[np.int64]:
+    def support(self, counts: Counts) -> Integers:
         """Return the numbers of Yes answers."""
         return counts[:, 1]
 

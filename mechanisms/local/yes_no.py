@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mechanisms.compiled import Floats
 from mechanisms.declared import Declared, declaration
 from mechanisms.local.common.protocol_mechanism import ProtocolMechanism
 from mechanisms.local.mechanism import Counts
@@ -297,7 +297,7 @@ class AnonymizedLocal(ThreeAnswerMechanism):
     declared: ClassVar[Declared] = declaration("anonymized_local")
     table = anonymized_local
 
-    def count_std_errors(self, true_counts: Counts) -> NDArray[np.float64]:
+    def count_std_errors(self, true_counts: Counts) -> Floats:
         """Return σ("No"), σ("Yes") and σ(⊥) of the counts themselves, (3, V) (lemmas 4, 2 and 6).
 
         Parameters

@@ -12,9 +12,9 @@ from functools import cached_property, lru_cache
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from mechanisms.compiled import Floats
 from mechanisms.local.common.base import BaseMechanism
 from mechanisms.local.common.protocol_mechanism import ProtocolMechanism
 from mechanisms.local.common.response_counts import ResponseCounts
@@ -40,7 +40,7 @@ class PlannableMechanism(Protocol):
     def claim(self, view: View) -> Claim:
         """Return what is proved about this view."""
 
-    def std_error(self, true_counts: Counts) -> NDArray[np.float64]:
+    def std_error(self, true_counts: Counts) -> Floats:
         """Return the standard error of every cell, of cell 1 at least."""
 
 

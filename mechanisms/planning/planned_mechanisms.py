@@ -9,9 +9,9 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mechanisms.central.release import CountRelease
+from mechanisms.compiled import Floats
 from mechanisms.local.budget_schedules import UniformPopulation
 from mechanisms.local.common.response_counts import ResponseCounts
 from mechanisms.local.mechanism import Counts
@@ -48,7 +48,7 @@ class TrustedServer:
             return self.release.claim(crowd=self.crowd, queries=view.queries, adjacency=adjacency)
         return NoPrivacy(cells=self.cells).claim(view)
 
-    def std_error(self, true_counts: Counts) -> NDArray[np.float64]:
+    def std_error(self, true_counts: Counts) -> Floats:
         """Return the root mean square error of cell 1, (1,)."""
         return self.release.std_error(true_counts[1:2])
 
@@ -79,7 +79,7 @@ class NoisyServers:
         seen = replace(view, colluding=self.servers - self.honest, servers=self.servers)
         return known_counts_claim(seen, self.noise, two=view.adjacency == "move" and self.cells > 1)
 
-    def std_error(self, true_counts: Counts) -> NDArray[np.float64]:  # noqa: ARG002 - the same for every count
+    def std_error(self, true_counts: Counts) -> Floats:  # noqa: ARG002 - the same for every count
         """Return the standard deviation of all servers' noise, (1,)."""
         return np.array([math.sqrt(self.servers * self.noise.variance)])
 
@@ -120,7 +120,7 @@ class DividedDevices:
         """Return how many of the devices answer a query: N/w, rounded down."""
         return devices // self.budget.window
 
-    def std_error(self, true_counts: Counts) -> NDArray[np.float64]:
+    def std_error(self, true_counts: Counts) -> Floats:
         """Return the standard error of cell 1, (1,); infinite if fewer devices are asked than there are queries."""
         devices = int(true_counts.sum())
         if self.answering(devices) == 0:

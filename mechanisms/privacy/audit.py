@@ -9,16 +9,14 @@ from numbers import Number
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from mechanisms.compiled import betainccinv, betaincinv, stdtrit
+from mechanisms.compiled import Floats, Integers, Mask, betainccinv, betaincinv, stdtrit
 from mechanisms.parameter import ParameterError, check_counts, check_epsilon
 from mechanisms.privacy.claim import LARGEST_EPSILON
 
 
-def clopper_pearson(
-    successes: ArrayLike, trials: ArrayLike, *, alpha: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def clopper_pearson(successes: ArrayLike, trials: ArrayLike, *, alpha: float) -> tuple[Floats, Floats]:
     """Return exact bounds of a probability from the successes of independent trials (Clopper and Pearson 1934).
 
     Parameters
@@ -140,10 +138,10 @@ class PairAudit:
         How often each outcome was seen under P and under Q, in the first and in the second half.
     """
 
-    choosing_p: NDArray[np.int64]
-    choosing_q: NDArray[np.int64]
-    testing_p: NDArray[np.int64]
-    testing_q: NDArray[np.int64]
+    choosing_p: Integers
+    choosing_q: Integers
+    testing_p: Integers
+    testing_q: Integers
 
     def delta_at_least(self, epsilon: float, *, alpha: float) -> float:
         """Return a lower bound of δ(ε), wrong with probability at most alpha."""
@@ -186,7 +184,7 @@ class PairAudit:
             size //= 2
         return best
 
-    def _hits(self, event: NDArray[np.bool_]) -> dict[str, int]:
+    def _hits(self, event: Mask) -> dict[str, int]:
         """Return the hits and trials of an event in the second half, under P and under Q."""
         return {
             "hits_p": int(self.testing_p[event].sum()),
@@ -236,9 +234,9 @@ class Bias:
         What the numbers count.
     """
 
-    mean: NDArray[np.float64]
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
+    mean: Floats
+    lower: Floats
+    upper: Floats
     unit: str
 
     @property
@@ -283,7 +281,7 @@ def epsilon_from_below(reports: Sequence[Sequence[Any]], *, delta: float = 0.0, 
     return best
 
 
-def _counts(reports: Sequence[Sequence[Any]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _counts(reports: Sequence[Sequence[Any]]) -> tuple[Integers, Integers]:
     """Return how often each outcome was reported of each value, (values, outcomes), in each half."""
     keys: list[list[Hashable]] = [[_key(report) for report in row] for row in reports]
     if len({key for row in keys for key in row if _is_real(key)}) > BINS:
@@ -361,7 +359,7 @@ def report_bias(reports: Sequence[Sequence[float]], *, alpha: float) -> Bias:
     return _bias(errors, alpha=alpha / len(reports), unit="value")
 
 
-def _bias(errors: NDArray[np.float64], *, alpha: float, unit: str) -> Bias:
+def _bias(errors: Floats, *, alpha: float, unit: str) -> Bias:
     """Return the mean of (draws, values) errors with Student's interval."""
     draws = len(errors)
     errors = np.where(np.isfinite(errors).all(axis=0), errors, np.nan)

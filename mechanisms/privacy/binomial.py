@@ -4,12 +4,11 @@ import math
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mechanisms.compiled import betainc, betaincc, compiled, gammaln, xlog1py
+from mechanisms.compiled import Floats, Integers, Mask, betainc, betaincc, compiled, gammaln, xlog1py
 
 # Outcomes and numbers of trials, as integers or as doubles with integer values.
-Whole: TypeAlias = int | NDArray[np.int64] | NDArray[np.float64]
+Whole: TypeAlias = int | Integers | Floats
 # Greatest mass that a window leaves out, so that a δ of 1e-18 keeps twelve digits.
 LEFT_OUT = 1e-30
 # Tails below this are computed by `_with_deep`: the library's incomplete beta function loses its digits from about
@@ -17,7 +16,7 @@ LEFT_OUT = 1e-30
 DEEP = 1e-200
 
 
-def mass_at(k: Whole, n: Whole, p: float) -> NDArray[np.float64]:
+def mass_at(k: Whole, n: Whole, p: float) -> Floats:
     """Return P[Bin(n, p) = k], float64 of the common shape of k and n.
 
     The relative error is about 1e-12 even for millions of trials: factorials are replaced by the error of Stirling's
@@ -37,12 +36,12 @@ def mass_at(k: Whole, n: Whole, p: float) -> NDArray[np.float64]:
     return np.asarray(masses, dtype=np.float64)
 
 
-def _same_shape(k: Whole, n: Whole) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _same_shape(k: Whole, n: Whole) -> tuple[Floats, Floats]:
     successes, trials = np.broadcast_arrays(np.asarray(k, dtype=np.float64), np.asarray(n, dtype=np.float64))
     return successes, trials
 
 
-def _stirling_error(n: NDArray[np.float64]) -> NDArray[np.float64]:
+def _stirling_error(n: Floats) -> Floats:
     """Return ln n! − ln(√(2πn)·(n/e)^n): by gammaln for small n, above by the first terms of its series."""
     square, few = n * n, n < 16.0
     series = (1 / 12 - (1 / 360 - (1 / 1260 - (1 / 1680 - 1 / 1188 / square) / square) / square) / square) / n
@@ -52,25 +51,25 @@ def _stirling_error(n: NDArray[np.float64]) -> NDArray[np.float64]:
     return errors
 
 
-def _deviance(x: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray[np.float64]:
+def _deviance(x: Floats, mean: Floats) -> Floats:
     """Return x·ln(x/mean) + mean − x, by ln(1 + (mean − x)/x) where the logarithm would lose its digits."""
     relative = (mean - x) / x
     near = np.abs(relative) < 0.5
     return np.where(near, x * (relative - np.log1p(np.where(near, relative, 0.0))), x * np.log(x / mean) + mean - x)
 
 
-def mass_above(k: Whole, n: Whole, p: float) -> NDArray[np.float64]:
+def mass_above(k: Whole, n: Whole, p: float) -> Floats:
     """Return P[Bin(n, p) > k]."""
-    tail: NDArray[np.float64] = _tail(k, n, p, betainc, at_end=0.0)
+    tail: Floats = _tail(k, n, p, betainc, at_end=0.0)
     deep = (tail < DEEP) & (np.asarray(k) < n) & (np.asarray(k) + 1.0 > np.asarray(n) * p) & (0.0 < p < 1.0)
     if not deep.any():
         return tail
     return _with_deep(tail, deep, least=np.asarray(k) + 1.0, n=n, p=p, masses=mass_at(np.asarray(k) + 1.0, n, p))
 
 
-def mass_up_to(k: Whole, n: Whole, p: float) -> NDArray[np.float64]:
+def mass_up_to(k: Whole, n: Whole, p: float) -> Floats:
     """Return P[Bin(n, p) ≤ k]."""
-    tail: NDArray[np.float64] = _tail(k, n, p, betaincc, at_end=1.0)
+    tail: Floats = _tail(k, n, p, betaincc, at_end=1.0)
     deep = (tail < DEEP) & (np.asarray(k) >= 0) & (np.asarray(k) < np.asarray(n) * p) & (0.0 < p < 1.0)
     if not deep.any():
         return tail
@@ -78,7 +77,7 @@ def mass_up_to(k: Whole, n: Whole, p: float) -> NDArray[np.float64]:
     return _with_deep(tail, deep, least=np.asarray(n) - np.asarray(k, float), n=n, p=1.0 - p, masses=mass_at(k, n, p))
 
 
-def _tail(k: Whole, n: Whole, p: float, beta: np.ufunc, *, at_end: float) -> NDArray[np.float64]:
+def _tail(k: Whole, n: Whole, p: float, beta: np.ufunc, *, at_end: float) -> Floats:
     """Return an incomplete beta function of (k + 1, n − k) at p; for k ≥ n `at_end`, and for k < 0 its complement."""
     successes, trials = _same_shape(k, n)
     inside = (successes >= 0.0) & (successes < trials)
@@ -86,9 +85,7 @@ def _tail(k: Whole, n: Whole, p: float, beta: np.ufunc, *, at_end: float) -> NDA
     return np.asarray(np.where(inside, values, np.where(successes < 0.0, 1.0 - at_end, at_end)), dtype=np.float64)
 
 
-def _with_deep(
-    tail: NDArray[np.float64], deep: NDArray[np.bool_], *, least: Whole, n: Whole, p: float, masses: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _with_deep(tail: Floats, deep: Mask, *, least: Whole, n: Whole, p: float, masses: Floats) -> Floats:
     """Return the tails, with those marked in `deep` computed as P[Bin(n, p) ≥ least] from the `masses` at `least`.
 
     With a = least and b = n − a + 1 the tail is mass · (1 − p) / (1 + d₁/(1 + d₂/(1 + …))), the continued fraction of
@@ -119,7 +116,7 @@ def _with_deep(
     return result
 
 
-def run_starts(masses: NDArray[np.float64], runs: int) -> NDArray[np.int64]:
+def run_starts(masses: Floats, runs: int) -> Integers:
     """Return the first index of each of at most so many runs of neighbouring values.
 
     Half of them begin at equal distances, for where only the tails matter, and half where the sum of the masses' roots
@@ -132,7 +129,7 @@ def run_starts(masses: NDArray[np.float64], runs: int) -> NDArray[np.int64]:
     return np.unique(np.append(np.arange(0, len(masses), -(-len(masses) // half)), by_mass))
 
 
-def window(n: int, p: float) -> tuple[int, NDArray[np.float64]]:
+def window(n: int, p: float) -> tuple[int, Floats]:
     """Return the first value of a window and P[Bin(n, p) = k] for each k in it; the masses sum to 1.
 
     Bernstein's inequality, P[|X − np| ≥ t] ≤ 2·exp(−t²/(2(np(1−p) + t/3))), gives the width that leaves out at most
@@ -163,7 +160,7 @@ def window(n: int, p: float) -> tuple[int, NDArray[np.float64]]:
 
 
 @compiled
-def _relative(n: float, odds: float, first: int, mode: int, last: int) -> NDArray[np.float64]:
+def _relative(n: float, odds: float, first: int, mode: int, last: int) -> Floats:
     """Return the masses at first…last, relative to that at the mode."""
     masses = np.ones(last - first + 1)
     for k in range(mode, last):

@@ -3,17 +3,15 @@
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from mechanisms.compiled import compiled, xlogy
+from mechanisms.compiled import Floats, compiled, xlogy
 from mechanisms.parameter import check_epsilon
 from mechanisms.privacy.binomial import LEFT_OUT, mass_above, mass_at, mass_up_to, run_starts, window
 from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON
 
-Floats: TypeAlias = NDArray[np.float64]
 # Pairs (M, b) summed one by one, in about 30 ms. For more pairs, neighbouring M are merged into runs, at least so many.
 LARGEST_PAIR_SUM = 2**21
 LEAST_RUNS = 16
@@ -299,9 +297,7 @@ def positive_means(
     return means.reshape(len(level), -1) @ np.add.reduceat(masses, starts) + left_out
 
 
-def _last_outcome(
-    draws: NDArray[np.float64], low: int, high: int, start: NDArray[np.float64], climb: NDArray[np.float64], p: float
-) -> NDArray[np.float64]:
+def _last_outcome(draws: Floats, low: int, high: int, start: Floats, climb: Floats, p: float) -> Floats:
     """Return, for each m, the largest b in low…high at which P[a ≥ t(b)] may matter; low − 1 if there is none.
 
     By bisection, since the probability falls with b: fewer draws are left and t rises. Chernoff's bound of it for
@@ -321,16 +317,16 @@ def _last_outcome(
 
 @compiled
 def _partial_means(
-    draws: NDArray[np.float64],
+    draws: Floats,
     low: int,
-    last: NDArray[np.float64],
-    mass_last: NDArray[np.float64],
-    mass_t: NDArray[np.float64],
-    tail_t: NDArray[np.float64],
-    numbers: NDArray[np.float64],
-    odds_p_q: NDArray[np.float64],
-    start: NDArray[np.float64],
-) -> NDArray[np.float64]:
+    last: Floats,
+    mass_last: Floats,
+    mass_t: Floats,
+    tail_t: Floats,
+    numbers: Floats,
+    odds_p_q: Floats,
+    start: Floats,
+) -> Floats:
     """Return Σ_b P[b]·E[(rise·a − fall·b − level·m)₊ | b]/m for each m, downwards from the last b not negligible.
 
     On the way down, every update of the tail P[Bin(N, p) > t] adds a mass: N rises with P[N + 1 draws > t] = P[N > t] +

@@ -9,12 +9,12 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mechanisms.compiled import Floats, Integers
 from mechanisms.parameter import check_epsilon, check_integer
 from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON, Claim, ClaimKind, ConstantDelta
 from mechanisms.privacy.hockey_stick import Pair, check_distribution
 
 Curve: TypeAlias = Callable[[float], float]
-Floats: TypeAlias = NDArray[np.float64]
 # The curve of one query is taken as flat from where it is at most this, or this share above its last value.
 LEAST_DELTA, LEAST_FALL = 1e-22, 1e-3
 # How often ε is halved together, in an approximation, and at most, to find the scale of a curve.
@@ -243,7 +243,7 @@ class GridPair:
     """
 
     interval: float
-    steps: NDArray[np.int64]
+    steps: Integers
     masses: Floats
     certain: float
 

@@ -6,12 +6,12 @@ from typing import TypeAlias
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from mechanisms.compiled import alone, compiled
+from mechanisms.compiled import Floats, alone, compiled
 from mechanisms.parameter import ParameterError, check_epsilon
 
-Distribution: TypeAlias = NDArray[np.float64]
+Distribution: TypeAlias = Floats
 TOLERANCE = 1e-9
 
 
@@ -114,9 +114,7 @@ def dominating_pair(pairs: Sequence[Pair]) -> Pair:
     return p / p.sum(), np.append(q, 0.0)
 
 
-def pair_of_curve(
-    up: NDArray[np.float64], delta: NDArray[np.float64], down: NDArray[np.float64], reverse: NDArray[np.float64]
-) -> Pair:
+def pair_of_curve(up: Floats, delta: Floats, down: Floats, reverse: Floats) -> Pair:
     """Return a pair whose H_x(P‖Q) connects given values of a convex curve: it is nowhere below the curve.
 
     A value of the reverse direction belongs to x below 1: H_{1/y}(P‖Q) = 1 − 1/y + H_y(Q‖P)/y. The part beyond 1 − 1/y
@@ -151,14 +149,14 @@ def pair_of_curve(
     return p[kept], q[kept]
 
 
-def pair_curve(p: Distribution, q: Distribution, x: NDArray[np.float64]) -> NDArray[np.float64]:
+def pair_curve(p: Distribution, q: Distribution, x: Floats) -> Floats:
     """Return H_x(P‖Q) = Σ max(p − xq, 0) at each x ≥ 0, ascending; the tails of P and Q keep their digits."""
     heights = np.empty(len(x))
     return heights if _in_one_pass(p, q, x, heights) else _Curve(p, q).at(x)
 
 
 @compiled
-def _in_one_pass(p: Distribution, q: Distribution, x: NDArray[np.float64], heights: NDArray[np.float64]) -> bool:
+def _in_one_pass(p: Distribution, q: Distribution, x: Floats, heights: Floats) -> bool:
     """Write what `_Curve` gives, to the last bit, a fifth of its time; False where outputs are not in order of p/q."""
     first, last, step = 0, len(q), 1
     if p[0] * q[-1] < p[-1] * q[0]:
@@ -184,28 +182,28 @@ class _Curve:
         shared = q > 0
         ratios = p[shared] / q[shared]
         order = np.argsort(ratios)
-        self.ratios: NDArray[np.float64] = ratios[order]
+        self.ratios: Floats = ratios[order]
         # Sums over the outputs whose ratio is above x, added from the largest ratio so that small tails stay exact.
         self._p_above = np.append(np.cumsum(p[shared][order][::-1])[::-1], 0.0)
         self._q_above = np.append(np.cumsum(q[shared][order][::-1])[::-1], 0.0)
         self.certain = float(p[~shared].sum())
 
-    def at(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+    def at(self, x: Floats) -> Floats:
         """Return h at each x ≥ 0."""
         above = np.searchsorted(self.ratios, x, side="right")
         return np.asarray(self.certain + np.maximum(self._p_above[above] - x * self._q_above[above], 0.0))
 
-    def terms_at(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+    def terms_at(self, x: Floats) -> Floats:
         """Return the sum of the terms whose difference is h; the rounding error of h is proportional to this sum."""
         above = np.searchsorted(self.ratios, x, side="right")
         return np.asarray(self.certain + self._p_above[above] + x * self._q_above[above])
 
-    def slope_at(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+    def slope_at(self, x: Floats) -> Floats:
         """Return the slope of h at each x between its kinks."""
         return -self._q_above[np.searchsorted(self.ratios, x, side="right")]
 
 
-def _rising(slope: NDArray[np.float64], length: NDArray[np.float64]) -> NDArray[np.float64]:
+def _rising(slope: Floats, length: Floats) -> Floats:
     """Return the slopes, made non-decreasing as the slopes of a convex function are.
 
     Where two curves have equal height up to rounding, the slope of the wrong curve may have been taken over a very
@@ -220,13 +218,13 @@ def _rising(slope: NDArray[np.float64], length: NDArray[np.float64]) -> NDArray[
     return np.asarray(pool(slope.copy(), length.copy(), np.full(len(slope) + 1, -1))[0])
 
 
-def _distinct(x: NDArray[np.float64]) -> NDArray[np.float64]:
+def _distinct(x: Floats) -> Floats:
     """Return the points in ascending order, without those that differ from the previous one only by rounding."""
     x = np.unique(x)
     return x[np.diff(x, prepend=-1.0) > SAME * x]
 
 
-def _crossings(x: NDArray[np.float64], gap: NDArray[np.float64]) -> NDArray[np.float64]:
+def _crossings(x: Floats, gap: Floats) -> Floats:
     """Return the points at which a function that is linear between the points x changes sign."""
     before, after = gap[:-1], gap[1:]
     cross = before * after < 0

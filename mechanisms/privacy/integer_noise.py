@@ -13,9 +13,8 @@ from functools import lru_cache
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mechanisms.compiled import compiled
+from mechanisms.compiled import Floats, compiled
 from mechanisms.parameter import ParameterError, check_choice, check_integer, to_number
 
 NoiseKind = Literal["discrete_gaussian", "discrete_laplace", "polya"]
@@ -154,7 +153,7 @@ class PartialNoise:
         """
         return self.decay if self.share >= 1.0 else -math.log(mass_ratios(self, 1)[0][0])
 
-    def masses(self, count: int) -> tuple[NDArray[np.float64], float]:
+    def masses(self, count: int) -> tuple[Floats, float]:
         """Return f(0)…f(count − 1), (count,) float64, and the mass of one tail beyond them, for r < 1."""
         ratios, first, last = mass_ratios(self, count)
         law = np.cumprod(np.append(1.0, ratios[: count - 1])) / (1.0 + 2.0 * first)
@@ -162,7 +161,7 @@ class PartialNoise:
 
 
 @lru_cache(maxsize=256)
-def mass_ratios(noise: PartialNoise, count: int) -> tuple[NDArray[np.float64], float, float]:
+def mass_ratios(noise: PartialNoise, count: int) -> tuple[Floats, float, float]:
     """Return f(k + 1)/f(k) for k < count, Σ_{j > 0} f(j)/f(0) and Σ_{j ≥ count} f(j)/f(count − 1)."""
     ratios = np.empty(count)
     first, last = _run_back(noise.decay, noise.share, count + math.ceil(SETTLED / noise.decay), ratios)
@@ -172,7 +171,7 @@ def mass_ratios(noise: PartialNoise, count: int) -> tuple[NDArray[np.float64], f
 
 @compiled
 def _run_back(
-    decay: float, share: float, start: int, ratios: NDArray[np.float64]
+    decay: float, share: float, start: int, ratios: Floats
 ) -> tuple[float, float]:  # pragma: no cover - compiled
     """Run the recurrence backwards from a point where f falls by the factor α a step.
 

@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from mechanisms.compiled import Floats
 from mechanisms.parameter import ParameterError, check_epsilon
 from mechanisms.privacy.claim import Claim
 from mechanisms.privacy.composition import ComposedDelta, composed
@@ -101,7 +102,7 @@ def tail_delta(*, epsilon: float, xi: float) -> float:
     return -0.5 * math.expm1(-xi) * (math.exp(-near) + math.exp(-far))
 
 
-def laplace_pair_delta(log_ratio: ArrayLike, shift: ArrayLike, *, epsilon: float) -> NDArray[np.float64]:
+def laplace_pair_delta(log_ratio: ArrayLike, shift: ArrayLike, *, epsilon: float) -> Floats:
     """Return ∫ max(p − e^ε·q, 0) of P = Lap(0, 1) against Q = Lap(shift, e^log_ratio), in closed form.
 
     Parameters
@@ -166,7 +167,7 @@ class SmoothNoiseDelta:
         fine = np.linspace(grid[max(best - 1, 0)], grid[min(best + 1, RATIOS - 1)], RATIOS)
         return float(self._at(fine, epsilon).max())
 
-    def _at(self, log_ratio: NDArray[np.float64], epsilon: float) -> NDArray[np.float64]:
+    def _at(self, log_ratio: Floats, epsilon: float) -> Floats:
         """Return δ for centres as far apart as the smaller S* allows."""
         return laplace_pair_delta(
             log_ratio, self.noise_epsilon / 2 * np.exp(np.minimum(log_ratio, 0.0)), epsilon=epsilon
@@ -202,7 +203,7 @@ class PartialDelta:
 
 
 @lru_cache(maxsize=64)
-def _dominating_pair(noise: PartialNoise) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _dominating_pair(noise: PartialNoise) -> tuple[Floats, Floats]:
     """Return a pair that dominates f shifted by 1 against f, for r < 1, with each tail merged into one output.
 
     The likelihood ratio is at most f(REACH)/f(REACH + 1) in the upper tail and at most α in the lower tail. Each tail's

@@ -4,8 +4,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mechanisms.compiled import Floats
 from mechanisms.privacy.claim import Claim, ConstantDelta
 from mechanisms.privacy.hockey_stick import pair_delta
 from mechanisms.privacy.report_claims import EXACT_QUERIES as WALKED_QUERIES
@@ -51,7 +51,7 @@ class MemoisedBits:
         zeros = math.log(((1.0 - q) + q * odds) / ((1.0 - p) + p * odds))
         return ones + zeros if self.cells > 1 else max(ones, zeros)
 
-    def laws(self, queries: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def laws(self, queries: int) -> tuple[Floats, Floats]:
         """Return the distributions of the number of 1s among T bits, in the cell and elsewhere, (T + 1,) each."""
         kept = convolved((self.flip, 1.0 - self.flip), queries)
         p, q = self.true_kept, self.false_kept
@@ -191,7 +191,7 @@ def _journeys(bits: MemoisedBits, queries: int) -> tuple[float, bool]:
     return ahead_most + behind_most, ahead_cells + behind_cells > bits.cells
 
 
-def _worst_shares(gains: NDArray[np.float64]) -> tuple[float, int]:
+def _worst_shares(gains: Floats) -> tuple[float, int]:
     """Return the greatest Σ gains[a − 1] over integers a ≥ 1 that sum to at most len(gains), and their number."""
     best, parts = np.zeros(len(gains) + 1), np.zeros(len(gains) + 1, dtype=np.int64)
     for total in range(1, len(best)):

@@ -11,8 +11,8 @@ from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mechanisms.compiled import Floats
 from mechanisms.parameter import check_epsilon, check_integer, check_probability
 from mechanisms.privacy.binomial import LEFT_OUT, Whole, mass_above, mass_at, mass_up_to, window
 from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON, Claim, ConstantDelta
@@ -88,7 +88,7 @@ def _cell_law(n: int, beta: float, least: int) -> SummedCellLaw:
     a = np.arange(first, first + len(present), dtype=np.float64)[present > 0.0]
     first, present = int(a[0]), present[present > 0.0]
     # Bin(n − 1, β) at a is Bin(n, β) at a, times (n − a)/(n(1 − β)).
-    absent: NDArray[np.float64] = present * ((n - a) / (n * (1.0 - beta)))
+    absent: Floats = present * ((n - a) / (n * (1.0 - beta)))
     below = max(min(least - first, len(a)), 0)
     if below > 0:
         present = np.append(present[:below].sum(), present[below:])
@@ -185,9 +185,7 @@ def worst_crowd_delta(*, k: int, sampling: float, epsilon: float, at_least: int 
     return max(float(_worst(direction, least, crowds, beta, epsilons)[0]) for direction in (_present, _absent))
 
 
-def _worst(
-    direction: "Direction", least: int, crowds: Crowds, beta: float, epsilon: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _worst(direction: "Direction", least: int, crowds: Crowds, beta: float, epsilon: Floats) -> Floats:
     """Return the greatest δ of one direction over a range of crowds, at each ε ≥ 0."""
     low, high = max(least, crowds[0]), crowds[1]
     if low > high:
@@ -199,7 +197,7 @@ def _worst(
     return np.asarray(np.where(slope > 0.0, direction(near, beta, epsilon, least), 0.0).max(axis=0))
 
 
-def _present(n: Whole, beta: float, epsilon: NDArray[np.float64], least: int) -> NDArray[np.float64]:
+def _present(n: Whole, beta: float, epsilon: Floats, least: int) -> Floats:
     """Return the hockey-stick divergence of Bin(n, β) against Bin(n − 1, β): large differences reveal presence."""
     # t = n is reached only by rounding, when ε is so large that only the output n, all sampled, contributes to δ.
     t = np.maximum(np.minimum(np.floor(n * (1.0 - (1.0 - beta) * np.exp(-epsilon))), np.asarray(n) - 1), least - 1)
@@ -208,7 +206,7 @@ def _present(n: Whole, beta: float, epsilon: NDArray[np.float64], least: int) ->
     return np.maximum(beta * at - np.expm1(epsilon) * above, 0.0)
 
 
-def _absent(n: Whole, beta: float, epsilon: NDArray[np.float64], least: int) -> NDArray[np.float64]:
+def _absent(n: Whole, beta: float, epsilon: Floats, least: int) -> Floats:
     """Return the hockey-stick divergence of Bin(n − 1, β) against Bin(n, β): small differences reveal absence."""
     s = np.ceil(n * (1.0 - (1.0 - beta) * np.exp(epsilon))) - 1.0
     possible = s >= 0.0  # up to ε = −ln(1 − β)
@@ -220,9 +218,7 @@ def _absent(n: Whole, beta: float, epsilon: NDArray[np.float64], least: int) -> 
     return np.where(possible, np.maximum(gain, 0.0), 0.0)
 
 
-def _each_once(
-    k: NDArray[np.float64], n: NDArray[np.float64], p: float, tail: Callable[[Whole, Whole, float], NDArray[np.float64]]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _each_once(k: Floats, n: Floats, p: float, tail: Callable[[Whole, Whole, float], Floats]) -> tuple[Floats, Floats]:
     """Return P[Bin(n, p) = k] and a tail at k, computed once for neighbouring entries with equal k and n.
 
     Along a curve in ε, k is a bound that is rounded to a whole number and kept above the threshold of suppression, so
@@ -235,7 +231,7 @@ def _each_once(
     return mass_at(flat[new], several[new], p)[where], tail(flat[new], several[new], p)[where]
 
 
-Direction = Callable[[Whole, float, NDArray[np.float64], int], NDArray[np.float64]]
+Direction = Callable[[Whole, float, Floats, int], Floats]
 
 # Points at which the curve of the worst crowd is evaluated, on either side of ε = 0.
 POINTS = 1_500
@@ -435,7 +431,7 @@ def _worst_pair(
     return absent, present
 
 
-def _distinct(epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
+def _distinct(epsilons: Floats) -> Floats:
     """Return ascending ε; an ε whose e^ε equals the one before is left out: β may be 1e-11."""
     return np.asarray(epsilons[np.append(True, np.diff(np.exp(epsilons)) > 0.0)])
 
@@ -548,7 +544,7 @@ class MovedCountsDelta:
         """Return δ of one query."""
         return float(self.each(np.array([epsilon]))[0])
 
-    def each(self, epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
+    def each(self, epsilons: Floats) -> Floats:
         """Return δ of one query at each ε."""
         crowds = {"crowd": self.crowd, "other_crowd": self.crowd}
         between = [moved_differences_delta(**crowds, sampling=self.sampling, epsilon=e) for e in epsilons.tolist()]

@@ -7,8 +7,9 @@ from functools import lru_cache
 from typing import SupportsFloat, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from mechanisms.compiled import Floats
 from mechanisms.privacy.blanket import VariationRatioDelta, pairs_over
 from mechanisms.privacy.claim import Claim, ConstantDelta
 from mechanisms.privacy.composition import ComposedDelta
@@ -56,14 +57,14 @@ class MirrorDelta:
         rest = max(0.0, 1.0 - self.distinguishing - other)
         return (self.distinguishing, other, rest), (other, self.distinguishing, rest)
 
-    def _walk(self) -> NDArray[np.float64]:
+    def _walk(self) -> Floats:
         """Return P(m) for m = −T…T, (2T + 1,) float64."""
         (up, down, level), _ = self.pair
         return convolved((down, level, up), self.queries)
 
 
 @lru_cache(maxsize=256)
-def convolved(masses: tuple[float, ...], times: int) -> NDArray[np.float64]:
+def convolved(masses: tuple[float, ...], times: int) -> Floats:
     """Return the distribution of the sum of independent draws, each i with masses[i].
 
     Direct convolution loses no tail.

@@ -4,8 +4,9 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from mechanisms.compiled import Floats
 from mechanisms.parameter import ParameterError, check_probability
 from mechanisms.privacy.claim import LARGEST_EPSILON, Claim, ConstantDelta
 from mechanisms.privacy.composition import COMPOSED, ComposedDelta, at_least_once, composed
@@ -43,7 +44,7 @@ def round_one_claim() -> Claim:
     return Claim.exact(0.0, ConstantDelta(0.0), "Round one is answered without the truth (SP eqs 13-14).")
 
 
-def round_two_claim(*, sampling: float, blanks: NDArray[np.float64], queries: int) -> Claim:
+def round_two_claim(*, sampling: float, blanks: Floats, queries: int) -> Claim:
     """Return the claim of a report of round two: exact for one query, with a bound of δ for more.
 
     Parameters
@@ -62,7 +63,7 @@ def round_two_claim(*, sampling: float, blanks: NDArray[np.float64], queries: in
     return _own_value_claim(sampling=sampling, least=float(blanks[worst]), queries=queries, basis=basis)
 
 
-def linked_blanks(*, sampling: float, blanks: NDArray[np.float64], refresh: float) -> NDArray[np.float64]:
+def linked_blanks(*, sampling: float, blanks: Floats, refresh: float) -> Floats:
     """Return the probabilities that a device is unsampled and reports 0, then t: m_t = π_0((1 − ρ)[t = 0] + ρ·b_t).
 
     Parameters
@@ -79,12 +80,12 @@ def linked_blanks(*, sampling: float, blanks: NDArray[np.float64], refresh: floa
     (cells + 1,) float64
     """
     again = blanks / (1.0 - sampling) if sampling < 1.0 else np.zeros_like(blanks)
-    pairs: NDArray[np.float64] = blanks[0] * refresh * again
+    pairs: Floats = blanks[0] * refresh * again
     pairs[0] += blanks[0] * (1.0 - refresh)
     return pairs
 
 
-def linked_claim(*, sampling: float, queries: int, blanks: NDArray[np.float64], refresh: float) -> Claim:
+def linked_claim(*, sampling: float, queries: int, blanks: Floats, refresh: float) -> Claim:
     """Return the claim of both reports of a device, linked.
 
     Without refresh no finite ε holds, and δ is exactly the probability that the reports reveal the truth with
@@ -148,7 +149,7 @@ def _own_value_claim(*, sampling: float, least: float, queries: int, basis: str)
 
 
 def refreshed_release_claim(
-    view: ReleasedDifferences | ReleasedCounts, *, sampling: float, blanks: NDArray[np.float64], refresh: float
+    view: ReleasedDifferences | ReleasedCounts, *, sampling: float, blanks: Floats, refresh: float
 ) -> Claim:
     """Return a bound for refreshed rounds where only the counts, or the differences, are published.
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from mechanisms.compiled import Floats, Integers
 from mechanisms.parameter import check_epsilon
 from mechanisms.privacy.binomial import LEFT_OUT, mass_above, mass_at, mass_up_to, run_starts, window
 from mechanisms.privacy.blanket import BlanketDelta, VariationRatioDelta, pairs_over
@@ -59,7 +60,7 @@ class ClonesDelta:
         """
         return float(self.each(np.array([min(check_epsilon(epsilon), LARGEST_EPSILON)]))[0])
 
-    def each(self, epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
+    def each(self, epsilons: Floats) -> Floats:
         """Return the bound at each ε."""
         first, masses = window(self.devices - 1, math.exp(-self.epsilon))
         left_out = LEFT_OUT if len(masses) < self.devices else 0.0
@@ -67,7 +68,7 @@ class ClonesDelta:
         shares = np.add.reduceat(masses, starts)
         return np.minimum(1.0, self.delta_among(first + starts, epsilons[:, np.newaxis]) @ shares + left_out)
 
-    def delta_among(self, clones: NDArray[np.int64], epsilon: ArrayLike) -> NDArray[np.float64]:
+    def delta_among(self, clones: Integers, epsilon: ArrayLike) -> Floats:
         """Return δ given the number of clones M.
 
         The likelihood ratio of A = a rises with a. With y = 1 − x the first hypothesis is more likely by a factor above
@@ -192,7 +193,7 @@ def shuffled_claim(
     return Claim.bound(local.epsilon, AmplifiedDelta(clones, local, tighter), f"{basis}{over}.")
 
 
-def shuffled_value_claim(view: Shuffled, *, sampling: float, blanks: NDArray[np.float64], local: Claim) -> Claim:
+def shuffled_value_claim(view: Shuffled, *, sampling: float, blanks: Floats, local: Claim) -> Claim:
     """Return the claim of shuffled reports that give the truth with π_s, otherwise a blank, drawn anew in each query.
 
     The privacy blanket (`BlanketDelta`): unsampled devices answer without their truth, and their blanks hide the
@@ -278,11 +279,11 @@ class CrowdRatioDelta:
         """
         return float(self.each(np.array([check_epsilon(epsilon)]))[0])
 
-    def each(self, epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
+    def each(self, epsilons: Floats) -> Floats:
         """Return δ at each ε, remembered: claims about entering, moving and several queries need the same values."""
         return _remembered(self, epsilons.tobytes())
 
-    def _computed(self, epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _computed(self, epsilons: Floats) -> Floats:
         n, factor = self.crowd, np.exp(np.minimum(epsilons, LARGEST_CROWD_EPSILON))[:, np.newaxis]
         first, masses = window(n, self.still)
         b = np.arange(first, first + len(masses), dtype=np.float64)
@@ -314,7 +315,7 @@ class CrowdRatioDelta:
 
 
 @lru_cache(maxsize=512)
-def _remembered(curve: CrowdRatioDelta, epsilons: bytes) -> NDArray[np.float64]:
+def _remembered(curve: CrowdRatioDelta, epsilons: bytes) -> Floats:
     delta = curve._computed(np.frombuffer(epsilons))  # noqa: SLF001 - of this module
     delta.setflags(write=False)
     return delta

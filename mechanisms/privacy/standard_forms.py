@@ -10,9 +10,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mechanisms.compiled import ndtri_exp
+from mechanisms.compiled import Floats, ndtri_exp
 from mechanisms.parameter import ParameterError, check_probability
 from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON, Claim, LeastDelta
 from mechanisms.privacy.composition import ComposedCurve, ComposedDelta, GridPair, SummedLoss, grid_pair, on_grid, split
@@ -155,7 +154,7 @@ _grid_pair = lru_cache(maxsize=64)(grid_pair)
 def _squared_mu(pair: GridPair) -> float:
     """Return μ² of a pair without an infinite loss."""
 
-    def quantiles(logs: NDArray[np.float64]) -> NDArray[np.float64]:
+    def quantiles(logs: Floats) -> Floats:
         """Return Φ⁻¹ of the probabilities below each kink, from the smaller of both tails."""
         below, above = np.logaddexp.accumulate(logs)[:-1], np.logaddexp.accumulate(logs[::-1])[-2::-1]
         return np.asarray(np.where(below < above, ndtri_exp(below), -ndtri_exp(above)))
@@ -169,7 +168,7 @@ def _rho(pair: GridPair) -> float:
     """Return a bound of sup D_α/α: (α − 1)·D_α is convex in α, so it is below its chords between some orders."""
     losses, summed = pair.steps * pair.interval, SummedLoss([pair], 1)
 
-    def moments(orders: NDArray[np.float64]) -> NDArray[np.float64]:
+    def moments(orders: Floats) -> Floats:
         """Return t·D_{1 + t} = ln Σ P·e^(tℓ) for each t; of small ones in a form in which nothing cancels."""
         if orders[-1] * losses[-1] >= 1.0:
             return summed.log_mean(orders)

@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mechanisms.compiled import compiled
+from mechanisms.compiled import Floats, compiled
 from mechanisms.privacy.binomial import LEFT_OUT, window
 from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON
 from mechanisms.privacy.hockey_stick import Pair, dominating_pair
 
-Masses = NDArray[np.float64]
+Masses = Floats
 # Most steps of a recurrence before its window: its start is approximate, and the error of the start shrinks with each
 # step. It begins where the error has fallen to e^−LEAD_LOG at the window.
 LEAD, LEAD_LOG = 2.0**14, 45.0

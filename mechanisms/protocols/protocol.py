@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mechanisms.compiled import Floats, Mask
 from mechanisms.parameter import ParameterError, check_integer
 
 Number: TypeAlias = int | float | Fraction | str
@@ -433,11 +433,11 @@ class BinaryQuery:
         return tuple((masses / masses.sum()).tolist())
 
     @cached_property
-    def given(self) -> NDArray[np.bool_]:
+    def given(self) -> Mask:
         """Whether an answer has an output in a round, (answers, rounds, outputs) bool."""
         return np.asarray(np.array(self.answers)[:, :, np.newaxis] == np.arange(len(self.outputs)))
 
-    def in_round(self, round_: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def in_round(self, round_: int) -> tuple[Floats, Floats]:
         """Return the answer distributions in a round, from 1, of a device in the cell and one not: (outputs,) each."""
         given = self.given[:, round_ - 1].astype(np.float64)
         return np.array(self.yes) @ given, np.array(self.no) @ given

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from mechanisms.compiled import Floats
 from mechanisms.local.mechanism import Estimate, check_arrays
 from mechanisms.parameter import ParameterError, check_integer
 
@@ -67,13 +68,13 @@ class RefinedEstimate:
         If an array has another shape or dtype, a count or an end is NaN, or the ends are in the wrong order.
     """
 
-    count: NDArray[np.float64]
-    std_error: NDArray[np.float64]
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
+    count: Floats
+    std_error: Floats
+    lower: Floats
+    upper: Floats
     interval: str
     properties: Properties
-    participation: NDArray[np.float64] | None = None
+    participation: Floats | None = None
 
     def __post_init__(self) -> None:
         """Check that the arrays belong together."""
@@ -89,7 +90,7 @@ class RefinedEstimate:
         return f"<RefinedEstimate by {self.properties.refinement}: {len(self)} cells, {self.count.sum():.1f} devices>"
 
 
-def refined(estimate: Estimate, count: NDArray[np.float64], properties: Properties) -> RefinedEstimate:
+def refined(estimate: Estimate, count: Floats, properties: Properties) -> RefinedEstimate:
     """Return refined counts with the unrefined interval; their standard error is not known."""
     unknown = np.full(len(estimate), np.nan)
     interval = f"{estimate.interval}, unrefined"
@@ -127,7 +128,7 @@ def clip(estimate: Estimate, *, asked: int) -> RefinedEstimate:
 Total = Literal["estimated", "asked"]
 
 
-def total_of(count: NDArray[np.float64], total: Total, *, asked: int) -> float:
+def total_of(count: Floats, total: Total, *, asked: int) -> float:
     """Return the sum that refined counts must have.
 
     Parameters
@@ -153,7 +154,7 @@ def total_of(count: NDArray[np.float64], total: Total, *, asked: int) -> float:
     return min(max(float(count.sum()), 0.0), float(asked))
 
 
-def project_onto_simplex(values: ArrayLike, total: float) -> NDArray[np.float64]:
+def project_onto_simplex(values: ArrayLike, total: float) -> Floats:
     """Return the point of {p ≥ 0, Σp = total} nearest to `values`.
 
     By the conditions of Karush, Kuhn and Tucker it is p = max(x − τ, 0) for the one τ that gives the required sum. With
@@ -266,7 +267,7 @@ def norm_sub(estimate: Estimate, *, asked: int, total: Total = "estimated") -> R
     return refined(estimate, count, Properties("norm_sub", total=total))
 
 
-def norm_sub_counts(count: NDArray[np.float64], total: float) -> NDArray[np.float64]:
+def norm_sub_counts(count: Floats, total: float) -> Floats:
     """Return the counts of `norm_sub`, (cells,), for a total of at least 0."""
     positive = count > 0
     if not positive.any():

@@ -1,8 +1,8 @@
 """Inverse probability weighting: a correction of counts for devices that were not all equally likely to be counted."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mechanisms.compiled import Floats
 from mechanisms.local.mechanism import Estimate
 from mechanisms.refinement.projections import Properties, RefinedEstimate
 
@@ -13,8 +13,8 @@ def inverse_probability(
     estimate: Estimate,
     *,
     asked: int,  # noqa: ARG001 - other refinements need it
-    scale: NDArray[np.float64] = ONE,
-    participation: NDArray[np.float64] = ONE,
+    scale: Floats = ONE,
+    participation: Floats = ONE,
 ) -> RefinedEstimate:
     """Divide what was counted in each cell by the probability that a device there is counted.
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mechanisms.compiled import Floats, Integers, Values
 from mechanisms.declared import Declared
 from mechanisms.local.common.categorical_sampling import one_hot, tally_values
 from mechanisms.local.common.intervals import QuadraticVariance
@@ -70,7 +70,7 @@ class BaseMechanism(ViewClaims, ABC):
 
     def std_error(
         self, true_counts: Counts, *, asked: Sequence[int] | None = None, counted: Sequence[int] | None = None
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """Return the exact standard error of the estimate, (V,), the root of `variance`; infinite without reports.
 
         If only some of the devices were counted, the variance of a simple random sample is added.
@@ -144,7 +144,7 @@ class BinaryReports(DeclaredMechanism):
         return reports
 
 
-def with_no(yes: NDArray[np.int64], devices: int) -> Counts:
+def with_no(yes: Integers, devices: int) -> Counts:
     """Return (…, 2) int64 counts of No and Yes from (…,) counts of Yes among a number of devices."""
     return np.stack([devices - yes, yes], axis=-1).astype(np.int64, copy=False)
 
@@ -152,12 +152,12 @@ def with_no(yes: NDArray[np.int64], devices: int) -> Counts:
 class CategoricalReports(BaseMechanism):
     """A mechanism whose report is one of several symbols; a round's tally counts each symbol."""
 
-    def encode(self, reports: NDArray[np.int32]) -> Vectors:
+    def encode(self, reports: Values) -> Vectors:
         """Return one-hot rows, (n, *tally_shape) int64."""
         (symbols,) = self.tally_shape
         return one_hot(check_values(reports, outputs=symbols), symbols)
 
-    def tally(self, reports: NDArray[np.int32], where: Where | None = None) -> Counts:
+    def tally(self, reports: Values, where: Where | None = None) -> Counts:
         """Return the number of reports of each symbol, (*tally_shape,) int64, of the masked devices."""
         (symbols,) = self.tally_shape
         mask = check_where(where, devices=len(reports))

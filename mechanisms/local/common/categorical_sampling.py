@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.compiled import compiled
+from mechanisms.compiled import Floats, Integers, Mask, Values, Words, compiled
 from mechanisms.local.common.random_words import random_words
 
 SAMPLED = -1
@@ -13,7 +13,7 @@ STEP = 2.0**-53
 LANES = 4
 
 
-def alias_table(weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+def alias_table(weights: Floats) -> tuple[Floats, Values]:
     """Return Vose's alias table: a uniform outcome i is kept with probability keep[i], else replaced by alias[i].
 
     Parameters
@@ -44,13 +44,8 @@ def alias_table(weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDAr
 
 
 def draw_categorical(
-    n: int,
-    sampling: float,
-    blanks: int,
-    table: tuple[NDArray[np.float64], NDArray[np.int32]] | None,
-    *,
-    rng: np.random.Generator,
-) -> NDArray[np.int32]:
+    n: int, sampling: float, blanks: int, table: tuple[Floats, Values] | None, *, rng: np.random.Generator
+) -> Values:
     """Return n categorical draws, (n,) int32: SAMPLED with probability `sampling`, else a blank in 0…blanks − 1.
 
     Each device uses one 53-bit uniform number. Below `sampling` the outcome is S. Otherwise its excess, rescaled,
@@ -71,7 +66,7 @@ def draw_categorical(
 
 @compiled
 def _draw_equal(
-    words: NDArray[np.uint64], sampling: float, scale: float, top: int, drawn: NDArray[np.int32]
+    words: Words, sampling: float, scale: float, top: int, drawn: Values
 ) -> None:  # pragma: no cover - compiled
     """Draw outcomes whose blanks are all equally likely."""
     for i in range(words.size):
@@ -83,12 +78,7 @@ def _draw_equal(
 
 @compiled
 def _draw_alias(
-    words: NDArray[np.uint64],
-    sampling: float,
-    scale: float,
-    keep: NDArray[np.float64],
-    alias: NDArray[np.int32],
-    drawn: NDArray[np.int32],
+    words: Words, sampling: float, scale: float, keep: Floats, alias: Values, drawn: Values
 ) -> None:  # pragma: no cover - compiled
     """Draw outcomes whose blanks have different probabilities."""
     for i in range(words.size):
@@ -102,13 +92,8 @@ def _draw_alias(
 
 
 def redraw(
-    drawn: NDArray[np.int32],
-    refresh: float,
-    blanks: int,
-    table: tuple[NDArray[np.float64], NDArray[np.int32]] | None,
-    *,
-    rng: np.random.Generator,
-) -> NDArray[np.int32]:
+    drawn: Values, refresh: float, blanks: int, table: tuple[Floats, Values] | None, *, rng: np.random.Generator
+) -> Values:
     """Return the outcomes of round two, (n,) int32: each blank drawn again with probability `refresh`, S unchanged.
 
     Each device uses one uniform number, whether its outcome is S or not. If it is below `refresh`, the blank is drawn
@@ -126,13 +111,7 @@ def redraw(
 
 @compiled
 def _redraw(
-    words: NDArray[np.uint64],
-    drawn: NDArray[np.int32],
-    refresh: float,
-    blanks: int,
-    keep: NDArray[np.float64],
-    alias: NDArray[np.int32],
-    again: NDArray[np.int32],
+    words: Words, drawn: Values, refresh: float, blanks: int, keep: Floats, alias: Values, again: Values
 ) -> None:  # pragma: no cover - compiled
     """Draw some blanks again; they are equally likely if there is no table."""
     scale = blanks / refresh
@@ -146,9 +125,7 @@ def _redraw(
 
 
 @compiled
-def answer_drawn(
-    drawn: NDArray[np.int32], truth: NDArray[np.int32], reports: NDArray[np.int32]
-) -> None:  # pragma: no cover - compiled
+def answer_drawn(drawn: Values, truth: Values, reports: Values) -> None:  # pragma: no cover - compiled
     """Report the truth where the draw is S, or 0 if no truth is given, and the blank elsewhere."""
     for i in range(drawn.size):
         reports[i] = drawn[i] if drawn[i] >= 0 else truth[i] if truth.size else np.int32(0)
@@ -156,7 +133,7 @@ def answer_drawn(
 
 @compiled
 def add_values(
-    reports: NDArray[np.uint32], where: NDArray[np.bool_], counts: NDArray[np.uint32]
+    reports: NDArray[np.uint32], where: Mask, counts: NDArray[np.uint32]
 ) -> None:  # pragma: no cover - compiled
     """Count the values of the masked devices (all, if the mask is empty) into (LANES, outputs) histograms."""
     n = reports.size
@@ -174,7 +151,7 @@ def add_values(
         counts[0, reports[i]] += 1
 
 
-def tally_values(reports: NDArray[np.int32], where: NDArray[np.bool_], outputs: int) -> NDArray[np.int64]:
+def tally_values(reports: Values, where: Mask, outputs: int) -> Integers:
     """Return how many of the masked devices (all, if the mask is empty) gave each output, (outputs,) int64."""
     counts = np.zeros((LANES, outputs), dtype=np.uint32)
     # Without a sign: an index that may be negative takes longer.
@@ -182,7 +159,7 @@ def tally_values(reports: NDArray[np.int32], where: NDArray[np.bool_], outputs: 
     return np.asarray(counts.sum(axis=0, dtype=np.int64))
 
 
-def one_hot(reports: NDArray[np.int32], outputs: int) -> NDArray[np.int64]:
+def one_hot(reports: Values, outputs: int) -> Integers:
     """Return (n, outputs) int64 with a single 1 per row."""
     vectors = np.zeros((len(reports), outputs), dtype=np.int64)
     vectors[np.arange(len(reports)), reports] = 1

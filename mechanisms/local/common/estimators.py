@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mechanisms.compiled import Floats, Integers
 from mechanisms.local.common.intervals import BinomialInversion, CountLaw, QuadraticVariance
 from mechanisms.local.common.response_counts import ResponseCounts, estimate_between, estimate_nothing
 from mechanisms.local.mechanism import Estimate
@@ -34,11 +34,11 @@ class TwoRounds:
     """
 
     sampling: float
-    blank: float | NDArray[np.float64]
+    blank: float | Floats
     refresh: float = 0.0
 
     @property
-    def kept(self) -> float | NDArray[np.float64]:
+    def kept(self) -> float | Floats:
         """κ, the correlation between the two rounds of an unsampled device's blank being the cell.
 
         A blank is kept with probability 1 − ρ and else drawn again from b_v = π_v/(1 − π_s). So both blanks are the
@@ -49,7 +49,7 @@ class TwoRounds:
         again = self.blank / (1.0 - self.sampling) if self.sampling < 1.0 else 0.0 * self.blank
         return (1.0 - self.refresh + self.refresh * again - self.blank) / (1.0 - self.blank)
 
-    def weight(self, received: ResponseCounts) -> float | NDArray[np.float64]:
+    def weight(self, received: ResponseCounts) -> float | Floats:
         """Return λ = κ·n₁/M, the weight of the count of round one; 1 without refresh.
 
         If all devices were counted λ is κ, the regression coefficient of round two's count on round one's over the
@@ -60,7 +60,7 @@ class TwoRounds:
         most = max(received.asked)
         return self.kept * (received.counted[0] / most) if self.refresh and most else self.kept
 
-    def estimate(self, first: NDArray[np.int64], second: NDArray[np.int64], received: ResponseCounts) -> Estimate:
+    def estimate(self, first: Integers, second: Integers, received: ResponseCounts) -> Estimate:
         """Estimate the number of devices in each cell from C₁ and C₂, (cells,), the numbers of reports of each cell."""
         if received.silent:
             return estimate_nothing(received, len(first))
@@ -79,9 +79,7 @@ class TwoRounds:
         count = (second * rates[1] - weight * (first * rates[0]) - (1.0 - weight) * (n * self.blank)) / self.sampling
         return estimate_between(count, variance, self._ends(first, second, received), received)
 
-    def _ends(
-        self, first: NDArray[np.int64], second: NDArray[np.int64], received: ResponseCounts
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _ends(self, first: Integers, second: Integers, received: ResponseCounts) -> tuple[Floats, Floats]:
         """Return the interval of Y from C₂ given C₁; the distribution of C₁ alone does not depend on Y.
 
         M is the number of devices asked in the larger round. Of these, C₁ are known to have had the blank v in round
@@ -116,9 +114,7 @@ class TwoRounds:
         )
         return law.invert(np.clip(second, 0, n2))
 
-    def variance(
-        self, received: ResponseCounts, weight: float | NDArray[np.float64] | None = None
-    ) -> QuadraticVariance:
+    def variance(self, received: ResponseCounts, weight: float | Floats | None = None) -> QuadraticVariance:
         """Return the exact variance of `estimate`, given the devices asked and counted in each round.
 
         On an ideal channel it is Y(1 − π_s)/π_s, whatever N is: the paper's constant error. With n₁ and n₂ of N devices
@@ -163,9 +159,7 @@ class TwoRounds:
         )
 
 
-def estimate_proportion(
-    yes: NDArray[np.int64], *, true_yes: float, false_yes: float, received: ResponseCounts
-) -> Estimate:
+def estimate_proportion(yes: Integers, *, true_yes: float, false_yes: float, received: ResponseCounts) -> Estimate:
     """Estimate the number of Yes-holders by N(C/n − p₀)/(p₁ − p₀) (SP eqs 2-5), with an interval from C's distribution.
 
     Parameters

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mechanisms.compiled import Integers
 from mechanisms.declared import Declared, budget
 from mechanisms.local.common.base import DeclaredMechanism
 from mechanisms.local.common.estimators import estimate_proportion, proportion_variance
@@ -46,7 +46,7 @@ class PureProtocol(DeclaredMechanism):
         """q, probability that a report supports a given cell that the device is not in."""
 
     @abstractmethod
-    def support(self, counts: Counts) -> NDArray[np.int64]:
+    def support(self, counts: Counts) -> Integers:
         """Return the number of reports that support each cell, (V,) int64, from one round's (*tally_shape,) counts."""
 
     def estimate_from(self, counts: Counts, received: ResponseCounts) -> Estimate:
@@ -129,7 +129,7 @@ class FrequencyOracle(BudgetedProtocol):
     def source(self) -> str:
         """The reason for the claim about a report, and the paper."""
 
-    def support(self, counts: Counts) -> NDArray[np.int64]:
+    def support(self, counts: Counts) -> Integers:
         """Return the number of reports that support each cell."""
         return counts[1:]
 

@@ -6,9 +6,9 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.polynomial.polynomial import polyval
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from mechanisms.compiled import betainc, betaincc, gammaln
+from mechanisms.compiled import Floats, Integers, Mask, betainc, betaincc, gammaln
 from mechanisms.parameter import ParameterError, check_counts, check_probability
 
 
@@ -25,17 +25,17 @@ class QuadraticVariance:
         The coefficients a, b and c.
     """
 
-    constant: float | NDArray[np.float64]
-    linear: float | NDArray[np.float64]
-    square: float | NDArray[np.float64]
+    constant: float | Floats
+    linear: float | Floats
+    square: float | Floats
 
-    def at(self, count: ArrayLike) -> NDArray[np.float64]:
+    def at(self, count: ArrayLike) -> Floats:
         """Return the variance at each true count, (cells,) float64."""
         y = np.asarray(count, dtype=np.float64)
         # The quadratic is a variance, so negative values are rounding errors.
         return np.maximum(self.constant + y * (self.linear + y * self.square), 0.0)
 
-    def std_error(self, count: ArrayLike) -> NDArray[np.float64]:
+    def std_error(self, count: ArrayLike) -> Floats:
         """Return the standard error at each true count, (cells,) float64."""
         return np.sqrt(self.at(count))
 
@@ -45,9 +45,7 @@ LEVEL = 0.95
 TINY = 1e-9
 
 
-def invert_binomial(
-    successes: ArrayLike, probability: float, level: float = LEVEL
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def invert_binomial(successes: ArrayLike, probability: float, level: float = LEVEL) -> tuple[Integers, Integers]:
     """Return the range of trials Y that neither one-sided tail test rejects, given an observed d ~ Bin(Y, π).
 
     The lower end is the least n with P[Bin(n, π) ≥ d] > α/2, the upper the greatest n with P[Bin(n, π) ≤ d] >
@@ -83,12 +81,12 @@ def invert_binomial(
         return values[place].copy(), values[place].copy()
     half = alpha / 2
 
-    def enough(n: NDArray[np.int64], d: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def enough(n: Integers, d: Integers) -> Mask:
         # P[Bin(n, π) ≥ d] = I_π(d, n − d + 1), increasing in n; 1 at d = 0.
         tail = np.asarray(betainc(np.maximum(d, 1), n - d + 1, probability))
         return np.asarray((d == 0) | (tail > half))
 
-    def too_many(n: NDArray[np.int64], d: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def too_many(n: Integers, d: Integers) -> Mask:
         # P[Bin(n, π) ≤ d] = 1 − I_π(d + 1, n − d), decreasing in n; 1 at n = d.
         tail = np.asarray(betaincc(d + 1, np.maximum(n - d, 1), probability))
         return (n > d) & (tail <= half)
@@ -112,11 +110,11 @@ class BinomialInversion:
         π, in (0, 1].
     """
 
-    least: NDArray[np.int64]
-    most: NDArray[np.int64]
+    least: Integers
+    most: Integers
     probability: float
 
-    def __call__(self, share: float = 1.0) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def __call__(self, share: float = 1.0) -> tuple[Floats, Floats]:
         """Return the ends of the interval, (cells,) each, if each of the Y devices is asked with probability `share`.
 
         The successes are then Bin(Y, share·π), so the interval covers every Y with at least 95 %, whatever the share.
@@ -128,13 +126,13 @@ class BinomialInversion:
 
 def invert_tails(
     estimate: ArrayLike,
-    moments: Callable[[NDArray[np.float64]], tuple[NDArray[np.float64], NDArray[np.float64]]],
-    step: float | NDArray[np.float64],
+    moments: Callable[[Floats], tuple[Floats, Floats]],
+    step: float | Floats,
     limit: int,
     *,
-    noise: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
+    noise: tuple[Floats, Floats] | None = None,
     level: float = LEVEL,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[Floats, Floats]:
     """Return the least and greatest Y in 0…limit at which both tails of the estimate's distribution exceed α/2.
 
     The distribution at Y is approximated by m + h·Bin(ν, π): the binomial with real ν that has mean Y and the variance
@@ -168,7 +166,7 @@ def invert_tails(
     values, masses = (np.zeros(1), np.ones(1)) if noise is None else noise
     reach = np.sqrt(np.maximum(moments(centre)[0], 0.0) + masses @ values**2) + 1.0
 
-    def tail(count: NDArray[np.int64], sign: int) -> NDArray[np.float64]:
+    def tail(count: Integers, sign: int) -> Floats:
         """Return P(estimate ≥ observed), or P(estimate ≤ observed) for a negative sign."""
         variance, third = moments(count.astype(np.float64))
         variance, third = variance / step**2, third / step**3
@@ -178,7 +176,7 @@ def invert_tails(
         away = (sign * (seen - count) - values[:, np.newaxis]) / step
         place = away + trials * chance
         inside = betainc(np.maximum(place, TINY), np.maximum(trials - place + 1.0, TINY), chance)
-        tails: NDArray[np.float64] = np.where(place <= 0.0, 1.0, np.where(place >= trials + 1.0, 0.0, inside))
+        tails: Floats = np.where(place <= 0.0, 1.0, np.where(place >= trials + 1.0, 0.0, inside))
         return masses @ np.where(variance <= TINY, away <= TINY, tails)
 
     guess, width = np.floor(centre).astype(np.int64), np.ceil(2.0 * reach).astype(np.int64)
@@ -195,13 +193,7 @@ def _check_level(level: float) -> float:
     return 1.0 - level
 
 
-def _least(
-    holds: Callable[[NDArray[np.int64]], NDArray[np.bool_]],
-    guess: NDArray[np.int64],
-    step: NDArray[np.int64],
-    *,
-    floor: NDArray[np.int64],
-) -> NDArray[np.int64]:
+def _least(holds: Callable[[Integers], Mask], guess: Integers, step: Integers, *, floor: Integers) -> Integers:
     """Return the least n above a floor at which a monotone condition (true from some n on) holds.
 
     Integer bisection from a bracket that is doubled in both directions. The condition has been evaluated to be true at
@@ -221,8 +213,8 @@ def _least(
     return high
 
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+FloatArray = Floats
+IntArray = Integers
 # Up to Y = TOP the distribution is computed outcome by outcome if, at Y = 0, the variance of the count is below FEW and
 # at most TOP devices are known. Then the count is at most BELOW under its mean at Y = 0 and at most LENGTH − BELOW
 # above it, except for a probability of 1e-15.

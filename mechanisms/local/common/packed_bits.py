@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.compiled import compiled
+from mechanisms.compiled import Integers, Mask, Values, Words, compiled
 from mechanisms.local.common.random_words import PIECE, random_words
 from mechanisms.local.mechanism import DeviceRows
 from mechanisms.parameter import ParameterError, check_integer
@@ -35,7 +35,7 @@ class PackedReports(DeviceRows):
         The number of cells V.
     """
 
-    bits: NDArray[np.uint64]
+    bits: Words
     cells: int
 
     def _protect(self) -> None:
@@ -84,7 +84,7 @@ class BitReports(PackedReports):
     def __repr__(self) -> str:
         return f"<BitReports of {len(self)} devices about {self.cells} cells>"
 
-    def count_yes(self, where: NDArray[np.bool_]) -> NDArray[np.int64]:
+    def count_yes(self, where: Mask) -> Integers:
         """Return the Yes count of each cell, (cells,) int64, over the masked devices (all, if the mask is empty)."""
         totals = np.zeros(self.bits.shape[1] * WORD, dtype=np.int64)
         planes = np.zeros((PLANES + 1, self.bits.shape[1]), dtype=np.uint64)
@@ -94,9 +94,7 @@ class BitReports(PackedReports):
 
 
 @compiled
-def set_bits(
-    rows: NDArray[np.uint64], truth: NDArray[np.int32], hits: NDArray[np.bool_]
-) -> None:  # pragma: no cover - compiled
+def set_bits(rows: Words, truth: Values, hits: Mask) -> None:  # pragma: no cover - compiled
     """Set the answer about the cell a device is in to Yes, if its hit is set and it is in a cell."""
     for i in range(truth.size):
         cell = truth[i]
@@ -106,9 +104,7 @@ def set_bits(
 
 
 @compiled
-def set_bits_where(
-    rows: NDArray[np.uint64], truth: NDArray[np.int32], hits: NDArray[np.uint64]
-) -> None:  # pragma: no cover - compiled
+def set_bits_where(rows: Words, truth: Values, hits: Words) -> None:  # pragma: no cover - compiled
     """Set the answer about the cell a device is in to Yes, if its hit bit for that cell is set."""
     for i in range(truth.size):
         cell = truth[i]
@@ -118,9 +114,7 @@ def set_bits_where(
 
 
 @compiled
-def _add_rows(
-    rows: NDArray[np.uint64], chosen: NDArray[np.int64], planes: NDArray[np.uint64], totals: NDArray[np.int64]
-) -> None:  # pragma: no cover - compiled
+def _add_rows(rows: Words, chosen: Integers, planes: Words, totals: Integers) -> None:  # pragma: no cover - compiled
     """Add up the columns of the chosen packed rows without unpacking them.
 
     `planes` is a vertical (bit-sliced) counter: plane p holds bit p of each column's count. So four words are added to
@@ -157,7 +151,7 @@ def _add_rows(
 
 
 @compiled
-def _empty_planes(planes: NDArray[np.uint64], totals: NDArray[np.int64]) -> None:  # pragma: no cover - compiled
+def _empty_planes(planes: Words, totals: Integers) -> None:  # pragma: no cover - compiled
     """Add the vertical counter to the totals and reset it to 0."""
     for p in range(PLANES):
         for j in range(planes.shape[1]):
@@ -229,11 +223,11 @@ class AnswerReports(PackedReports):
     def __repr__(self) -> str:
         return f"<AnswerReports of {len(self)} devices about {self.cells} cells, {self.outputs} outputs>"
 
-    def one_hot(self) -> NDArray[np.int64]:
+    def one_hot(self) -> Integers:
         """Return (n, cells, outputs) int64: a 1 for the answer given about each cell; meant for few devices."""
         return np.eye(self.outputs, dtype=np.int64)[self.to_dense()]
 
-    def count(self, where: NDArray[np.bool_]) -> NDArray[np.int64]:
+    def count(self, where: Mask) -> Integers:
         """Return (cells, outputs) int64: how often each answer was given about each cell.
 
         Parameters
@@ -252,9 +246,7 @@ class AnswerReports(PackedReports):
 
 
 @compiled
-def set_answers(
-    planes: NDArray[np.uint64], truth: NDArray[np.int32], answers: NDArray[np.uint8]
-) -> None:  # pragma: no cover - compiled
+def set_answers(planes: Words, truth: Values, answers: NDArray[np.uint8]) -> None:  # pragma: no cover - compiled
     """Set the answer about the cell a device is in, if it is in one, to `answers`."""
     for i in range(truth.size):
         cell = truth[i]
@@ -273,8 +265,8 @@ DRAW, STEPS = 2**18, 10
 
 
 def toss_rows(
-    n: int, cells: int, probability: float, *, rng: np.random.Generator, unless: NDArray[np.uint64] | None = None
-) -> NDArray[np.uint64]:
+    n: int, cells: int, probability: float, *, rng: np.random.Generator, unless: Words | None = None
+) -> Words:
     """Return (n, ceil(cells / 64)) uint64 rows in which each cell's bit is an independent Bernoulli(p).
 
     Bit-sliced comparison: in each of 64 lanes a uniform 64-bit number is compared with ⌊p·2⁶⁴⌋. One random word
@@ -327,7 +319,7 @@ def toss_rows(
 
 
 @lru_cache(maxsize=64)
-def _digits(threshold: int) -> tuple[NDArray[np.uint64], int]:
+def _digits(threshold: int) -> tuple[Words, int]:
     """Return the masks of a threshold's binary digits (`_compare`) and their number up to the last 1.
 
     Below the last 1, a tie is never less than the threshold.
@@ -339,14 +331,7 @@ def _digits(threshold: int) -> tuple[NDArray[np.uint64], int]:
 
 @compiled
 def _compare(
-    words: NDArray[np.uint64],
-    rows: NDArray[np.uint64],
-    start: int,
-    width: int,
-    last: np.uint64,
-    taken: NDArray[np.uint64],
-    zeros: NDArray[np.uint64],
-    digits: int,
+    words: Words, rows: Words, start: int, width: int, last: np.uint64, taken: Words, zeros: Words, digits: int
 ) -> tuple[int, int]:  # pragma: no cover - compiled
     """Toss words of coins from `start` on as long as random words suffice; return their end, and the words used.
 

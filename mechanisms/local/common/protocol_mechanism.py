@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mechanisms.compiled import Floats, Integers, Words
 from mechanisms.local.common.base import DeclaredMechanism
 from mechanisms.local.common.estimators import estimate_proportion
 from mechanisms.local.common.intervals import QuadraticVariance, invert_tails
@@ -42,7 +43,7 @@ class LinearEstimator:
     """
 
     binary_query: BinaryQuery
-    weights: NDArray[np.float64]
+    weights: Floats
     offset: float = 0.0
 
     @classmethod
@@ -55,17 +56,17 @@ class LinearEstimator:
         return cls(BinaryQuery(protocol), np.array(rows), float(values.get(ASKED, 0)))
 
     @property
-    def scores(self) -> NDArray[np.float64]:
+    def scores(self) -> Floats:
         """The contribution of each answer in each round, (answers, rounds)."""
         return np.asarray((self.binary_query.given * self.weights).sum(axis=2))
 
-    def count(self, counts: NDArray[np.int64], received: ResponseCounts) -> NDArray[np.float64]:
+    def count(self, counts: Integers, received: ResponseCounts) -> Floats:
         """Return the estimates, (cells,), from (rounds, cells, outputs) counts; `received.silent` must be False."""
         rates = np.array([received.devices / n if n else 0.0 for n in received.counted])
         each = np.einsum("rvo,ro->rv", counts.astype(np.float64), self.weights)
         return np.asarray(rates @ each + self.offset * received.devices)
 
-    def estimate(self, counts: NDArray[np.int64], received: ResponseCounts) -> Estimate:
+    def estimate(self, counts: Integers, received: ResponseCounts) -> Estimate:
         """Return the estimate with its interval, from (rounds, cells, outputs) counts.
 
         If the outputs of a single round have only two different weights, it is the estimate of a proportion, whose
@@ -121,7 +122,7 @@ class LinearEstimator:
             square=-between,
         )
 
-    def _moments(self, law: tuple[float, ...]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _moments(self, law: tuple[float, ...]) -> tuple[Floats, Floats]:
         """Return the means (rounds,) and covariances (rounds, rounds) of a device's contributions."""
         masses = np.array(law)
         mean = masses @ self.scores
@@ -141,7 +142,7 @@ class BinaryQueryCoins(DeviceRows):
         Answers about the cell the device is in; one per round suffices, since it is in one cell at most.
     """
 
-    no: NDArray[np.uint64]
+    no: Words
     yes: NDArray[np.uint8]
 
 

@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mechanisms.compiled import compiled
+from mechanisms.compiled import Words, compiled
 
 HALF, ALL = (1 << 64) - 1, (1 << 128) - 1
 # The multiplier of numpy's PCG64: state ← state · MULTIPLIER + increment modulo 2¹²⁸, and a word from each state.
@@ -21,9 +20,7 @@ _FACTORS = [pow(MULTIPLIER, step, ALL + 1) for step in range(LANES + 1)]
 _STEPS = [(_FACTORS[step], sum(_FACTORS[:step]) & ALL) for step in range(1, LANES + 1)]
 
 
-def random_words(
-    size: int, *, rng: np.random.Generator, room: NDArray[np.uint64] | None = None
-) -> Iterator[NDArray[np.uint64]]:
+def random_words(size: int, *, rng: np.random.Generator, room: Words | None = None) -> Iterator[Words]:
     """Yield random words, one piece at a time.
 
     The words, and the generator's state from the first piece on, are those of
@@ -70,16 +67,14 @@ def random_words(
         yield piece
 
 
-def _halves(values: list[int]) -> NDArray[np.uint64]:
+def _halves(values: list[int]) -> Words:
     """Return the low and the high 64 bits of numbers of 128 bits, (2, n) uint64."""
     both = np.frombuffer(b"".join([value.to_bytes(16, "little") for value in values]), dtype="<u8")
     return np.array(both.reshape(-1, 2).T, dtype=np.uint64, order="C")
 
 
 @compiled
-def _advance(
-    low: NDArray[np.uint64], high: NDArray[np.uint64], jump: NDArray[np.uint64], words: NDArray[np.uint64]
-) -> None:  # pragma: no cover - compiled
+def _advance(low: Words, high: Words, jump: Words, words: Words) -> None:  # pragma: no cover - compiled
     """Write the words of all lanes in turn, and advance each lane by the jump, a multiplier and an increment."""
     half, most = np.uint64(32), np.uint64(0xFFFFFFFF)
     factor, factor_high, plus, plus_high = jump[0], jump[1], jump[2], jump[3]

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mechanisms.compiled import Floats, Mask, Values
 from mechanisms.local.common.intervals import QuadraticVariance
 from mechanisms.local.mechanism import Estimate
 from mechanisms.parameter import ParameterError, check_per_round
@@ -79,10 +79,7 @@ def estimate_nothing(received: ResponseCounts, cells: int) -> Estimate:
 
 
 def estimate_between(
-    count: NDArray[np.float64],
-    variance: QuadraticVariance,
-    ends: tuple[NDArray[np.float64], NDArray[np.float64]],
-    received: ResponseCounts,
+    count: Floats, variance: QuadraticVariance, ends: tuple[Floats, Floats], received: ResponseCounts
 ) -> Estimate:
     """Return the estimate of an unbiased count, its theoretical standard error at the clipped count, and an interval.
 
@@ -103,7 +100,7 @@ def check_round(round_: int, rounds: int) -> int:
     return round_
 
 
-def check_truth(truth: NDArray[np.int32], *, devices: int, cells: int) -> NDArray[np.int32]:
+def check_truth(truth: Values, *, devices: int, cells: int) -> Values:
     """Return the cell of every device, (n,) int32 in 0…V, after checking shape, dtype and range."""
     if not isinstance(truth, np.ndarray) or truth.dtype != np.int32:
         raise ParameterError("truth", "must be an int32 array", getattr(truth, "dtype", type(truth).__name__))
@@ -116,7 +113,7 @@ def check_truth(truth: NDArray[np.int32], *, devices: int, cells: int) -> NDArra
     return truth
 
 
-def check_values(reports: NDArray[np.int32], *, outputs: int) -> NDArray[np.int32]:
+def check_values(reports: Values, *, outputs: int) -> Values:
     """Return one output per device, (n,) int32 in 0…outputs − 1, after checking shape, dtype and range.
 
     Reports to be added up may come from other code. An output out of range must not reach a compiled kernel, where it
@@ -132,7 +129,7 @@ def check_values(reports: NDArray[np.int32], *, outputs: int) -> NDArray[np.int3
     return reports
 
 
-def check_where(where: NDArray[np.bool_] | None, *, devices: int) -> NDArray[np.bool_]:
+def check_where(where: Mask | None, *, devices: int) -> Mask:
     """Return the mask of the devices to count; an empty mask means all devices."""
     if where is None:
         return np.empty(0, dtype=np.bool_)
