@@ -250,7 +250,7 @@ def is_below_exp(word: int, exponent: Fraction, *, rng: np.random.Generator) -> 
 
 
 @compiled
-def _fill(words: Integers, whole: int, out: Integers) -> bool:  # pragma: no cover - compiled
+def _fill(words: Integers, whole: int, out: Integers) -> bool:
     """Fill `out` with exponential variables of mean `whole`, rounded down; return whether the words sufficed."""
     place = 0
     for i in range(len(out)):
@@ -269,9 +269,7 @@ def _fill(words: Integers, whole: int, out: Integers) -> bool:  # pragma: no cov
 
 
 @compiled
-def _bernoulli_exp(
-    words: Integers, place: int, numerator: int, denominator: int
-) -> tuple[bool, int]:  # pragma: no cover - compiled
+def _bernoulli_exp(words: Integers, place: int, numerator: int, denominator: int) -> tuple[bool, int]:
     """Return true with probability e^(−numerator/denominator), for a numerator up to the denominator.
 
     Canonne, Kamath and Steinke 2020, algorithm 1: of trials that succeed with probability γ, γ/2, γ/3… the first
@@ -285,7 +283,7 @@ def _bernoulli_exp(
 
 
 @compiled
-def _uniform(words: Integers, place: int, bound: int) -> tuple[int, int]:  # pragma: no cover - compiled
+def _uniform(words: Integers, place: int, bound: int) -> tuple[int, int]:
     """Return a uniform integer below `bound` from the words at `place` and after, and the place of the next word.
 
     Words beyond the last multiple of the bound are skipped. If no word is left, return the bound, which fails every

@@ -78,9 +78,7 @@ def sampled_smooth_sensitivities(ordered: Floats, ranks: Integers, *, xi: float,
 
 
 @compiled
-def _of_samples(
-    ordered: Floats, ranks: Integers, xi: float, lower: float, upper: float, out: Floats
-) -> None:  # pragma: no cover - compiled
+def _of_samples(ordered: Floats, ranks: Integers, xi: float, lower: float, upper: float, out: Floats) -> None:
     """Fill `out` with S* of each row of ranks."""
     n = ranks.shape[1]
     x = np.empty(n + 2)
@@ -92,7 +90,7 @@ def _of_samples(
 
 
 @compiled
-def _of_ordered(x: Floats, m: int, xi: float) -> float:  # pragma: no cover - compiled
+def _of_ordered(x: Floats, m: int, xi: float) -> float:
     """Return S* of x_(0) = lower, x_(1)…x_(n), x_(n+1) = upper at rank m.
 
     First the pairs with i = m or j = m are evaluated; their maximum excludes all pairs too far apart to exceed it. Then

@@ -106,9 +106,7 @@ def best_of_counts(prior: Floats, masses: Floats, rest: float, sampling: float, 
 
 
 @compiled
-def _climb(
-    tree: Floats, truths: Integers, counts: Integers, poisson: Floats, values: Floats, floor: float
-) -> float:  # pragma: no cover - compiled
+def _climb(tree: Floats, truths: Integers, counts: Integers, poisson: Floats, values: Floats, floor: float) -> float:
     """Fill the tree, then sum over the levels: the value of each times P(no other truth's value exceeds it)."""
     size, top = tree.shape[0] // 2, tree.shape[1] - 1
     for node in range(size - 1, 0, -1):

@@ -32,7 +32,7 @@ def walsh_hadamard(vector: Integers) -> Integers:
 
 
 @compiled
-def _parity(word: int) -> int:  # pragma: no cover - compiled
+def _parity(word: int) -> int:
     """Return the parity of a word's bits."""
     word ^= word >> 16
     word ^= word >> 8
@@ -43,7 +43,7 @@ def _parity(word: int) -> int:  # pragma: no cover - compiled
 
 
 @compiled
-def choose_side(points: Values, wrong: Mask, truth: Values, reports: Values) -> None:  # pragma: no cover - compiled
+def choose_side(points: Values, wrong: Mask, truth: Values, reports: Values) -> None:
     """Move uniform points to one side of row truth + 1: the side of entries +1, or −1 where `wrong` is set.
 
     Flipping the bit of a point that is the lowest bit set in the row changes its side. This maps the points of one side

@@ -43,9 +43,7 @@ def draw_seeds(n: int, *, rng: np.random.Generator) -> Words:
 
 
 @compiled
-def answer_hashed(
-    seeds: Words, drawn: Values, truth: Values, buckets: np.uint64, reports: Values
-) -> None:  # pragma: no cover - compiled
+def answer_hashed(seeds: Words, drawn: Values, truth: Values, buckets: np.uint64, reports: Values) -> None:
     """Report the bucket of the truth where `drawn` is negative, and the bucket `drawn` elsewhere."""
     half = np.uint64(BITS)
     for i in range(drawn.size):
@@ -57,15 +55,13 @@ def answer_hashed(
 
 
 @compiled
-def _edge(value: np.uint64, buckets: np.uint64) -> Any:  # pragma: no cover - compiled
+def _edge(value: np.uint64, buckets: np.uint64) -> Any:
     """Return the least u in bucket `value`, ⌈value·2³²/g⌉."""
     return ((value << np.uint64(BITS)) + buckets - np.uint64(1)) // buckets
 
 
 @compiled
-def add_support(
-    seeds: Words, values: Values, where: Mask, buckets: np.uint64, counts: Integers
-) -> None:  # pragma: no cover - compiled
+def add_support(seeds: Words, values: Values, where: Mask, buckets: np.uint64, counts: Integers) -> None:
     """Add 1 to the count of every symbol that a report supports, that is, whose bucket the report states.
 
     Over the symbols x, ax + b is an arithmetic progression. A symbol is in a bucket if the upper half of ax + b is
@@ -87,9 +83,7 @@ def add_support(
 
 
 @compiled
-def fill_support(
-    seeds: Words, values: Values, buckets: np.uint64, vectors: Integers
-) -> None:  # pragma: no cover - compiled
+def fill_support(seeds: Words, values: Values, buckets: np.uint64, vectors: Integers) -> None:
     """Write the support of every report, (n, symbols), computed from the definition."""
     half = np.uint64(BITS)
     for i in range(values.size):

@@ -31,7 +31,7 @@ def draw_subsets(n: int, symbols: int, size: int, *, rng: np.random.Generator) -
 
 
 @compiled
-def _ones(word: np.uint64) -> Any:  # pragma: no cover - compiled
+def _ones(word: np.uint64) -> Any:
     """Return the number of bits set in a word, as int64."""
     word -= (word >> ONE) & np.uint64(0x5555555555555555)
     word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
@@ -40,7 +40,7 @@ def _ones(word: np.uint64) -> Any:  # pragma: no cover - compiled
 
 
 @compiled
-def _even_out(rows: Words, symbols: int, size: int, rng: np.random.Generator) -> None:  # pragma: no cover - compiled
+def _even_out(rows: Words, symbols: int, size: int, rng: np.random.Generator) -> None:
     """Add or remove uniform symbols until every row has `size` members."""
     for i in range(rows.shape[0]):
         held = 0
@@ -60,7 +60,7 @@ def _even_out(rows: Words, symbols: int, size: int, rng: np.random.Generator) ->
 
 
 @compiled
-def _flip_ranked(row: Words, rank: int, symbols: int, mirror: np.uint64) -> None:  # pragma: no cover - compiled
+def _flip_ranked(row: Words, rank: int, symbols: int, mirror: np.uint64) -> None:
     """Flip the member of this rank, from 0 in order of symbols; if `mirror` is all ones, the non-member."""
     for j in range(row.size):
         word = row[j] ^ mirror
@@ -77,9 +77,7 @@ def _flip_ranked(row: Words, rank: int, symbols: int, mirror: np.uint64) -> None
 
 
 @compiled
-def hold_or_miss(
-    rows: Words, truth: Values, holds: Mask, out: Values, into: Values, symbols: int
-) -> None:  # pragma: no cover - compiled
+def hold_or_miss(rows: Words, truth: Values, holds: Mask, out: Values, into: Values, symbols: int) -> None:
     """Make each subset contain its truth, or not contain it, by at most one swap.
 
     Where the subset must contain the truth and does not, the truth replaces the member of rank `out`. Where it must not

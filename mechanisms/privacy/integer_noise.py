@@ -170,9 +170,7 @@ def mass_ratios(noise: PartialNoise, count: int) -> tuple[Floats, float, float]:
 
 
 @compiled
-def _run_back(
-    decay: float, share: float, start: int, ratios: Floats
-) -> tuple[float, float]:  # pragma: no cover - compiled
+def _run_back(decay: float, share: float, start: int, ratios: Floats) -> tuple[float, float]:
     """Run the recurrence backwards from a point where f falls by the factor α a step.
 
     f is the decaying solution, so rounding errors would swamp it in a forward recurrence. Backwards, the error of the

@@ -85,7 +85,7 @@ class SumsDelta:
         """Return the pairs of a query where the truths of the others are fixed, or need not be certified; else none."""
         if self.certified and (self.least < self.most or self.leaving is not None):
             return ()
-        return _dominating_law(self.leaving or self, moves=self.moves).laws(moves=self.moves)
+        return _dominating_law(self).laws(moves=self.moves)
 
     def at(self, inside: tuple[int, ...], epsilon: float) -> float:
         """Return the exact δ of one query for these numbers of others in the cell, or in each of two."""
@@ -163,11 +163,7 @@ class SumsDelta:
 
 
 _kept_law = lru_cache(maxsize=512)(bits_law)
-
-
-@lru_cache(maxsize=2048)
-def _remembered(curve: SumsDelta, epsilon: float) -> float:
-    return curve.maximum(epsilon)
+_remembered = lru_cache(maxsize=2048)(SumsDelta.maximum)
 
 
 # Boxes of truths, and the most masses of all their laws together. Points of a curve on either side of ε = 0.
@@ -202,21 +198,21 @@ class AnyTruthsDelta:
 
     def __call__(self, epsilon: float) -> float:
         """Return the bound of δ of one query."""
-        law = _dominating_law(self.sums.leaving or self.sums, moves=self.sums.moves)
+        law = _dominating_law(self.sums)
         return moved_delta(law, law, epsilon) if self.sums.moves else law.delta(epsilon)
 
     def laws(self) -> tuple[Pair, ...]:
         """Return the pairs that dominate a query."""
-        return _dominating_law(self.sums.leaving or self.sums, moves=self.sums.moves).laws(moves=self.sums.moves)
+        return _dominating_law(self.sums).laws(moves=self.sums.moves)
 
 
-def _dominating_law(sums: SumsDelta, *, moves: bool) -> SummedCellLaw:
+def _dominating_law(sums: SumsDelta) -> SummedCellLaw:
     """Return a law of one cell that dominates the law of every number of others within the limits.
 
     Of the least and of the greatest number alone, where it need not be certified; their own law if they are equal.
     For one cell it dominates both directions at once.
     """
-    return _dominating_laws(replace(sums, moves=False))[moves]
+    return _dominating_laws(replace(sums.leaving or sums, moves=False))[sums.moves]
 
 
 @lru_cache(maxsize=64)

@@ -65,9 +65,7 @@ def draw_categorical(
 
 
 @compiled
-def _draw_equal(
-    words: Words, sampling: float, scale: float, top: int, drawn: Values
-) -> None:  # pragma: no cover - compiled
+def _draw_equal(words: Words, sampling: float, scale: float, top: int, drawn: Values) -> None:
     """Draw outcomes whose blanks are all equally likely."""
     for i in range(words.size):
         rest = (words[i] >> np.uint64(11)) * STEP - sampling
@@ -77,9 +75,7 @@ def _draw_equal(
 
 
 @compiled
-def _draw_alias(
-    words: Words, sampling: float, scale: float, keep: Floats, alias: Values, drawn: Values
-) -> None:  # pragma: no cover - compiled
+def _draw_alias(words: Words, sampling: float, scale: float, keep: Floats, alias: Values, drawn: Values) -> None:
     """Draw outcomes whose blanks have different probabilities."""
     for i in range(words.size):
         rest = (words[i] >> np.uint64(11)) * STEP - sampling
@@ -112,7 +108,7 @@ def redraw(
 @compiled
 def _redraw(
     words: Words, drawn: Values, refresh: float, blanks: int, keep: Floats, alias: Values, again: Values
-) -> None:  # pragma: no cover - compiled
+) -> None:
     """Draw some blanks again; they are equally likely if there is no table."""
     scale = blanks / refresh
     for i in range(words.size):
@@ -125,16 +121,14 @@ def _redraw(
 
 
 @compiled
-def answer_drawn(drawn: Values, truth: Values, reports: Values) -> None:  # pragma: no cover - compiled
+def answer_drawn(drawn: Values, truth: Values, reports: Values) -> None:
     """Report the truth where the draw is S, or 0 if no truth is given, and the blank elsewhere."""
     for i in range(drawn.size):
         reports[i] = drawn[i] if drawn[i] >= 0 else truth[i] if truth.size else np.int32(0)
 
 
 @compiled
-def add_values(
-    reports: NDArray[np.uint32], where: Mask, counts: NDArray[np.uint32]
-) -> None:  # pragma: no cover - compiled
+def add_values(reports: NDArray[np.uint32], where: Mask, counts: NDArray[np.uint32]) -> None:
     """Count the values of the masked devices (all, if the mask is empty) into (LANES, outputs) histograms."""
     n = reports.size
     if where.size:

@@ -94,7 +94,7 @@ class BitReports(PackedReports):
 
 
 @compiled
-def set_bits(rows: Words, truth: Values, hits: Mask) -> None:  # pragma: no cover - compiled
+def set_bits(rows: Words, truth: Values, hits: Mask) -> None:
     """Set the answer about the cell a device is in to Yes, if its hit is set and it is in a cell."""
     for i in range(truth.size):
         cell = truth[i]
@@ -104,7 +104,7 @@ def set_bits(rows: Words, truth: Values, hits: Mask) -> None:  # pragma: no cove
 
 
 @compiled
-def set_bits_where(rows: Words, truth: Values, hits: Words) -> None:  # pragma: no cover - compiled
+def set_bits_where(rows: Words, truth: Values, hits: Words) -> None:
     """Set the answer about the cell a device is in to Yes, if its hit bit for that cell is set."""
     for i in range(truth.size):
         cell = truth[i]
@@ -114,7 +114,7 @@ def set_bits_where(rows: Words, truth: Values, hits: Words) -> None:  # pragma: 
 
 
 @compiled
-def _add_rows(rows: Words, chosen: Integers, planes: Words, totals: Integers) -> None:  # pragma: no cover - compiled
+def _add_rows(rows: Words, chosen: Integers, planes: Words, totals: Integers) -> None:
     """Add up the columns of the chosen packed rows without unpacking them.
 
     `planes` is a vertical (bit-sliced) counter: plane p holds bit p of each column's count. So four words are added to
@@ -151,7 +151,7 @@ def _add_rows(rows: Words, chosen: Integers, planes: Words, totals: Integers) ->
 
 
 @compiled
-def _empty_planes(planes: Words, totals: Integers) -> None:  # pragma: no cover - compiled
+def _empty_planes(planes: Words, totals: Integers) -> None:
     """Add the vertical counter to the totals and reset it to 0."""
     for p in range(PLANES):
         for j in range(planes.shape[1]):
@@ -246,7 +246,7 @@ class AnswerReports(PackedReports):
 
 
 @compiled
-def set_answers(planes: Words, truth: Values, answers: NDArray[np.uint8]) -> None:  # pragma: no cover - compiled
+def set_answers(planes: Words, truth: Values, answers: NDArray[np.uint8]) -> None:
     """Set the answer about the cell a device is in, if it is in one, to `answers`."""
     for i in range(truth.size):
         cell = truth[i]
@@ -332,7 +332,7 @@ def _digits(threshold: int) -> tuple[Words, int]:
 @compiled
 def _compare(
     words: Words, rows: Words, start: int, width: int, last: np.uint64, taken: Words, zeros: Words, digits: int
-) -> tuple[int, int]:  # pragma: no cover - compiled
+) -> tuple[int, int]:
     """Toss words of coins from `start` on as long as random words suffice; return their end, and the words used.
 
     `zeros` has all bits set for each binary digit of the threshold that is 0, and none for each that is 1.

@@ -6,7 +6,7 @@ import numpy as np
 
 from mechanisms.compiled import Words, compiled
 
-HALF, ALL = (1 << 64) - 1, (1 << 128) - 1
+ALL = (1 << 128) - 1
 # The multiplier of numpy's PCG64: state ← state · MULTIPLIER + increment modulo 2¹²⁸, and a word from each state.
 MULTIPLIER = 0x2360ED051FC65DA44385DF649FCCF645
 # Number of words that are in memory at once: 512 kB, which stay in the cache until they are used.
@@ -45,14 +45,10 @@ def random_words(size: int, *, rng: np.random.Generator, room: Words | None = No
     room = np.empty(min(size, PIECE), dtype=np.uint64) if room is None else room
     pieces = (room[: size - start] for start in range(0, size, PIECE))
     bits = rng.bit_generator
-    if not isinstance(bits, np.random.PCG64):
+    if not isinstance(bits, np.random.PCG64) or size < FEWEST:
+        raw = isinstance(bits, np.random.PCG64)  # which takes 6 µs less; other generators have raw words of 32 bits
         for piece in pieces:
-            piece[:] = rng.integers(0, HALF, size=piece.size, dtype=np.uint64, endpoint=True)
-            yield piece
-        return
-    if size < FEWEST:  # raw words, which take 6 µs less; other generators have raw words of 32 bits
-        for piece in pieces:
-            piece[:] = bits.random_raw(piece.size)
+            piece[:] = bits.random_raw(piece.size) if raw else rng.integers(2**64, size=piece.size, dtype=np.uint64)
             yield piece
         return
     before = bits.state
@@ -74,7 +70,7 @@ def _halves(values: list[int]) -> Words:
 
 
 @compiled
-def _advance(low: Words, high: Words, jump: Words, words: Words) -> None:  # pragma: no cover - compiled
+def _advance(low: Words, high: Words, jump: Words, words: Words) -> None:
     """Write the words of all lanes in turn, and advance each lane by the jump, a multiplier and an increment."""
     half, most = np.uint64(32), np.uint64(0xFFFFFFFF)
     factor, factor_high, plus, plus_high = jump[0], jump[1], jump[2], jump[3]
