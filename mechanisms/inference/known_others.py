@@ -15,8 +15,6 @@ from mechanisms.compiled import Floats, Integers, Mask
 from mechanisms.local import SamplingPrivacy
 from mechanisms.privacy.sum_laws import others_law
 
-Masses = Floats
-Whole = Integers
 TIES = 1e-9
 """Hypotheses whose probabilities differ by no more than this share are equally likely: they differ by rounding."""
 
@@ -31,18 +29,18 @@ class OwnPart:
         P(what is read, part | the device is in the cell), and outside every cell.
     """
 
-    inside: Masses
-    outside: Masses
+    inside: Floats
+    outside: Floats
 
     @classmethod
-    def of_bits(cls, true_yes: float, false_yes: float, bits: Whole | None, devices: int) -> "OwnPart":
+    def of_bits(cls, true_yes: float, false_yes: float, bits: Integers | None, devices: int) -> "OwnPart":
         """Return the probabilities of bits, (n,) int; None if they are not read."""
         laws = (np.tile([1.0 - yes, yes], (devices, 1)) for yes in (true_yes, false_yes))
         return cls(*(law if bits is None else np.where(np.eye(2)[bits] == 1, law, 0.0) for law in laws))
 
     @classmethod
     def of_reports(
-        cls, mechanism: SamplingPrivacy, cell: Whole, first: Whole | None, second: Whole | None
+        cls, mechanism: SamplingPrivacy, cell: Integers, first: Integers | None, second: Integers | None
     ) -> "OwnPart":
         """Return the probabilities of reports of two-round Sampling Privacy without refresh.
 
@@ -69,7 +67,7 @@ class OwnPart:
         return cls(np.stack([blank, inside], axis=1), np.stack([blank + outside, np.zeros_like(blank)], axis=1))
 
 
-def parts_of_reports(mechanism: SamplingPrivacy, cell: Whole, rounds: Sequence[int]) -> Iterator[OwnPart]:
+def parts_of_reports(mechanism: SamplingPrivacy, cell: Integers, rounds: Sequence[int]) -> Iterator[OwnPart]:
     """Yield the probabilities of the reports of some rounds that tell "in the cell" and "outside" apart.
 
     Any others are equally likely in both cases, alone and with the sum.
@@ -103,14 +101,14 @@ class LastDevice:
         Masses of the noise in the sum that is not known, symmetric around 0.
     """
 
-    sums: Whole | None
-    inside: Whole
-    outside: Whole
+    sums: Integers | None
+    inside: Integers
+    outside: Integers
     true_yes: float
     false_yes: float
     own: OwnPart
     possible: Sequence[OwnPart]
-    least: Whole | None = None
+    least: Integers | None = None
     noise: tuple[float, ...] | None = None
 
     def guess(self) -> Mask:
@@ -129,7 +127,7 @@ class LastDevice:
             guessed[row] = self.own.inside[row] @ seen > self.own.outside[row] @ seen * (1.0 + TIES)
         return guessed
 
-    def success(self) -> Masses:
+    def success(self) -> Floats:
         """Return the exact expected success of the guess at even odds, (n,) float64."""
         success = np.empty(len(self.inside))
         for row in range(len(success)):
@@ -139,7 +137,7 @@ class LastDevice:
             success[row] = 0.5 * (1.0 + sum(best) - sum(part.outside[row].sum() for part in self.possible))
         return np.minimum(success, 1.0)
 
-    def _law(self, row: int) -> tuple[Masses, int]:
+    def _law(self, row: int) -> tuple[Floats, int]:
         """Return the masses of all sums for parts 0 and 1, (2, values), and the place of the published one."""
         if self.sums is None:
             return np.ones((2, 1)), 0

@@ -25,7 +25,6 @@ from mechanisms.local.local_hashing import LocalHashing
 from mechanisms.local.sampling_privacy import SamplingPrivacy
 from mechanisms.local.subset_selection import SubsetSelection
 
-Masses = Floats
 STEPS = 300
 """Number of times that the margins are matched."""
 CERTAIN = 1e3
@@ -46,7 +45,7 @@ class CrowdLaw(Protocol):
         """
 
 
-def crowd_law(mechanism: Any, prior: Masses, sums: Mapping[int, Integers], devices: int) -> CrowdLaw | None:
+def crowd_law(mechanism: Any, prior: Floats, sums: Mapping[int, Integers], devices: int) -> CrowdLaw | None:
     """Return the law given the sums of some rounds' reports of some devices; None if none is known.
 
     Parameters
@@ -76,7 +75,7 @@ def crowd_law(mechanism: Any, prior: Masses, sums: Mapping[int, Integers], devic
 class _SupportSums:
     """The law given how many reports support each symbol; each symbol's number is used alone."""
 
-    anyone: Masses
+    anyone: Floats
 
     def logs(self, reports: Mapping[int, Any]) -> Logs:  # noqa: ARG002 - the signature of all crowd laws
         """Return the logarithms for a device without linked reports, (1, V + 1)."""
@@ -96,12 +95,12 @@ class TiltedPairs:
     """
 
     mechanism: SamplingPrivacy
-    prior: Masses
-    first: Masses
-    second: Masses
+    prior: Floats
+    first: Floats
+    second: Floats
 
     @classmethod
-    def of_sums(cls, mechanism: SamplingPrivacy, prior: Masses, first: Masses, second: Masses) -> "TiltedPairs":
+    def of_sums(cls, mechanism: SamplingPrivacy, prior: Floats, first: Floats, second: Floats) -> "TiltedPairs":
         """Return the law given the shares of the devices that reported each value, (V + 1,) by round."""
         law = cls(mechanism, prior, np.ones_like(prior), np.ones_like(prior))
         for _ in range(STEPS):
@@ -114,7 +113,7 @@ class TiltedPairs:
 
     @classmethod
     def of_differences(
-        cls, mechanism: SamplingPrivacy, prior: Masses, differences: Masses, shown: Mask
+        cls, mechanism: SamplingPrivacy, prior: Floats, differences: Floats, shown: Mask
     ) -> "TiltedPairs":
         """Return the law without refresh, given the shares of devices sampled in each cell, (V,), where they are shown.
 
@@ -129,13 +128,13 @@ class TiltedPairs:
         return cls(mechanism, prior, 1.0 / second, second)
 
     @property
-    def blanks_then(self) -> Masses:
+    def blanks_then(self) -> Floats:
         """Tilted mass of each first blank with any second report, without the factor of the first, (V + 1,)."""
         blanks, refresh = self.mechanism.blanks, self.mechanism.refresh
         return blanks * ((1.0 - refresh) * self.second + refresh * float((self.mechanism.redrawn * self.second).sum()))
 
     @property
-    def then_blanks(self) -> Masses:
+    def then_blanks(self) -> Floats:
         """Tilted mass of each second blank with any first report, without the factor of the second, (V + 1,)."""
         blanks, refresh, again = self.mechanism.blanks, self.mechanism.refresh, self.mechanism.redrawn
         return (1.0 - refresh) * blanks * self.first + refresh * again * float((blanks * self.first).sum())
@@ -161,7 +160,7 @@ class TiltedPairs:
             return np.asarray(np.log(weights))
 
 
-def _ratio(above: Masses, below: Masses) -> Masses:
+def _ratio(above: Floats, below: Floats) -> Floats:
     """Return the quotient, 0 where the divisor is 0."""
     return np.divide(above, below, out=np.zeros_like(below), where=below > 0.0)
 
@@ -181,10 +180,10 @@ class TiltedCells:
 
     law: CellLaw
     rounds: tuple[int, ...]
-    factors: Masses
+    factors: Floats
 
     @classmethod
-    def of_sums(cls, law: CellLaw, rounds: tuple[int, ...], prior: Masses, shares: Sequence[Masses]) -> "TiltedCells":
+    def of_sums(cls, law: CellLaw, rounds: tuple[int, ...], prior: Floats, shares: Sequence[Floats]) -> "TiltedCells":
         """Return the law given the shares of the devices that gave each answer, (V, outputs) by round."""
         digits = np.unravel_index(np.arange(len(law.yes)), law.outputs)
         inside = prior[1:, np.newaxis]

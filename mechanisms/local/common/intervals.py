@@ -213,8 +213,6 @@ def _least(holds: Callable[[Integers], Mask], guess: Integers, step: Integers, *
     return high
 
 
-FloatArray = Floats
-IntArray = Integers
 # Up to Y = TOP the distribution is computed outcome by outcome if, at Y = 0, the variance of the count is below FEW and
 # at most TOP devices are known. Then the count is at most BELOW under its mean at Y = 0 and at most LENGTH − BELOW
 # above it, except for a probability of 1e-15.
@@ -253,12 +251,12 @@ class CountLaw:
 
     devices: int
     counted: int
-    true_yes: FloatArray
-    false_yes: FloatArray
-    known: IntArray
-    again: FloatArray
+    true_yes: Floats
+    false_yes: Floats
+    known: Integers
+    again: Floats
     among: int
-    spread: FloatArray
+    spread: Floats
 
     @classmethod
     def of_proportion(cls, *, true_yes: float, false_yes: float, devices: int, counted: int, rows: int) -> "CountLaw":
@@ -267,7 +265,7 @@ class CountLaw:
         spread = np.zeros((3, rows))
         return cls(devices, counted, none + true_yes, none + false_yes, known, none, devices, spread)
 
-    def invert(self, seen: IntArray) -> tuple[FloatArray, FloatArray]:
+    def invert(self, seen: Integers) -> tuple[Floats, Floats]:
         """Return the least and the greatest Y that neither tail test rejects at 2.5 %, given C in each row.
 
         If the variance of the count is small, the tails are the tails of the distribution itself: exact without
@@ -302,12 +300,12 @@ class CountLaw:
         lower, upper = ends[:, place.ravel()]
         return lower, upper
 
-    def take(self, rows: IntArray) -> "CountLaw":
+    def take(self, rows: Integers) -> "CountLaw":
         """Return the distribution of some rows."""
         parts = (self.true_yes[rows], self.false_yes[rows], self.known[rows], self.again[rows])
         return CountLaw(self.devices, self.counted, *parts, self.among, self.spread[:, rows])
 
-    def moments(self, count: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def moments(self, count: ArrayLike) -> tuple[Floats, Floats, Floats]:
         """Return the mean, the variance and the third cumulant of C at each row's Y, (rows,) float64.
 
         The variance is exact: n·p̄(1 − p̄) minus the reduction due to drawing without replacement. The third cumulant
@@ -323,9 +321,7 @@ class CountLaw:
         third += _third(n, self.among, self.again, np.zeros_like(held), held)
         return n * mean, n * (mean * (1.0 - mean) - (n - 1) * saved), third
 
-    def solve(
-        self, seen: IntArray, noise: tuple[FloatArray, FloatArray] | None = None
-    ) -> tuple[FloatArray, FloatArray]:
+    def solve(self, seen: Integers, noise: tuple[Floats, Floats] | None = None) -> tuple[Floats, Floats]:
         """Return the ends of the interval from the binomial with the same cumulants, (rows,) each.
 
         Parameters
@@ -343,7 +339,7 @@ class CountLaw:
         powers = np.linalg.inv(np.vander(points, increasing=True))
         variance, third = (powers @ np.array([each[k] / slope ** (k + 1) for each in at_points]) for k in (1, 2))
 
-        def polynomials(count: FloatArray) -> tuple[FloatArray, FloatArray]:
+        def polynomials(count: Floats) -> tuple[Floats, Floats]:
             share = count / self.devices
             return polyval(share, variance, tensor=False), polyval(share, third, tensor=False)
 
@@ -351,7 +347,7 @@ class CountLaw:
         estimate = (seen - at_points[0][0]) / slope
         return invert_tails(estimate, polynomials, 1.0 / slope, self.devices, noise=scaled)
 
-    def enumerate_few(self, seen: IntArray) -> tuple[FloatArray, FloatArray]:
+    def enumerate_few(self, seen: Integers) -> tuple[Floats, Floats]:
         """Return the ends of the interval for several C of a single row; NaN where they exceed TOP."""
         chances = (float(self.true_yes[0]), float(self.false_yes[0]), float(self.again[0]))
         least, most = accepted(self.devices, self.counted, *chances, int(self.known[0]), self.among)
@@ -365,7 +361,7 @@ class CountLaw:
 @lru_cache(maxsize=4096)
 def accepted(
     devices: int, counted: int, true_yes: float, false_yes: float, again: float, known: int, among: int
-) -> tuple[IntArray, IntArray]:
+) -> tuple[Integers, Integers]:
     """Return the least and the greatest C that neither tail test rejects at 2.5 %, for each Y in 0…min(N, TOP).
 
     They are computed from the probabilities of all outcomes. The parameters describe one row of a `CountLaw`.
@@ -385,20 +381,20 @@ def accepted(
     return np.maximum.accumulate(least), np.maximum.accumulate(most)
 
 
-def hypergeometric(devices: int, marked: IntArray, drawn: int) -> FloatArray:
+def hypergeometric(devices: int, marked: Integers, drawn: int) -> Floats:
     """Return P(k of n drawn are marked), (rows, most marked + 1) float64, if Y of the N devices are marked."""
     y, k = marked[:, np.newaxis], np.arange(int(marked.max(initial=0)) + 1)
     total = log_choose(np.array(devices), np.array(drawn))
     return np.exp(log_choose(y, k) + log_choose(devices - y, drawn - k) - total)
 
 
-def log_choose(n: IntArray, k: IntArray | int) -> FloatArray:
+def log_choose(n: Integers, k: Integers | int) -> Floats:
     """Return ln C(n, k), or −∞ where C(n, k) is 0."""
     log = gammaln(n + 1.0) - gammaln(np.maximum(k, 0) + 1.0) - gammaln(np.maximum(n - k, 0) + 1.0)
     return np.where((k >= 0) & (k <= n), log, -np.inf)
 
 
-def _third(n: int, devices: int, p: FloatArray, q: FloatArray, share: FloatArray) -> FloatArray:
+def _third(n: int, devices: int, p: Floats, q: Floats, share: Floats) -> Floats:
     """Return the third cumulant of the Yes answers of n of N devices: a share of N has probability p, the rest q."""
     p_spread, q_spread = p * (1.0 - p), q * (1.0 - q)
     split, left = share * (1.0 - share), devices - n
