@@ -303,14 +303,10 @@ def _target(question: CityQuestion, view: str, share: float) -> Target:
     """Return the target among the devices whose answers arrive, a share; claims rely on nearly as many."""
     devices = max(1, round(question.people * share))
     fewer = math.floor(devices - FEWER * math.sqrt(question.people * share * (1.0 - share)))
-    city: dict[str, Any] = {
-        "cells": question.zones,
-        "population": devices,
-        "batch": None if share == 1.0 else max(1, fewer),
-    }
+    batch = None if share == 1.0 else max(1, fewer)
     occupancy = min(devices, max(1, round(question.counts[0] * share)))
     same = {name: getattr(question, name) for name in ("epsilon", "delta", "queries", "adjacency")}
-    return Target(**city, occupancy=occupancy, view=view, **same)
+    return Target(cells=question.zones, population=devices, batch=batch, occupancy=occupancy, view=view, **same)
 
 
 def _row(question: CityQuestion, about: Advised, made: Plan, target: Target, share: float) -> Advised:
