@@ -315,4 +315,6 @@ class CrowdRatioDelta:
 
 @lru_cache(maxsize=512)
 def _remembered(curve: CrowdRatioDelta, epsilons: bytes) -> NDArray[np.float64]:
-    return curve._computed(np.frombuffer(epsilons))  # noqa: SLF001 - of this module
+    delta = curve._computed(np.frombuffer(epsilons))  # noqa: SLF001 - of this module
+    delta.setflags(write=False)
+    return delta

@@ -24,11 +24,7 @@ NO_PROOF = "An ε from below proves no privacy: it only shows that no smaller ε
 @command
 def audit(
     randomiser: Annotated[
-        str,
-        typer.Argument(
-            metavar="PACKAGE.MODULE:CALLABLE",
-            help="A function of a value that returns a report.",
-        ),
+        str, typer.Argument(metavar="PACKAGE.MODULE:CALLABLE", help="A function of a value that returns a report.")
     ],
     *,
     values: Annotated[int, typer.Option(min=2, max=1000)] = 4,

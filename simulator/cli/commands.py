@@ -158,8 +158,7 @@ app = typer.Typer(
 
 @app.callback(invoke_without_command=True)
 def crowdveil(
-    *,
-    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)] = False,
+    *, version: Annotated[bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)] = False
 ) -> None:
     """Answer options that need no command."""
     if version:

@@ -39,9 +39,7 @@ def list_data(*, as_json: Json = False) -> None:
 @app.command("check")
 @command
 def check_data(
-    folders: Annotated[list[str] | None, typer.Argument(autocompletion=data_set_names)] = None,
-    *,
-    as_json: Json = False,
+    folders: Annotated[list[str] | None, typer.Argument(autocompletion=data_set_names)] = None, *, as_json: Json = False
 ) -> None:
     """Compare what is there with the manifest's checksums.
 

@@ -14,19 +14,12 @@ from simulator.cli.options import Role, command
 
 TEMPLATES = Path(__file__).parent / "templates"
 """One folder for each role, with the files of `FILES`, in which ``$name`` and ``$class`` stand for the names."""
-FILES = {
-    "module.py.template": "{}.py",
-    "test.py.template": "test_{}.py",
-    "scenario.toml.template": "{}.toml",
-}
+FILES = {"module.py.template": "{}.py", "test.py.template": "test_{}.py", "scenario.toml.template": "{}.toml"}
 """Files of a role's templates, and what they are written to."""
 
 
 @command
-def new(
-    role: Annotated[Role, typer.Argument(metavar="ROLE", help=f"{', '.join(get_args(Role))}.")],
-    name: str,
-) -> None:
+def new(role: Annotated[Role, typer.Argument(metavar="ROLE", help=f"{', '.join(get_args(Role))}.")], name: str) -> None:
     """Write a class of your own to start from, with a test and a scenario.
 
     Parameters

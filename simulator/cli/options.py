@@ -124,8 +124,7 @@ def entry_names() -> Sequence[str]:
 
 
 Reference = Annotated[
-    str,
-    typer.Argument(metavar="SCENARIO", help="A shipped name or a file.", autocompletion=scenario_names),
+    str, typer.Argument(metavar="SCENARIO", help="A shipped name or a file.", autocompletion=scenario_names)
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON alone.")]
 Overrides = Annotated[

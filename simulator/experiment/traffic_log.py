@@ -50,12 +50,7 @@ class TrafficLog:
     in_no_cell: int = 0
 
     def take(
-        self,
-        time_s: float,
-        engine: Engine,
-        *,
-        city: City | None = None,
-        states: Collection[State] = (State.ON_ROAD,),
+        self, time_s: float, engine: Engine, *, city: City | None = None, states: Collection[State] = (State.ON_ROAD,)
     ) -> None:
         """Record the totals of `engine`, which has been advanced to `time_s`.
 

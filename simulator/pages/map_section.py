@@ -259,10 +259,7 @@ def query_numbers(run: RunResult, *, asked: bool = False) -> list[dict[str, Any]
 
 
 def _mechanism_numbers(
-    rows: pd.DataFrame,
-    queries: NDArray[Any],
-    cells: NDArray[np.int64],
-    truths: list[list[list[float | None]]],
+    rows: pd.DataFrame, queries: NDArray[Any], cells: NDArray[np.int64], truths: list[list[list[float | None]]]
 ) -> dict[str, Any]:
     place = np.searchsorted(queries, rows["query"].to_numpy()), np.searchsorted(cells, rows["cell"].to_numpy())
     shape = (len(queries), len(cells))

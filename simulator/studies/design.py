@@ -189,11 +189,7 @@ def is_design(reference: str | Path) -> bool:
 
 
 def design_of(
-    scenario: Scenario | str | Path,
-    vary: Mapping[str, Sequence[Any]],
-    *,
-    replicates: int | None = None,
-    **options: Any,
+    scenario: Scenario | str | Path, vary: Mapping[str, Sequence[Any]], *, replicates: int | None = None, **options: Any
 ) -> Design:
     """Return the design in a file, or else the design of every combination of values.
 

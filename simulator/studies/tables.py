@@ -77,11 +77,7 @@ def error_latex(own: pd.DataFrame, leaks: pd.DataFrame | None, titles: Mapping[s
 
 
 def rendered(
-    page: str,
-    heading: str,
-    groups: Mapping[str, Sequence[PageGroup]],
-    values: Mapping[str, object],
-    **facts: object,
+    page: str, heading: str, groups: Mapping[str, Sequence[PageGroup]], values: Mapping[str, object], **facts: object
 ) -> str:
     """Return a page with those of its sections that have charts or tables, and with its texts in ``tables.toml``.
 
@@ -108,12 +104,7 @@ def rendered(
 
 
 def view_table(
-    name: str,
-    caption: str,
-    table: pd.DataFrame,
-    *,
-    formats: Mapping[str, str] = {},
-    titles: Mapping[str, str] = {},
+    name: str, caption: str, table: pd.DataFrame, *, formats: Mapping[str, str] = {}, titles: Mapping[str, str] = {}
 ) -> ShownTable:
     """Prepare any table for the page.
 
