@@ -18,7 +18,7 @@ These techniques make it fast, measured on the 20 × 20 grid:
 """
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -151,6 +151,32 @@ _LOW = np.uint64(0)
 _BIT = np.uint64(1)
 
 
+class _Ways(NamedTuple):
+    """What the choice of a lane reads, and where it keeps a lane's last preference: arrays and rules of `advance`."""
+
+    bits: int
+    lanes: Records
+    held: Records
+    links: Records
+    turn_lanes: Bitmap
+    turn_reach: Bitmap
+    exits: Int32Array
+    other_lane: int
+
+
+class _Crossroads(NamedTuple):
+    """What the right of way at a junction depends on: arrays and rules of `advance`."""
+
+    lanes: Records
+    held: Records
+    movements: Records
+    windows: Int32Array
+    foes: Int32Array
+    vehicles: Records
+    low_bits: np.uint64
+    rules: Rules
+
+
 def turn_bits(most_out_links: int) -> int:
     """Return the number of bits of a turn code: 0 means refill, all ones means arrive, other values are an out-link."""
     for bits in (4, 8, 16):
@@ -234,17 +260,9 @@ def _is_one(lanes: np.uint64) -> bool:
 
 
 @inner
-def _preferred(
-    onto: Index,
-    allowed: np.uint64,
-    turns: np.uint64,
-    bits: int,
-    of_class: Index,
-    links: Records,
-    turn_lanes: Bitmap,
-    turn_reach: Bitmap,
-) -> np.uint64:
+def _preferred(onto: Index, allowed: np.uint64, turns: np.uint64, of_class: Index, ways: _Ways) -> np.uint64:
     """Return the lanes of link `onto`, among `allowed` for the first of `turns`, that also lead on for two more."""
+    bits, _, _, links, _, turn_reach, _, _ = ways
     low = np.uint64((1 << bits) - 1)
     link = links[onto]
     code = turns & low
@@ -253,7 +271,7 @@ def _preferred(
         return allowed
     turn = np.int64(code) - 1
     following = link.first_out + turn
-    goal = _lanes_after(following, turns >> np.uint64(bits), bits, of_class, links, turn_lanes, turn_reach)
+    goal = _lanes_after(following, turns >> np.uint64(bits), of_class, ways)
     return _leading_to(goal, allowed, link, turn, turn_reach)
 
 
@@ -272,10 +290,9 @@ def _leading_to(goal: np.uint64, allowed: np.uint64, link: Record, turn: Index, 
 
 
 @compiled_inline
-def _lanes_after(
-    at: Index, turns: np.uint64, bits: int, of_class: Index, links: Records, turn_lanes: Bitmap, turn_reach: Bitmap
-) -> np.uint64:
+def _lanes_after(at: Index, turns: np.uint64, of_class: Index, ways: _Ways) -> np.uint64:
     """Return the lanes of link `at` that allow the next two turns; the next one, if none allows both."""
+    bits, _, _, links, turn_lanes, turn_reach, _, _ = ways
     low = np.uint64((1 << bits) - 1)
     link = links[at]
     code = turns & low
@@ -290,19 +307,12 @@ def _lanes_after(
 
 
 @compiled_inline
-def _choose(
-    link: Record,
-    allowed: np.uint64,
-    preferred: np.uint64,
-    earliest: int,
-    lanes: Records,
-    exits: Int32Array,
-    other_lane: int,
-) -> tuple[Index, int]:
+def _choose(link: Record, allowed: np.uint64, preferred: np.uint64, earliest: int, ways: _Ways) -> tuple[Index, int]:
     """Return the lane of `link` that costs least for a vehicle that can be there at `earliest`, and its slot.
 
     If all are full, these are the first lane and NEVER.
     """
+    lanes, exits = ways.lanes, ways.exits
     best, slot, least, full = -1, NEVER, NEVER, -1
     left = allowed & (ALL_LANES >> np.uint64(64 - link.lanes))
     if _is_one(left):
@@ -316,7 +326,7 @@ def _choose(
         if time == NEVER:
             full = lane if full < 0 else full
             continue
-        change = 0 if (preferred >> np.uint64(k)) & _BIT else other_lane
+        change = 0 if (preferred >> np.uint64(k)) & _BIT else ways.other_lane
         cost = lane_cost(lanes[lane].count, lanes[lane].storage, time - earliest, change)
         if cost < least:
             best, slot, least = lane, time, cost
@@ -325,25 +335,13 @@ def _choose(
 
 @compiled_inline
 def _lane_of(
-    onto: Index,
-    at: Index,
-    word: np.uint64,
-    turns: np.uint64,
-    bits: int,
-    of_class: Index,
-    earliest: int,
-    lanes: Records,
-    held: Records,
-    links: Records,
-    turn_lanes: Bitmap,
-    turn_reach: Bitmap,
-    exits: Int32Array,
-    other_lane: int,
+    onto: Index, at: Index, word: np.uint64, turns: np.uint64, of_class: Index, earliest: int, ways: _Ways
 ) -> tuple[Index, int]:
     """Return the lane of link `onto` for a vehicle whose turns from there are `turns`, and when it has a place.
 
     The vehicle can be there at `earliest`, and comes from lane `at`, where its turns are `word`, or starts there (-1).
     """
+    bits, lanes, held, links, turn_lanes, _, exits, _ = ways
     link, low = links[onto], np.uint64((1 << bits) - 1)
     if link.lanes == 1:
         return np.int64(link.first_lane), _slot(lanes[link.first_lane], exits)
@@ -353,11 +351,11 @@ def _lane_of(
     if at >= 0 and held[at].turns == word and held[at].of_class == of_class:
         preferred = held[at].preferred
     elif not _is_one(allowed):
-        preferred = _preferred(onto, allowed, turns, bits, of_class, links, turn_lanes, turn_reach)
+        preferred = _preferred(onto, allowed, turns, of_class, ways)
         if at >= 0:
             memo = held[at]
             memo.turns, memo.of_class, memo.preferred = word, of_class, preferred
-    return _choose(link, allowed, preferred, earliest, lanes, exits, other_lane)
+    return _choose(link, allowed, preferred, earliest, ways)
 
 
 @compiled_inline
@@ -385,19 +383,12 @@ def _next_to_enter(  # noqa: C901, PLR0912, PLR0915  # as in the engine of agent
     onto: Index,
     earliest: int,
     now: int,
-    lanes: Records,
-    held: Records,
-    links: Records,
     trips: Records,
     movements: Records,
     vehicles: Records,
     departure: Int32Array,
     vehicle_class: npt.NDArray[np.uint8],
-    turn_lanes: Bitmap,
-    turn_reach: Bitmap,
-    exits: Int32Array,
-    bits: int,
-    other_lane: int,
+    ways: _Ways,
 ) -> tuple[Index, Index, int]:
     """Take the claim that is next from link `onto`; return its lane (-1: a trip), the lane to enter, and its slot.
 
@@ -405,8 +396,8 @@ def _next_to_enter(  # noqa: C901, PLR0912, PLR0915  # as in the engine of agent
     least lead, then the one with the lowest number; trips are last. If a claim has no rivals, the lane to enter is not
     chosen yet, and -1.
     """
-    link = links[onto]
-    low = np.uint64((1 << bits) - 1)
+    bits, lanes, held, links, _, _, exits, _ = ways
+    link, low = links[onto], np.uint64((1 << bits) - 1)
     one, before = np.int64(link.first_claim), np.int64(-1)
     if one < 0 and link.lanes == 1:
         return one, np.int64(link.first_lane), _slot(lanes[link.first_lane], exits)
@@ -439,22 +430,7 @@ def _next_to_enter(  # noqa: C901, PLR0912, PLR0915  # as in the engine of agent
             ready = max(departure[vehicle] << FRACTION_BITS, earliest)
             word = turns = vehicles[vehicle].turns
         of_class = np.int64(vehicle_class[vehicle]) if len(vehicle_class) > 0 else np.int64(0)
-        target, slot = _lane_of(
-            onto,
-            one,
-            word,
-            turns,
-            bits,
-            of_class,
-            ready + crossing,
-            lanes,
-            held,
-            links,
-            turn_lanes,
-            turn_reach,
-            exits,
-            other_lane,
-        )
+        target, slot = _lane_of(onto, one, word, turns, of_class, ready + crossing, ways)
         entry, clock = max(ready + crossing, slot), lanes[target].virtual
         if entry - crossing > now:
             best, best_before, best_target, best_slot = one, before, target, slot
@@ -523,24 +499,13 @@ def _leave(
 
 @compiled_inline
 def _foe_takes(
-    movement: Record,
-    time: int,
-    until: int,
-    ready: int,
-    at: Index,
-    pass_no: int,
-    lanes: Records,
-    held: Records,
-    movements: Records,
-    windows: Int32Array,
-    foes: Int32Array,
-    vehicles: Records,
-    low_bits: np.uint64,
+    movement: Record, time: int, until: int, ready: int, at: Index, pass_no: int, crossroads: _Crossroads
 ) -> bool:
     """Return whether a vehicle that has the right of way, and no red at `time`, could cross before `until`.
 
     On a lane that others share with the movement, it may follow those that nothing holds.
     """
+    lanes, held, movements, windows, foes, vehicles, low_bits, _ = crossroads
     for pair in range(movement.foe_first, movement.foe_first + movement.foes):
         owed = foes[pair, 2]
         if owed == NO_CONFLICT:
@@ -582,20 +547,12 @@ def _foe_takes(
 
 
 @inner
-def _all_way_headway(
-    movement: Record,
-    time: int,
-    lanes: Records,
-    movements: Records,
-    foes: Int32Array,
-    vehicles: Records,
-    low_bits: np.uint64,
-    rules: Rules,
-) -> int:
+def _all_way_headway(movement: Record, time: int, crossroads: _Crossroads) -> int:
     """Return the time that the next vehicle of the lane follows at an all-way stop, by the other approaches in use.
 
     An approach is in use while a vehicle waits at its end, and for the shortest headway after one has left.
     """
+    lanes, _, movements, _, foes, vehicles, low_bits, rules = crossroads
     used, met, last = 0, False, -1
     for pair in range(movement.foe_first, movement.foe_first + movement.foes):
         lane = lanes[foes[pair, 1]]
@@ -617,20 +574,7 @@ def _all_way_headway(
 
 @compiled_inline
 def _junction(
-    movement: Record,
-    time: int,
-    ready: int,
-    since: int,
-    at: Index,
-    pass_no: int,
-    lanes: Records,
-    held: Records,
-    movements: Records,
-    windows: Int32Array,
-    foes: Int32Array,
-    vehicles: Records,
-    low_bits: np.uint64,
-    rules: Rules,
+    movement: Record, time: int, ready: int, since: int, at: Index, pass_no: int, crossroads: _Crossroads
 ) -> tuple[int, int, int, int]:
     """Return when a vehicle that may cross from `time` on does, or tries again, and what the junction does to it.
 
@@ -645,6 +589,7 @@ def _junction(
     refused
         Time before which it does not cross any more, if it is held.
     """
+    _, _, movements, windows, foes, _, _, rules = crossroads
     now, right = pass_no << rules.pass_bits, PROTECTED
     if movement.window_first >= 0:
         green, right = green_at(
@@ -670,11 +615,11 @@ def _junction(
         return time, FREE, movement.headway, refused
     begin = gap_begin(time, ready, passed, movement.follow_up)
     until = begin + accepted_gap(movement.gap, time - since, rules.impatience)
-    if _foe_takes(movement, time, until, ready, at, pass_no, lanes, held, movements, windows, foes, vehicles, low_bits):
+    if _foe_takes(movement, time, until, ready, at, pass_no, crossroads):
         return now + 1, GAP, movement.headway, refused
     headway = begin + movement.follow_up - time
     if all_way:
-        headway = _all_way_headway(movement, time, lanes, movements, foes, vehicles, low_bits, rules)
+        headway = _all_way_headway(movement, time, crossroads)
         headway = max(headway, movement.headway)
     return time, FREE, headway, refused
 
@@ -958,6 +903,8 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
     arrive = (1 << bits) - 1
     pass_bits = rules.pass_bits
     lane_words = ring.shape[1]
+    ways = _Ways(bits, lanes, held, links, turn_lanes, turn_reach, exits, rules.other_lane)
+    crossroads = _Crossroads(lanes, held, movements, windows, foes, vehicles, low_bits, rules)
     for pass_no in range(start, stop):
         now = pass_no << pass_bits
         earliest = now - (1 << pass_bits) + 1  # after the last pass: for trips and those that a junction refused
@@ -1020,22 +967,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                         vehicle = np.int64(entry.head)
                         vehicles[vehicle].turns = _refill(vehicle, cursor, starts, ends, route, turn_codes, bits)
                     at, target, slot = _next_to_enter(
-                        onto,
-                        earliest,
-                        now,
-                        lanes,
-                        held,
-                        links,
-                        trips,
-                        movements,
-                        vehicles,
-                        departure,
-                        vehicle_class,
-                        turn_lanes,
-                        turn_reach,
-                        exits,
-                        bits,
-                        rules.other_lane,
+                        onto, earliest, now, trips, movements, vehicles, departure, vehicle_class, ways
                     )
                     chosen = True
                     if at < 0:
@@ -1116,20 +1048,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                         if target < 0:
                             of_class = np.int64(vehicle_class[vehicle]) if by_class else np.int64(0)
                             target, slot = _lane_of(
-                                onto,
-                                at,
-                                turns,
-                                turns >> turn_shift,
-                                bits,
-                                of_class,
-                                time + crossing,
-                                lanes,
-                                held,
-                                links,
-                                turn_lanes,
-                                turn_reach,
-                                exits,
-                                rules.other_lane,
+                                onto, at, turns, turns >> turn_shift, of_class, time + crossing, ways
                             )
                         entered = lanes[target]
                         if slot == NEVER:
@@ -1175,20 +1094,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                             break
                         if not plain:
                             time, holds, headway, refused = _junction(
-                                movement,
-                                time,
-                                ready,
-                                since,
-                                at,
-                                pass_no,
-                                lanes,
-                                held,
-                                movements,
-                                windows,
-                                foes,
-                                vehicles,
-                                low_bits,
-                                rules,
+                                movement, time, ready, since, at, pass_no, crossroads
                             )
                             if holds != FREE:
                                 _hold(vehicle, at, ready, holds, held)
