@@ -53,7 +53,6 @@ def collect(
     attacked: AttackResults,
     traffic: TrafficRecord,
     of_traffic: Sequence[Note],
-    *,
     population: QueriedPopulation,
     samplers: Mapping[str, Sampler | None],
     stopwatch: Stopwatch,

@@ -177,6 +177,19 @@ class _Crossroads(NamedTuple):
     rules: Rules
 
 
+class _Moving(NamedTuple):
+    """What changes when a vehicle enters a lane, and what its time there depends on: arrays and rules of `advance`."""
+
+    vehicles: Records
+    ring: Bitmap
+    pace: FloatArray
+    length_m: FloatArray
+    log: IntArray
+    log_every: int
+    counts: Record
+    pass_bits: int
+
+
 def turn_bits(most_out_links: int) -> int:
     """Return the number of bits of a turn code: 0 means refill, all ones means arrive, other values are an out-link."""
     for bits in (4, 8, 16):
@@ -454,21 +467,20 @@ def _next_to_enter(  # noqa: C901, PLR0912, PLR0915  # as in the engine of agent
     return best, best_target, best_slot
 
 
+@compiled
+def log_row(vehicle: Index, time: int, lane: Index) -> Index:
+    """Return a row of the log: ascending by vehicle, then by time."""
+    return (np.int64(vehicle) << (LOG_TIME_BITS + LOG_LANE_BITS)) | (np.int64(time) << LOG_LANE_BITS) | np.int64(lane)
+
+
 @inner
 def _enter(
-    vehicle: Index,
-    at: Index,
-    time: int,
-    loss: int,
-    lane: Record,
-    vehicles: Records,
-    ring: Bitmap,
-    pass_no: int,
-    pass_bits: int,
+    vehicle: Index, at: Index, place: Index, time: int, loss: int, lane: Record, moving: _Moving, pass_no: int
 ) -> None:
-    """Append `vehicle` to the queue of lane number `at`, whose record is `lane`."""
+    """Append `vehicle` to the queue of lane number `at`, lane `place` of its link, whose record is `lane`."""
+    vehicles, ring, pace, length_m, log, log_every, counts, pass_bits = moving
     mover = vehicles[vehicle]
-    mover.entry = time + loss
+    mover.entry = time + loss + slower(vehicle, np.int64(lane.link), pace, length_m, lane.free)
     mover.next = -1
     lane.last_in = time
     if lane.head < 0:
@@ -478,6 +490,15 @@ def _enter(
         vehicles[lane.tail].next = vehicle
     lane.tail = vehicle
     lane.count += 1
+    _keep(vehicle, time, place, log, log_every, counts)
+
+
+@compiled_inline
+def _keep(vehicle: Index, time: int, place: Index, log: IntArray, log_every: int, counts: Record) -> None:
+    """Log an entry or an arrival of a vehicle, if it is one that is logged."""
+    if log.shape[0] > 0 and vehicle & (log_every - 1) == 0:
+        log[counts.logged] = log_row(vehicle // log_every, time, place)
+        counts.logged += 1
 
 
 @inner
@@ -560,11 +581,8 @@ def _all_way_headway(movement: Record, time: int, crossroads: _Crossroads) -> in
         if lane.head >= 0 and not here:
             other = vehicles[lane.head]
             code = other.turns & low_bits
-            here = (
-                code != low_bits
-                and lane.first_movement + np.int64(code) - 1 == foes[pair, 0]
-                and other.entry + lane.free <= time
-            )
+            wants = code != low_bits and lane.first_movement + np.int64(code) - 1 == foes[pair, 0]
+            here = wants and other.entry + lane.free <= time
         if here:
             met = met or foes[pair, 2] != NO_CONFLICT
             used += lane.link != last
@@ -649,29 +667,13 @@ def _hold(vehicle: Index, at: Index, ready: int, why: int, held: Records) -> Non
 
 
 @inner
-def _rotate(
-    at: Index,
-    pass_no: int,
-    lanes: Records,
-    held: Records,
-    links: Records,
-    movements: Records,
-    vehicles: Records,
-    exits: Int32Array,
-    ring: Bitmap,
-    measured: IntArray,
-    log: IntArray,
-    counts: Record,
-    pace: FloatArray,
-    length_m: FloatArray,
-    log_every: int,
-    bits: int,
-    pass_bits: int,
-) -> bool:
+def _rotate(at: Index, pass_no: int, ways: _Ways, movements: Records, measured: IntArray, moving: _Moving) -> bool:
     """Move the heads of a cycle of full lanes through `at` on together; return whether there is one.
 
     It is the only way out of a gridlock in which every lane waits for the next one.
     """
+    bits, lanes, held, links, _, _, exits, _ = ways
+    vehicles, ring, _, _, _, _, counts, pass_bits = moving
     low_bits, shift = np.uint64((1 << bits) - 1), np.uint64(bits)
     length, lane = 0, at
     while True:
@@ -703,13 +705,9 @@ def _rotate(
         held[lane].vehicle = -1
         lane = np.int64(held[lane].full_lane)
         here = lanes[lane]
-        loss = slower(head, np.int64(here.link), pace, length_m, here.free)
         # A vehicle that was forced onto the lane may enter it later than now.
         entry = time if here.last_in <= time else here.last_in + here.headway
-        _enter(head, lane, entry, loss, here, vehicles, ring, pass_no, pass_bits)
-        if log.shape[0] > 0 and head & (log_every - 1) == 0:
-            log[counts.logged] = log_row(head // log_every, entry, lane - links[here.link].first_lane)
-            counts.logged += 1
+        _enter(head, lane, lane - links[here.link].first_lane, entry, 0, here, moving, pass_no)
     for _ in range(length):
         here = lanes[lane]
         _schedule(ring, lane, max(vehicles[here.head].entry + here.free, here.discharge), pass_no, pass_bits)
@@ -717,12 +715,6 @@ def _rotate(
     counts.rotated += length
     counts.crossings += length
     return True
-
-
-@compiled
-def log_row(vehicle: Index, time: int, lane: Index) -> Index:
-    """Return a row of the log: ascending by vehicle, then by time."""
-    return (np.int64(vehicle) << (LOG_TIME_BITS + LOG_LANE_BITS)) | (np.int64(time) << LOG_LANE_BITS) | np.int64(lane)
 
 
 @compiled
@@ -772,23 +764,14 @@ def _plan(
 
 @inner
 def _ask_ahead(
-    word: int,
-    due: Bitmap,
-    lanes: Records,
-    movements: Records,
-    links: Records,
-    vehicles: Records,
-    exits: Int32Array,
-    cursor: Int32Array,
-    starts: IntArray,
-    route: LinkIds,
-    bits: int,
+    word: int, due: Bitmap, ways: _Ways, crossroads: _Crossroads, cursor: Int32Array, starts: IntArray, route: LinkIds
 ) -> None:
     """Prefetch what visits will need of the lanes of the next word of a pass, and the first vehicles of the one after.
 
     Visits wait for memory one after another, these loops for many records at once.
     """
-    low_bits = np.uint64((1 << bits) - 1)
+    bits, lanes, _, links, _, _, exits, _ = ways
+    movements, vehicles, low_bits = crossroads.movements, crossroads.vehicles, crossroads.low_bits
     left = due[word + 2] if word + 2 < len(due) else _LOW
     while left != _LOW:
         lane = lanes[((word + 2) << _WORD) + np.int64(trailing_zeros(left))]
@@ -892,10 +875,8 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
         Bits of a turn code; the constants of driving; the range of passes.
     """
     counts = counters[0]
-    logging = log.shape[0] > 0
     touring = len(following) > 0
     by_class = len(vehicle_class) > 0
-    skip = log_every - 1
     fleet = len(planned)
     low_bits = np.uint64((1 << bits) - 1)
     turn_shift = np.uint64(bits)
@@ -904,6 +885,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
     pass_bits = rules.pass_bits
     lane_words = ring.shape[1]
     ways = _Ways(bits, lanes, held, links, turn_lanes, turn_reach, exits, rules.other_lane)
+    moving = _Moving(vehicles, ring, pace, length_m, log, log_every, counts, pass_bits)
     crossroads = _Crossroads(lanes, held, movements, windows, foes, vehicles, low_bits, rules)
     for pass_no in range(start, stop):
         now = pass_no << pass_bits
@@ -936,7 +918,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
             if word < lane_words:
                 pending = due[word]
                 due[word] = _LOW
-                _ask_ahead(word, due, lanes, movements, links, vehicles, exits, cursor, starts, route, bits)
+                _ask_ahead(word, due, ways, crossroads, cursor, starts, route)
             elif word < lane_words + len(origins):
                 pending = origins[word - lane_words]
             while True:
@@ -986,13 +968,10 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                             entered.virtual += max(ahead, 0)
                             held[target].entered_from = -1
                         entry.head = mover.next
-                        loss = rules.entry_loss + slower(vehicle, onto, pace, length_m, entered.free)
-                        _enter(vehicle, target, time, loss, entered, vehicles, ring, pass_no, pass_bits)
+                        place = target - link.first_lane
+                        _enter(vehicle, target, place, time, rules.entry_loss, entered, moving, pass_no)
                         counts.waiting -= 1
                         counts.on_road += 1
-                        if logging and vehicle & skip == 0:
-                            log[counts.logged] = log_row(vehicle // log_every, time, target - link.first_lane)
-                            counts.logged += 1
                         bit = _BIT << np.uint64(onto & 63)
                         if entry.head < 0:
                             origins[onto >> _WORD] &= ~bit
@@ -1061,25 +1040,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                             blocked = pass_no - state.blocked_since
                             if rules.stuck_passes < 0 or blocked < rules.stuck_passes:
                                 turn = blocked > 0 and blocked % rules.rotation_passes == 0
-                                if not turn or not _rotate(
-                                    at,
-                                    pass_no,
-                                    lanes,
-                                    held,
-                                    links,
-                                    movements,
-                                    vehicles,
-                                    exits,
-                                    ring,
-                                    measured,
-                                    log,
-                                    counts,
-                                    pace,
-                                    length_m,
-                                    log_every,
-                                    bits,
-                                    pass_bits,
-                                ):
+                                if not turn or not _rotate(at, pass_no, ways, movements, measured, moving):
                                     _schedule(ring, at, now + 1, pass_no, pass_bits)
                                 break
                             slot = max(now + crossing, entered.last_in + entered.headway)
@@ -1130,12 +1091,8 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                     counts.crossings += 1
                     if code != arrive:
                         mover.turns = turns >> turn_shift
-                        entry_time = time + crossing
-                        loss += slower(vehicle, onto, pace, length_m, entered.free)
-                        _enter(vehicle, target, entry_time, loss, entered, vehicles, ring, pass_no, pass_bits)
-                        if logging and vehicle & skip == 0:
-                            log[counts.logged] = log_row(vehicle // log_every, entry_time, target - link.first_lane)
-                            counts.logged += 1
+                        place = target - link.first_lane
+                        _enter(vehicle, target, place, time + crossing, loss, entered, moving, pass_no)
                     else:
                         counts.on_road -= 1
                         counts.arrived += 1
@@ -1143,9 +1100,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                         if touring and following[vehicle] >= 0:
                             tick = ((now + ONE_TICK - 1) >> FRACTION_BITS) + stop_ticks
                             _plan(following[vehicle], tick, planned, departure, held_back, vehicles, counts)
-                        if logging and vehicle & skip == 0:
-                            log[counts.logged] = log_row(vehicle // log_every, time, 0)
-                            counts.logged += 1
+                        _keep(vehicle, time, 0, log, log_every, counts)
                     chosen, target = False, np.int64(-1)  # the next vehicle may cross in this pass too
 
 
