@@ -764,14 +764,23 @@ def _plan(
 
 @inner
 def _ask_ahead(
-    word: int, due: Bitmap, ways: _Ways, crossroads: _Crossroads, cursor: Int32Array, starts: IntArray, route: LinkIds
+    word: int,
+    due: Bitmap,
+    lanes: Records,
+    movements: Records,
+    links: Records,
+    vehicles: Records,
+    exits: Int32Array,
+    cursor: Int32Array,
+    starts: IntArray,
+    route: LinkIds,
+    bits: int,
 ) -> None:
     """Prefetch what visits will need of the lanes of the next word of a pass, and the first vehicles of the one after.
 
     Visits wait for memory one after another, these loops for many records at once.
     """
-    bits, lanes, _, links, _, _, exits, _ = ways
-    movements, vehicles, low_bits = crossroads.movements, crossroads.vehicles, crossroads.low_bits
+    low_bits = np.uint64((1 << bits) - 1)
     left = due[word + 2] if word + 2 < len(due) else _LOW
     while left != _LOW:
         lane = lanes[((word + 2) << _WORD) + np.int64(trailing_zeros(left))]
@@ -918,7 +927,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
             if word < lane_words:
                 pending = due[word]
                 due[word] = _LOW
-                _ask_ahead(word, due, ways, crossroads, cursor, starts, route)
+                _ask_ahead(word, due, lanes, movements, links, vehicles, exits, cursor, starts, route, bits)
             elif word < lane_words + len(origins):
                 pending = origins[word - lane_words]
             while True:
