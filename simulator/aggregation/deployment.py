@@ -212,12 +212,8 @@ class Deployment(ABC):
         rng
             Generator of what the parties draw: seeds of shares, and noise.
         """
-        return Aggregator(
-            Sums(mechanism),
-            paired=self.paired,
-            bytes_up=self.cost(mechanism).bytes_up,
-            noise=self.draw_noise(mechanism, rng=rng),
-        )
+        noise = self.draw_noise(mechanism, rng=rng)
+        return Aggregator(Sums(mechanism), paired=self.paired, bytes_up=self.cost(mechanism).bytes_up, noise=noise)
 
     def draw_noise(self, mechanism: LocalMechanism, *, rng: np.random.Generator) -> DrawnNoise | None:
         """Return the noise that the servers add in one query; None if they add none."""
@@ -315,11 +311,9 @@ class Deployment(ABC):
         members = Coalition.of(coalition)
         if members.servers:
             return self.learned_by(members, mechanism)
-        parts = (
-            ["which devices sent a message in which round, but not its content"]
-            if members.network or members.mixer
-            else []
-        )
+        parts = []
+        if members.network or members.mixer:
+            parts.append("which devices sent a message in which round, but not its content")
         if members.vehicles:
             parts.append("the corrupted vehicles' own reports")
         return f"Only {' and '.join(parts)}; nothing about other devices."

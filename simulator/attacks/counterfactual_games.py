@@ -86,10 +86,8 @@ class KnownOthers(Game):
         if differences is None and not read.any():
             raise NotPlayableError(record.unpublished)
         tallies = (observation.own_tally(query.number, round_)[0] for round_ in (2, 1))
-        added, corrupted = (
-            np.broadcast_to(np.subtract(*tallies), mechanism.cells + 1),
-            observation.own_occupancy(query.number),
-        )
+        added = np.broadcast_to(np.subtract(*tallies), mechanism.cells + 1)
+        corrupted = observation.own_occupancy(query.number)
         least = max(self.k or 0, record.k or 0)
         rows_in_all = places_of(query.recorded.devices[chosen], moved.recorded.devices)
         first, second = (np.asarray(reports[rows_in_all], dtype=np.int64) for reports in moved.recorded.reports)
@@ -435,13 +433,8 @@ class Poisoning(Game):
                 shifts.append(float(after[cell - 1] - before[cell - 1]))
                 inside = int(np.count_nonzero(query.truth[rows] == cell))
                 expected.append(corrupted * forgery.per_vehicle - inside if query.all_counted else np.nan)
-            yield Score(
-                metric=metric,
-                value=float(np.mean(shifts)),
-                unit="vehicles",
-                theory=float(np.mean(expected)),
-                queries=len(shifts),
-            )
+            value, theory = float(np.mean(shifts)), float(np.mean(expected))
+            yield Score(metric=metric, value=value, unit="vehicles", theory=theory, queries=len(shifts))
 
 
 def remake(

@@ -287,11 +287,8 @@ def link_rounds_of(
     Within a query reports are linked by any kind of handle. If only one device is not corrupted, the reports left over
     are its own.
     """
-    read = {
-        round_: part
-        for round_ in sorted(rounds)
-        if (part := read_round(observation, query, round_, partial=partial)) is not None
-    }
+    parts = ((round_, read_round(observation, query, round_, partial=partial)) for round_ in sorted(rounds))
+    read = {round_: part for round_, part in parts if part is not None}
     if observation.unknown_devices(query) == 1:
         read = _named_alike(read)
         alone = {

@@ -53,7 +53,6 @@ def collect(
     attacked: AttackResults,
     traffic: TrafficRecord,
     of_traffic: Sequence[Note],
-    *,
     population: QueriedPopulation,
     samplers: Mapping[str, Sampler | None],
     stopwatch: Stopwatch,
@@ -245,12 +244,6 @@ def _unasked(scenario: Scenario, queries: Sequence[Query]) -> list[Note]:
     asked: dict[str, list[int]] = {}
     for query in queries:
         asked.setdefault(query.campaign, []).append(int(query.truth.sum()) - scenario.population.outside)
-    return [
-        warning(
-            "no_device",
-            f"campaigns.{name}: no device was present at any of its {len(numbers):,} queries",
-            f"campaigns.{name}",
-        )
-        for name, numbers in asked.items()
-        if not any(numbers)
-    ]
+    unasked = [(f"campaigns.{name}", len(numbers)) for name, numbers in asked.items() if not any(numbers)]
+    text = "no device was present at any of its"
+    return [warning("no_device", f"{where}: {text} {number:,} queries", where) for where, number in unasked]

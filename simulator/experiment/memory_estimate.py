@@ -94,13 +94,10 @@ def estimate(
     if scenario.fcd is not None:
         section, duration_s = scenario.fcd, scenario.scenario.duration_s
         moments = ((section.to_s or duration_s) - section.from_s) / section.every_s + 1
-        yield Part(
-            "fcd.every_s", f"{moments:,.0f} moments", moments * (200 + _SEEN * vehicles * _driving(city, duration_s))
-        )
-    cells, queries = (
-        sum(each.count for each in city.partitions.values()),
-        sum(one.queries for one in scenario.campaigns),
-    )
+        nbytes = moments * (200 + _SEEN * vehicles * _driving(city, duration_s))
+        yield Part("fcd.every_s", f"{moments:,.0f} moments", nbytes)
+    cells = sum(each.count for each in city.partitions.values())
+    queries = sum(one.queries for one in scenario.campaigns)
     refined = sum(len(refinement.mechanisms or scenario.mechanisms) for refinement in scenario.refinements)
     answered = sum(city.divided(one.cells).cells.count * one.queries for one in scenario.campaigns)
     rows = answered * (len(scenario.mechanisms) + refined)

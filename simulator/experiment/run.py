@@ -243,13 +243,7 @@ def _run(
     if beside is not None:
         progress.phase(f"the same vehicles by {beside.name}")
         with stopwatch.phase("beside"):
-            alone, of_alone = drive_alone(
-                beside.name,
-                beside.engine,
-                clock=Clock(scenario.traffic.step_s),
-                times_s=log.times_s,
-                planned=beside.notes,
-            )
+            alone, of_alone = drive_alone(*beside, clock=Clock(scenario.traffic.step_s), times_s=log.times_s)
         traffic = traffic.model_copy(update={"beside": [alone]})
         noticed += of_alone
     progress.phase("attacks")
@@ -259,18 +253,7 @@ def _run(
         attacked = play_attacks(parts.attacks, records, streams=streams)
     progress.phase("scores and claims")
     with stopwatch.phase("scoring"):
-        return collect(
-            parts,
-            engine,
-            queries,
-            attacked,
-            traffic,
-            noticed,
-            population=population,
-            samplers=samplers,
-            stopwatch=stopwatch,
-            extras=extras,
-        )
+        return collect(parts, engine, queries, attacked, traffic, noticed, population, samplers, stopwatch, extras)
 
 
 def _simulate(

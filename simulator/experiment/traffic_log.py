@@ -61,9 +61,8 @@ class TrafficLog:
         self.planned = len(engine.trips) if isinstance(engine, QueueEngine) else vehicles_of(engine)
         if city is None:
             return
-        if isinstance(engine, Fleet) and [*states] == [
-            State.ON_ROAD
-        ]:  # locating the fleet took half of a run's traffic
+        # Locating the whole fleet took half of a run's traffic.
+        if isinstance(engine, Fleet) and [*states] == [State.ON_ROAD]:
             places, present = engine.places_on(city.leaves_cells), self.totals[-1].on_road
         else:
             places = engine.places()
@@ -112,7 +111,7 @@ class TrafficLog:
 
 
 def drive_alone(
-    name: str, engine: Engine, *, clock: Clock, times_s: Sequence[float], planned: Sequence[Note] = ()
+    name: str, engine: Engine, planned: Sequence[Note] = (), *, clock: Clock, times_s: Sequence[float]
 ) -> tuple[TrafficRecord, list[Note]]:
     """Run an engine without campaigns, log its totals at given moments, and return its record and notes.
 
@@ -122,12 +121,12 @@ def drive_alone(
         Name of the engine in a scenario.
     engine
         An engine that is not started yet; it is closed at the end.
+    planned
+        Notes on its demand.
     clock
         Clock of the engine's ticks.
     times_s
         Times at which totals are logged, seconds, ascending.
-    planned
-        Notes on its demand.
     """
     log, env = TrafficLog(name), simpy.Environment()
 

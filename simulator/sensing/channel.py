@@ -433,9 +433,8 @@ class Channel:
 
     def _is_certain(self, transmission: Transmission) -> bool:
         """Return whether all messages are certain to arrive in time, and at the same time."""
-        certain = all(
-            self.probabilities(transmission, message).in_time == 1.0 for message in range(len(transmission.route))
-        )
+        messages = range(len(transmission.route))
+        certain = all(self.probabilities(transmission, message).in_time == 1.0 for message in messages)
         at_once = self.question.latency == ConstantDelay()
         return certain and at_once and isinstance(self.latency, ConstantDelay)
 

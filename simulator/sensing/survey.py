@@ -673,11 +673,8 @@ class Survey:
             )
             if path not in transmission.counted:
                 continue
-            in_time, late, lost = (
-                ends[0][0],
-                ends[0][1] + ends[1][:2].sum(axis=0),
-                ends[0][2:].sum(axis=0) + ends[1][2:].sum(axis=0) + lost,
-            )
+            in_time, late = ends[0][0], ends[0][1] + ends[1][:2].sum(axis=0)
+            lost = ends[0][2:].sum(axis=0) + ends[1][2:].sum(axis=0) + lost
         if down.any():
             for path in transmission.route[1:]:
                 asked.servers.add_message(path, link_down=int(down.sum()))

@@ -796,11 +796,8 @@ def _movements_of(physics: LinkPhysics, lanes: list[_Lane]) -> list[_Movement]:
         foes = [(foe, owed) for foe, _, owed in pairs]
         values = {name: int(record[name]) for name in names}
         movements.append(_Movement(number, lanes[record["lane"]], **values, foes=foes))
-    for lane, record in zip(lanes, physics.lanes, strict=True):
-        if record["first_movement"] >= 0:
-            lane.movements = {
-                onto: movements[record["first_movement"] + place - 1]
-                for place, onto in enumerate(lane.link.turns[0])
-                if onto >= 0
-            }
+    for lane, first in zip(lanes, physics.lanes["first_movement"].tolist(), strict=True):
+        if first >= 0:
+            turns = enumerate(lane.link.turns[0], start=first - 1)
+            lane.movements = {onto: movements[number] for number, onto in turns if onto >= 0}
     return movements

@@ -130,12 +130,8 @@ class Totals:
         """Largest ratio of a value to its limit in `gridlock`, broken above 1; with fewer than 20 due, none is late."""
         moves = self.link_crossings * FORCED_SHARE or self.departed * FORCED_PER_VEHICLE
         late = 1 - self.arrived / self.due if self.due and self.due >= FEWEST_VEHICLES else 0.0
-        shares = (
-            (self.stuck_released + self.rotated) / moves,
-            self.waiting / (WAITING_SHARE * self.departed),
-            late / (1 - DUE_SHARE),
-        )
-        return max(shares)
+        forced, waiting = (self.stuck_released + self.rotated) / moves, self.waiting / (WAITING_SHARE * self.departed)
+        return max(forced, waiting, late / (1 - DUE_SHARE))
 
     def gridlock(self, *, planned: int, when: str = "") -> list[Note]:
         """Report whether the roads were too full for the result to be meaningful.

@@ -69,11 +69,8 @@ def read_trips(file: Path, links: Links, clock: Clock) -> tuple[Trips, Routes, I
     InputError
         If the file has not every vehicle, or is of other roads.
     """
-    departed, driven, lengths = (
-        [pd.DataFrame({"vehicle": [], "at": []})],
-        [np.empty(0, np.int32)],
-        [np.empty(0, np.int64)],
-    )
+    departed = [pd.DataFrame({"vehicle": [], "at": []})]
+    driven, lengths = [np.empty(0, np.int32)], [np.empty(0, np.int64)]
     for part in read_parts(file, clock):
         # The first entry is onto the link of the departure.
         moves = part["begins"] | ((part["event"] == "entry") & ~part["begins"].shift(fill_value=False))

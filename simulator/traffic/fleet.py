@@ -118,43 +118,16 @@ class Fleet(QueueEngine):
         return int((self._book.end[logged] - self._book.start[logged] + 1).sum())
 
     def _work(self, start: int, stop: int) -> None:
-        physics = self._physics
-        kernel.advance(
-            self._lanes,
-            self._held,
-            self._links,
-            self._entries,
-            self._movements,
-            physics.windows,
-            physics.foes,
-            physics.turn_lanes,
-            physics.turn_reach,
-            physics.vehicle_class,
-            physics.pace,
-            physics.length_m,
-            self._exits,
-            self._vehicles,
-            self._cursor,
-            self._book.start,
-            self._book.end,
-            self._book.links,
-            self._turn_codes,
-            self.trips.departure_tick,
-            self.departure_tick,
-            self._following,
-            self._held_back,
-            self.trips.stop_ticks,
-            self._ring,
-            self._origins,
-            self._counts,
-            self._measured,
-            self._log,
-            max(1, self.record_entries),
-            self._bits,
-            physics.rules,
-            start,
-            stop,
-        )
+        physics, book, trips = self._physics, self._book, self.trips
+        roads = self._lanes, self._held, self._links, self._entries, self._movements
+        rights = physics.windows, physics.foes, physics.turn_lanes, physics.turn_reach
+        paces = physics.vehicle_class, physics.pace, physics.length_m
+        vehicles = self._exits, self._vehicles, self._cursor
+        routes = book.start, book.end, book.links, self._turn_codes
+        departures = trips.departure_tick, self.departure_tick, self._following, self._held_back, trips.stop_ticks
+        kept = self._ring, self._origins, self._counts, self._measured, self._log, max(1, self.record_entries)
+        moved = *roads, *rights, *paces, *vehicles, *routes, *departures, *kept
+        kernel.advance(*moved, self._bits, physics.rules, start, stop)
 
     @property
     def _now(self) -> float:

@@ -18,7 +18,7 @@ These techniques make it fast, measured on the 20 × 20 grid:
 """
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -151,6 +151,45 @@ _LOW = np.uint64(0)
 _BIT = np.uint64(1)
 
 
+class _Ways(NamedTuple):
+    """What the choice of a lane reads, and where it keeps a lane's last preference: arrays and rules of `advance`."""
+
+    bits: int
+    lanes: Records
+    held: Records
+    links: Records
+    turn_lanes: Bitmap
+    turn_reach: Bitmap
+    exits: Int32Array
+    other_lane: int
+
+
+class _Crossroads(NamedTuple):
+    """What the right of way at a junction depends on: arrays and rules of `advance`."""
+
+    lanes: Records
+    held: Records
+    movements: Records
+    windows: Int32Array
+    foes: Int32Array
+    vehicles: Records
+    low_bits: np.uint64
+    rules: Rules
+
+
+class _Moving(NamedTuple):
+    """What changes when a vehicle enters a lane, and what its time there depends on: arrays and rules of `advance`."""
+
+    vehicles: Records
+    ring: Bitmap
+    pace: FloatArray
+    length_m: FloatArray
+    log: IntArray
+    log_every: int
+    counts: Record
+    pass_bits: int
+
+
 def turn_bits(most_out_links: int) -> int:
     """Return the number of bits of a turn code: 0 means refill, all ones means arrive, other values are an out-link."""
     for bits in (4, 8, 16):
@@ -234,17 +273,9 @@ def _is_one(lanes: np.uint64) -> bool:
 
 
 @inner
-def _preferred(
-    onto: Index,
-    allowed: np.uint64,
-    turns: np.uint64,
-    bits: int,
-    of_class: Index,
-    links: Records,
-    turn_lanes: Bitmap,
-    turn_reach: Bitmap,
-) -> np.uint64:
+def _preferred(onto: Index, allowed: np.uint64, turns: np.uint64, of_class: Index, ways: _Ways) -> np.uint64:
     """Return the lanes of link `onto`, among `allowed` for the first of `turns`, that also lead on for two more."""
+    bits, _, _, links, _, turn_reach, _, _ = ways
     low = np.uint64((1 << bits) - 1)
     link = links[onto]
     code = turns & low
@@ -253,7 +284,7 @@ def _preferred(
         return allowed
     turn = np.int64(code) - 1
     following = link.first_out + turn
-    goal = _lanes_after(following, turns >> np.uint64(bits), bits, of_class, links, turn_lanes, turn_reach)
+    goal = _lanes_after(following, turns >> np.uint64(bits), of_class, ways)
     return _leading_to(goal, allowed, link, turn, turn_reach)
 
 
@@ -272,10 +303,9 @@ def _leading_to(goal: np.uint64, allowed: np.uint64, link: Record, turn: Index, 
 
 
 @compiled_inline
-def _lanes_after(
-    at: Index, turns: np.uint64, bits: int, of_class: Index, links: Records, turn_lanes: Bitmap, turn_reach: Bitmap
-) -> np.uint64:
+def _lanes_after(at: Index, turns: np.uint64, of_class: Index, ways: _Ways) -> np.uint64:
     """Return the lanes of link `at` that allow the next two turns; the next one, if none allows both."""
+    bits, _, _, links, turn_lanes, turn_reach, _, _ = ways
     low = np.uint64((1 << bits) - 1)
     link = links[at]
     code = turns & low
@@ -290,19 +320,12 @@ def _lanes_after(
 
 
 @compiled_inline
-def _choose(
-    link: Record,
-    allowed: np.uint64,
-    preferred: np.uint64,
-    earliest: int,
-    lanes: Records,
-    exits: Int32Array,
-    other_lane: int,
-) -> tuple[Index, int]:
+def _choose(link: Record, allowed: np.uint64, preferred: np.uint64, earliest: int, ways: _Ways) -> tuple[Index, int]:
     """Return the lane of `link` that costs least for a vehicle that can be there at `earliest`, and its slot.
 
     If all are full, these are the first lane and NEVER.
     """
+    lanes, exits = ways.lanes, ways.exits
     best, slot, least, full = -1, NEVER, NEVER, -1
     left = allowed & (ALL_LANES >> np.uint64(64 - link.lanes))
     if _is_one(left):
@@ -316,7 +339,7 @@ def _choose(
         if time == NEVER:
             full = lane if full < 0 else full
             continue
-        change = 0 if (preferred >> np.uint64(k)) & _BIT else other_lane
+        change = 0 if (preferred >> np.uint64(k)) & _BIT else ways.other_lane
         cost = lane_cost(lanes[lane].count, lanes[lane].storage, time - earliest, change)
         if cost < least:
             best, slot, least = lane, time, cost
@@ -325,25 +348,13 @@ def _choose(
 
 @compiled_inline
 def _lane_of(
-    onto: Index,
-    at: Index,
-    word: np.uint64,
-    turns: np.uint64,
-    bits: int,
-    of_class: Index,
-    earliest: int,
-    lanes: Records,
-    held: Records,
-    links: Records,
-    turn_lanes: Bitmap,
-    turn_reach: Bitmap,
-    exits: Int32Array,
-    other_lane: int,
+    onto: Index, at: Index, word: np.uint64, turns: np.uint64, of_class: Index, earliest: int, ways: _Ways
 ) -> tuple[Index, int]:
     """Return the lane of link `onto` for a vehicle whose turns from there are `turns`, and when it has a place.
 
     The vehicle can be there at `earliest`, and comes from lane `at`, where its turns are `word`, or starts there (-1).
     """
+    bits, lanes, held, links, turn_lanes, _, exits, _ = ways
     link, low = links[onto], np.uint64((1 << bits) - 1)
     if link.lanes == 1:
         return np.int64(link.first_lane), _slot(lanes[link.first_lane], exits)
@@ -353,11 +364,11 @@ def _lane_of(
     if at >= 0 and held[at].turns == word and held[at].of_class == of_class:
         preferred = held[at].preferred
     elif not _is_one(allowed):
-        preferred = _preferred(onto, allowed, turns, bits, of_class, links, turn_lanes, turn_reach)
+        preferred = _preferred(onto, allowed, turns, of_class, ways)
         if at >= 0:
             memo = held[at]
             memo.turns, memo.of_class, memo.preferred = word, of_class, preferred
-    return _choose(link, allowed, preferred, earliest, lanes, exits, other_lane)
+    return _choose(link, allowed, preferred, earliest, ways)
 
 
 @compiled_inline
@@ -385,19 +396,12 @@ def _next_to_enter(  # noqa: C901, PLR0912, PLR0915  # as in the engine of agent
     onto: Index,
     earliest: int,
     now: int,
-    lanes: Records,
-    held: Records,
-    links: Records,
     trips: Records,
     movements: Records,
     vehicles: Records,
     departure: Int32Array,
     vehicle_class: npt.NDArray[np.uint8],
-    turn_lanes: Bitmap,
-    turn_reach: Bitmap,
-    exits: Int32Array,
-    bits: int,
-    other_lane: int,
+    ways: _Ways,
 ) -> tuple[Index, Index, int]:
     """Take the claim that is next from link `onto`; return its lane (-1: a trip), the lane to enter, and its slot.
 
@@ -405,8 +409,8 @@ def _next_to_enter(  # noqa: C901, PLR0912, PLR0915  # as in the engine of agent
     least lead, then the one with the lowest number; trips are last. If a claim has no rivals, the lane to enter is not
     chosen yet, and -1.
     """
-    link = links[onto]
-    low = np.uint64((1 << bits) - 1)
+    bits, lanes, held, links, _, _, exits, _ = ways
+    link, low = links[onto], np.uint64((1 << bits) - 1)
     one, before = np.int64(link.first_claim), np.int64(-1)
     if one < 0 and link.lanes == 1:
         return one, np.int64(link.first_lane), _slot(lanes[link.first_lane], exits)
@@ -439,22 +443,7 @@ def _next_to_enter(  # noqa: C901, PLR0912, PLR0915  # as in the engine of agent
             ready = max(departure[vehicle] << FRACTION_BITS, earliest)
             word = turns = vehicles[vehicle].turns
         of_class = np.int64(vehicle_class[vehicle]) if len(vehicle_class) > 0 else np.int64(0)
-        target, slot = _lane_of(
-            onto,
-            one,
-            word,
-            turns,
-            bits,
-            of_class,
-            ready + crossing,
-            lanes,
-            held,
-            links,
-            turn_lanes,
-            turn_reach,
-            exits,
-            other_lane,
-        )
+        target, slot = _lane_of(onto, one, word, turns, of_class, ready + crossing, ways)
         entry, clock = max(ready + crossing, slot), lanes[target].virtual
         if entry - crossing > now:
             best, best_before, best_target, best_slot = one, before, target, slot
@@ -478,21 +467,20 @@ def _next_to_enter(  # noqa: C901, PLR0912, PLR0915  # as in the engine of agent
     return best, best_target, best_slot
 
 
+@compiled
+def log_row(vehicle: Index, time: int, lane: Index) -> Index:
+    """Return a row of the log: ascending by vehicle, then by time."""
+    return (np.int64(vehicle) << (LOG_TIME_BITS + LOG_LANE_BITS)) | (np.int64(time) << LOG_LANE_BITS) | np.int64(lane)
+
+
 @inner
 def _enter(
-    vehicle: Index,
-    at: Index,
-    time: int,
-    loss: int,
-    lane: Record,
-    vehicles: Records,
-    ring: Bitmap,
-    pass_no: int,
-    pass_bits: int,
+    vehicle: Index, at: Index, place: Index, time: int, loss: int, lane: Record, moving: _Moving, pass_no: int
 ) -> None:
-    """Append `vehicle` to the queue of lane number `at`, whose record is `lane`."""
+    """Append `vehicle` to the queue of lane number `at`, lane `place` of its link, whose record is `lane`."""
+    vehicles, ring, pace, length_m, log, log_every, counts, pass_bits = moving
     mover = vehicles[vehicle]
-    mover.entry = time + loss
+    mover.entry = time + loss + slower(vehicle, np.int64(lane.link), pace, length_m, lane.free)
     mover.next = -1
     lane.last_in = time
     if lane.head < 0:
@@ -502,6 +490,15 @@ def _enter(
         vehicles[lane.tail].next = vehicle
     lane.tail = vehicle
     lane.count += 1
+    _keep(vehicle, time, place, log, log_every, counts)
+
+
+@compiled_inline
+def _keep(vehicle: Index, time: int, place: Index, log: IntArray, log_every: int, counts: Record) -> None:
+    """Log an entry or an arrival of a vehicle, if it is one that is logged."""
+    if log.shape[0] > 0 and vehicle & (log_every - 1) == 0:
+        log[counts.logged] = log_row(vehicle // log_every, time, place)
+        counts.logged += 1
 
 
 @inner
@@ -523,24 +520,13 @@ def _leave(
 
 @compiled_inline
 def _foe_takes(
-    movement: Record,
-    time: int,
-    until: int,
-    ready: int,
-    at: Index,
-    pass_no: int,
-    lanes: Records,
-    held: Records,
-    movements: Records,
-    windows: Int32Array,
-    foes: Int32Array,
-    vehicles: Records,
-    low_bits: np.uint64,
+    movement: Record, time: int, until: int, ready: int, at: Index, pass_no: int, crossroads: _Crossroads
 ) -> bool:
     """Return whether a vehicle that has the right of way, and no red at `time`, could cross before `until`.
 
     On a lane that others share with the movement, it may follow those that nothing holds.
     """
+    lanes, held, movements, windows, foes, vehicles, low_bits, _ = crossroads
     for pair in range(movement.foe_first, movement.foe_first + movement.foes):
         owed = foes[pair, 2]
         if owed == NO_CONFLICT:
@@ -582,20 +568,12 @@ def _foe_takes(
 
 
 @inner
-def _all_way_headway(
-    movement: Record,
-    time: int,
-    lanes: Records,
-    movements: Records,
-    foes: Int32Array,
-    vehicles: Records,
-    low_bits: np.uint64,
-    rules: Rules,
-) -> int:
+def _all_way_headway(movement: Record, time: int, crossroads: _Crossroads) -> int:
     """Return the time that the next vehicle of the lane follows at an all-way stop, by the other approaches in use.
 
     An approach is in use while a vehicle waits at its end, and for the shortest headway after one has left.
     """
+    lanes, _, movements, _, foes, vehicles, low_bits, rules = crossroads
     used, met, last = 0, False, -1
     for pair in range(movement.foe_first, movement.foe_first + movement.foes):
         lane = lanes[foes[pair, 1]]
@@ -603,11 +581,8 @@ def _all_way_headway(
         if lane.head >= 0 and not here:
             other = vehicles[lane.head]
             code = other.turns & low_bits
-            here = (
-                code != low_bits
-                and lane.first_movement + np.int64(code) - 1 == foes[pair, 0]
-                and other.entry + lane.free <= time
-            )
+            wants = code != low_bits and lane.first_movement + np.int64(code) - 1 == foes[pair, 0]
+            here = wants and other.entry + lane.free <= time
         if here:
             met = met or foes[pair, 2] != NO_CONFLICT
             used += lane.link != last
@@ -617,20 +592,7 @@ def _all_way_headway(
 
 @compiled_inline
 def _junction(
-    movement: Record,
-    time: int,
-    ready: int,
-    since: int,
-    at: Index,
-    pass_no: int,
-    lanes: Records,
-    held: Records,
-    movements: Records,
-    windows: Int32Array,
-    foes: Int32Array,
-    vehicles: Records,
-    low_bits: np.uint64,
-    rules: Rules,
+    movement: Record, time: int, ready: int, since: int, at: Index, pass_no: int, crossroads: _Crossroads
 ) -> tuple[int, int, int, int]:
     """Return when a vehicle that may cross from `time` on does, or tries again, and what the junction does to it.
 
@@ -645,6 +607,7 @@ def _junction(
     refused
         Time before which it does not cross any more, if it is held.
     """
+    _, _, movements, windows, foes, _, _, rules = crossroads
     now, right = pass_no << rules.pass_bits, PROTECTED
     if movement.window_first >= 0:
         green, right = green_at(
@@ -670,11 +633,11 @@ def _junction(
         return time, FREE, movement.headway, refused
     begin = gap_begin(time, ready, passed, movement.follow_up)
     until = begin + accepted_gap(movement.gap, time - since, rules.impatience)
-    if _foe_takes(movement, time, until, ready, at, pass_no, lanes, held, movements, windows, foes, vehicles, low_bits):
+    if _foe_takes(movement, time, until, ready, at, pass_no, crossroads):
         return now + 1, GAP, movement.headway, refused
     headway = begin + movement.follow_up - time
     if all_way:
-        headway = _all_way_headway(movement, time, lanes, movements, foes, vehicles, low_bits, rules)
+        headway = _all_way_headway(movement, time, crossroads)
         headway = max(headway, movement.headway)
     return time, FREE, headway, refused
 
@@ -704,29 +667,13 @@ def _hold(vehicle: Index, at: Index, ready: int, why: int, held: Records) -> Non
 
 
 @inner
-def _rotate(
-    at: Index,
-    pass_no: int,
-    lanes: Records,
-    held: Records,
-    links: Records,
-    movements: Records,
-    vehicles: Records,
-    exits: Int32Array,
-    ring: Bitmap,
-    measured: IntArray,
-    log: IntArray,
-    counts: Record,
-    pace: FloatArray,
-    length_m: FloatArray,
-    log_every: int,
-    bits: int,
-    pass_bits: int,
-) -> bool:
+def _rotate(at: Index, pass_no: int, ways: _Ways, movements: Records, measured: IntArray, moving: _Moving) -> bool:
     """Move the heads of a cycle of full lanes through `at` on together; return whether there is one.
 
     It is the only way out of a gridlock in which every lane waits for the next one.
     """
+    bits, lanes, held, links, _, _, exits, _ = ways
+    vehicles, ring, _, _, _, _, counts, pass_bits = moving
     low_bits, shift = np.uint64((1 << bits) - 1), np.uint64(bits)
     length, lane = 0, at
     while True:
@@ -758,13 +705,9 @@ def _rotate(
         held[lane].vehicle = -1
         lane = np.int64(held[lane].full_lane)
         here = lanes[lane]
-        loss = slower(head, np.int64(here.link), pace, length_m, here.free)
         # A vehicle that was forced onto the lane may enter it later than now.
         entry = time if here.last_in <= time else here.last_in + here.headway
-        _enter(head, lane, entry, loss, here, vehicles, ring, pass_no, pass_bits)
-        if log.shape[0] > 0 and head & (log_every - 1) == 0:
-            log[counts.logged] = log_row(head // log_every, entry, lane - links[here.link].first_lane)
-            counts.logged += 1
+        _enter(head, lane, lane - links[here.link].first_lane, entry, 0, here, moving, pass_no)
     for _ in range(length):
         here = lanes[lane]
         _schedule(ring, lane, max(vehicles[here.head].entry + here.free, here.discharge), pass_no, pass_bits)
@@ -772,12 +715,6 @@ def _rotate(
     counts.rotated += length
     counts.crossings += length
     return True
-
-
-@compiled
-def log_row(vehicle: Index, time: int, lane: Index) -> Index:
-    """Return a row of the log: ascending by vehicle, then by time."""
-    return (np.int64(vehicle) << (LOG_TIME_BITS + LOG_LANE_BITS)) | (np.int64(time) << LOG_LANE_BITS) | np.int64(lane)
 
 
 @compiled
@@ -947,10 +884,8 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
         Bits of a turn code; the constants of driving; the range of passes.
     """
     counts = counters[0]
-    logging = log.shape[0] > 0
     touring = len(following) > 0
     by_class = len(vehicle_class) > 0
-    skip = log_every - 1
     fleet = len(planned)
     low_bits = np.uint64((1 << bits) - 1)
     turn_shift = np.uint64(bits)
@@ -958,6 +893,9 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
     arrive = (1 << bits) - 1
     pass_bits = rules.pass_bits
     lane_words = ring.shape[1]
+    ways = _Ways(bits, lanes, held, links, turn_lanes, turn_reach, exits, rules.other_lane)
+    moving = _Moving(vehicles, ring, pace, length_m, log, log_every, counts, pass_bits)
+    crossroads = _Crossroads(lanes, held, movements, windows, foes, vehicles, low_bits, rules)
     for pass_no in range(start, stop):
         now = pass_no << pass_bits
         earliest = now - (1 << pass_bits) + 1  # after the last pass: for trips and those that a junction refused
@@ -1020,22 +958,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                         vehicle = np.int64(entry.head)
                         vehicles[vehicle].turns = _refill(vehicle, cursor, starts, ends, route, turn_codes, bits)
                     at, target, slot = _next_to_enter(
-                        onto,
-                        earliest,
-                        now,
-                        lanes,
-                        held,
-                        links,
-                        trips,
-                        movements,
-                        vehicles,
-                        departure,
-                        vehicle_class,
-                        turn_lanes,
-                        turn_reach,
-                        exits,
-                        bits,
-                        rules.other_lane,
+                        onto, earliest, now, trips, movements, vehicles, departure, vehicle_class, ways
                     )
                     chosen = True
                     if at < 0:
@@ -1054,13 +977,10 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                             entered.virtual += max(ahead, 0)
                             held[target].entered_from = -1
                         entry.head = mover.next
-                        loss = rules.entry_loss + slower(vehicle, onto, pace, length_m, entered.free)
-                        _enter(vehicle, target, time, loss, entered, vehicles, ring, pass_no, pass_bits)
+                        place = target - link.first_lane
+                        _enter(vehicle, target, place, time, rules.entry_loss, entered, moving, pass_no)
                         counts.waiting -= 1
                         counts.on_road += 1
-                        if logging and vehicle & skip == 0:
-                            log[counts.logged] = log_row(vehicle // log_every, time, target - link.first_lane)
-                            counts.logged += 1
                         bit = _BIT << np.uint64(onto & 63)
                         if entry.head < 0:
                             origins[onto >> _WORD] &= ~bit
@@ -1116,20 +1036,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                         if target < 0:
                             of_class = np.int64(vehicle_class[vehicle]) if by_class else np.int64(0)
                             target, slot = _lane_of(
-                                onto,
-                                at,
-                                turns,
-                                turns >> turn_shift,
-                                bits,
-                                of_class,
-                                time + crossing,
-                                lanes,
-                                held,
-                                links,
-                                turn_lanes,
-                                turn_reach,
-                                exits,
-                                rules.other_lane,
+                                onto, at, turns, turns >> turn_shift, of_class, time + crossing, ways
                             )
                         entered = lanes[target]
                         if slot == NEVER:
@@ -1142,25 +1049,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                             blocked = pass_no - state.blocked_since
                             if rules.stuck_passes < 0 or blocked < rules.stuck_passes:
                                 turn = blocked > 0 and blocked % rules.rotation_passes == 0
-                                if not turn or not _rotate(
-                                    at,
-                                    pass_no,
-                                    lanes,
-                                    held,
-                                    links,
-                                    movements,
-                                    vehicles,
-                                    exits,
-                                    ring,
-                                    measured,
-                                    log,
-                                    counts,
-                                    pace,
-                                    length_m,
-                                    log_every,
-                                    bits,
-                                    pass_bits,
-                                ):
+                                if not turn or not _rotate(at, pass_no, ways, movements, measured, moving):
                                     _schedule(ring, at, now + 1, pass_no, pass_bits)
                                 break
                             slot = max(now + crossing, entered.last_in + entered.headway)
@@ -1175,20 +1064,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                             break
                         if not plain:
                             time, holds, headway, refused = _junction(
-                                movement,
-                                time,
-                                ready,
-                                since,
-                                at,
-                                pass_no,
-                                lanes,
-                                held,
-                                movements,
-                                windows,
-                                foes,
-                                vehicles,
-                                low_bits,
-                                rules,
+                                movement, time, ready, since, at, pass_no, crossroads
                             )
                             if holds != FREE:
                                 _hold(vehicle, at, ready, holds, held)
@@ -1224,12 +1100,8 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                     counts.crossings += 1
                     if code != arrive:
                         mover.turns = turns >> turn_shift
-                        entry_time = time + crossing
-                        loss += slower(vehicle, onto, pace, length_m, entered.free)
-                        _enter(vehicle, target, entry_time, loss, entered, vehicles, ring, pass_no, pass_bits)
-                        if logging and vehicle & skip == 0:
-                            log[counts.logged] = log_row(vehicle // log_every, entry_time, target - link.first_lane)
-                            counts.logged += 1
+                        place = target - link.first_lane
+                        _enter(vehicle, target, place, time + crossing, loss, entered, moving, pass_no)
                     else:
                         counts.on_road -= 1
                         counts.arrived += 1
@@ -1237,9 +1109,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                         if touring and following[vehicle] >= 0:
                             tick = ((now + ONE_TICK - 1) >> FRACTION_BITS) + stop_ticks
                             _plan(following[vehicle], tick, planned, departure, held_back, vehicles, counts)
-                        if logging and vehicle & skip == 0:
-                            log[counts.logged] = log_row(vehicle // log_every, time, 0)
-                            counts.logged += 1
+                        _keep(vehicle, time, 0, log, log_every, counts)
                     chosen, target = False, np.int64(-1)  # the next vehicle may cross in this pass too
 
 

@@ -142,15 +142,9 @@ def build_simulated(
             stopwatch=stopwatch,
         )
     class_: type[Agents | Fleet] = Agents if section.engine == "agents" else Fleet
+    every = (1 if scenario.logs_links else logged_every(routes)) if motion else 0
     engine = class_(
-        links,
-        physics,
-        trips,
-        routes,
-        clock=clock,
-        reactive=reactive,
-        notes=planned.notes,
-        record_entries=(1 if scenario.logs_links else logged_every(routes)) if motion else 0,
+        links, physics, trips, routes, clock=clock, reactive=reactive, notes=planned.notes, record_entries=every
     )
     engine.classes = planned.classes
     if isinstance(engine, Fleet):
@@ -183,9 +177,8 @@ def route_trips(scenario: Any, roads: RoadNetwork, paths: ShortestPaths, trips: 
 
 def traffic_faults(scenario: Scenario, error: InputError) -> list[Fault]:
     """Assign the faults of an engine, or of its input, to the keys of the scenario that cause them."""
-    if (
-        isinstance(scenario.traffic, SumoTraffic) and not error.key
-    ):  # its faults may lie in the files of its configuration
+    # Faults without a key may lie in the files of SUMO's configuration.
+    if isinstance(scenario.traffic, SumoTraffic) and not error.key:
         return sumo_faults(scenario, error)
     return [Fault(error.key or "traffic", fault) for fault in error.faults]
 
@@ -313,10 +306,9 @@ def build_engine(
     """
     build = ENGINES[type(scenario.traffic)]
     try:
-        engine = build(scenario, city, streams=streams, stopwatch=stopwatch, end_s=end_s, motion=motion)
+        return build(scenario, city, streams=streams, stopwatch=stopwatch, end_s=end_s, motion=motion)
     except InputError as error:
         raise ScenarioError(scenario.name, traffic_faults(scenario, error)) from error
-    return engine
 
 
 class Beside(NamedTuple):
@@ -378,9 +370,8 @@ def _faults_of_beside(scenario: Scenario, error: InputError, *, streams: Streams
     """Return faults of this engine for vehicles that only SUMO can drive, and of SUMO's files for all other causes."""
     if isinstance(error, NotDrivableError):
         elements = elements_of(sumo_inputs(scenario, streams=streams).net)
-        if error.edges <= {
-            element.attributes["id"] for element in elements if element.name == "edge" and element.attributes
-        }:
+        edges = (element.attributes for element in elements if element.name == "edge")
+        if error.edges <= {attributes["id"] for attributes in edges if attributes}:
             return [Fault("traffic.beside", fault) for fault in error.faults]
     return sumo_faults(scenario, error, otherwise="traffic.beside")
 
@@ -402,13 +393,9 @@ def build_samplers(scenario: Scenario, city: City, engine: Engine, *, motion: bo
     """
     section, duration_s, fcd = scenario.traffic, scenario.scenario.duration_s, scenario.fcd
     samplers: dict[str, Sampler | None] = {"fcd": None, "motion": None}
+    clock, ground = Clock(section.step_s), city.ground
     recorder = partial(
-        Sampler,
-        engine,
-        clock=Clock(section.step_s),
-        crs=city.ground.crs,
-        roads=city.ground.roads,
-        states=answering_states(section),
+        Sampler, engine, clock=clock, crs=ground.crs, roads=ground.roads, states=answering_states(section)
     )
     if fcd is not None:
         to_s = duration_s if fcd.to_s is None else fcd.to_s

@@ -101,12 +101,8 @@ def sumo_insertions(inputs: SumoInputs, *, end_s: float) -> Insertions:
     InputError
         If a file cannot be read, or holds no vehicle.
     """
-    last_s = last_departure_s(Clock(inputs.step_s), end_s)
-    return Insertions.read(
-        [*inputs.additional, *inputs.routes],
-        end_s=inputs.begin_s + last_s,
-        **same_keys(inputs, "begin_s", "step_s", "scale"),
-    )
+    files, last_s = [*inputs.additional, *inputs.routes], last_departure_s(Clock(inputs.step_s), end_s)
+    return Insertions.read(files, end_s=inputs.begin_s + last_s, **same_keys(inputs, "begin_s", "step_s", "scale"))
 
 
 def sumo_faults(scenario: Scenario, error: InputError, *, otherwise: str = "traffic") -> list[Fault]:

@@ -135,11 +135,8 @@ def read_profile(
         total = float(share.sum())
     if not 0 < total < np.inf:
         raise InputError([f"{table.file}: shares must sum to more than 0, and to a finite number, got {total:g}"])
-    return tuple(
-        Interval(float(begin), float(end), float(part) / total)
-        for begin, end, part in zip(from_s, to_s, share, strict=True)
-        if part > 0
-    )
+    shares = zip(from_s.tolist(), to_s.tolist(), share.tolist(), strict=True)
+    return tuple(Interval(begin, end, part / total) for begin, end, part in shares if part > 0)
 
 
 def _weekdays(table: Table, days: Sequence[int | None]) -> IntArray:

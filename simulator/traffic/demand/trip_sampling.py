@@ -243,12 +243,8 @@ def _unknown(table: TripTable, origin: Int32Array, destination: Int32Array, zone
     first = lost.sort_values("row", kind="stable").drop_duplicates("place")
     words = f"is no {zones.kind} of the roads, which have {len(zones.names):,}"
     words += ", and no node" if zones.kind == "zone" else f", such as {zones.names[0]!r}"
-    return capped(
-        [
-            f"{table.name(entry)}: {table.places[place]!r} {words}"
-            for place, entry in first[["place", "entry"]].to_numpy().tolist()
-        ]
-    )
+    named = first[["place", "entry"]].to_numpy().tolist()
+    return capped([f"{table.name(entry)}: {table.places[place]!r} {words}" for place, entry in named])
 
 
 def _apart(table: TripTable, apart: Mask, kind: str) -> list[str]:
