@@ -173,6 +173,7 @@ class Tours(Section):
 
 
 _NO_FILE = {"demand": unlike("trips"), "zones": LEFT_OUT}
+_DRAWN = {"demand": among("uniform", "gravity"), "zones": LEFT_OUT}
 """No file states the number of trips."""
 
 
@@ -262,13 +263,7 @@ class DrivenTraffic(TextTables, EnteringTraffic):
         needs(("reroute_every_s", "reroute_share"), routing="reactive"),
         bounded("reroute_every_s", "at least", "step_s", ", a tick of the engine"),
         must("trips", GIVEN, 'is required with demand = "trips": the file of trips', demand="trips"),
-        must(
-            "vehicles",
-            GIVEN,
-            "is required: trips over the whole run, one a vehicle",
-            demand=among("uniform", "gravity"),
-            zones=LEFT_OUT,
-        ),
+        must("vehicles", GIVEN, "is required: trips over the whole run, one a vehicle", **_DRAWN),
         needs(("trips", "matrix", "mapping", "trip_zones", "trips_crs"), demand="trips"),
         needs("zones", demand="gravity"),
         must("share", among(1), 'needs demand = "trips", or with zones', **_NO_FILE),
