@@ -173,6 +173,7 @@ class Tours(Section):
 
 
 _NO_FILE = {"demand": unlike("trips"), "zones": LEFT_OUT}
+_NO_PROFILE = 'is required with departures = "profile": the share of trips by hour'
 _DRAWN = {"demand": among("uniform", "gravity"), "zones": LEFT_OUT}
 """No file states the number of trips."""
 
@@ -268,12 +269,7 @@ class DrivenTraffic(TextTables, EnteringTraffic):
         needs("zones", demand="gravity"),
         must("share", among(1), 'needs demand = "trips", or with zones', **_NO_FILE),
         Rule(("share",), "give either share or vehicles", ({"vehicles": LEFT_OUT}, _NO_FILE), among(1)),
-        must(
-            "profile",
-            GIVEN,
-            'is required with departures = "profile": the share of trips by hour',
-            departures="profile",
-        ),
+        must("profile", GIVEN, _NO_PROFILE, departures="profile"),
         needs("profile", departures="profile"),
     )
 

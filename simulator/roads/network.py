@@ -139,14 +139,8 @@ class Shapes:
             milestones.append(walked / walked[-1])
             vertices.append(points)
             first.append(first[-1] + len(points))
-        return cls(
-            start_xy=start_xy,
-            end_xy=end_xy,
-            polyline=polyline,
-            first_vertex=np.array(first, dtype=np.int64),
-            vertices=np.concatenate(vertices),
-            milestones=np.concatenate(milestones),
-        )
+        bends = np.array(first, dtype=np.int64), np.concatenate(vertices), np.concatenate(milestones)
+        return cls(start_xy, end_xy, polyline, *bends)
 
     def lines(self) -> NDArray[np.object_]:
         """Return a LineString in metres for every link, (links,) shapely geometries."""
@@ -298,17 +292,9 @@ class RoadNetwork:
             capacity_vph=numbers["capacity_vph"],
             first_out=np.searchsorted(from_node, np.arange(len(index) + 1)).astype(np.int32),
         )
-        return cls(
-            nodes=nodes,
-            edges=edges,
-            links=links,
-            node_xy=node_xy,
-            node_names=list(index),
-            crs=pyproj.CRS.from_user_input(crs),
-            shapes=Shapes.from_geometries(
-                node_xy[links.from_node], node_xy[links.to_node], [data.get("geometry") for _, _, _, data in ordered]
-            ),
-        )
+        curves = [data.get("geometry") for _, _, _, data in ordered]
+        shapes = Shapes.from_geometries(node_xy[links.from_node], node_xy[links.to_node], curves)
+        return cls(nodes, edges, links, node_xy, list(index), pyproj.CRS.from_user_input(crs), shapes)
 
     @cached_property
     def bounds(self) -> tuple[float, float, float, float]:
@@ -393,15 +379,10 @@ class RoadNetwork:
         if not (shares.min() >= 0.0 and shares.max() <= 1.0):
             raise ValueError(f"fraction must be 0 … 1, got {shares.min()} … {shares.max()}")
         shapes = self.shapes
-        return np.asarray(
-            _locate(
-                np.ascontiguousarray(ids, dtype=np.int64),
-                np.ascontiguousarray(shares),
-                np.zeros(len(ids)) if offset_m is None else offset_m,
-                (shapes.start_xy, shapes.end_xy),
-                (shapes.polyline, shapes.first_vertex, shapes.vertices, shapes.milestones),
-            )
-        )
+        points = np.ascontiguousarray(ids, dtype=np.int64), np.ascontiguousarray(shares)
+        offsets = np.zeros(len(ids)) if offset_m is None else offset_m
+        bends = (shapes.polyline, shapes.first_vertex, shapes.vertices, shapes.milestones)
+        return np.asarray(_locate(*points, offsets, (shapes.start_xy, shapes.end_xy), bends))
 
     @cached_property
     def link_ids(self) -> dict[str, int]:

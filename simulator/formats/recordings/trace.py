@@ -101,13 +101,8 @@ class Trace:
             )
         nowhere = _at_null_island(fixes["lon"].to_numpy(), fixes["lat"].to_numpy())
         if nowhere.any():
-            notes.append(
-                Note(
-                    "no_position",
-                    f"{_fixes(nowhere)} at longitude 0, latitude 0, or other equal whole degrees, far from all others, "
-                    "left out: no position",
-                )
-            )
+            why = "at longitude 0, latitude 0, or other equal whole degrees, far from all others, left out: no position"
+            notes.append(Note("no_position", f"{_fixes(nowhere)} {why}"))
             fixes = fixes[~nowhere]
         vehicle, time = fixes["vehicle"].to_numpy(), fixes["time_s"].to_numpy()
         together = vehicle[1:] == vehicle[:-1]
