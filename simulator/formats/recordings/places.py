@@ -283,8 +283,12 @@ def place_rows(
             check_one_city(lon, lat, file=table.file)
             crs = utm_about(lon, lat, what=table.file)
         sites = Sites(names, xy if crs == written_in else transform(written_in, crs, xy), crs)
-        apart = (east != east[first[site]]) | (north != north[first[site]])
-        if several := 0 if names is None else len(np.unique(site[apart & used])):
+        several = (
+            len(np.unique(site[((east != east[first[site]]) | (north != north[first[site]])) & used]))
+            if names is not None
+            else 0
+        )
+        if several:
             places_have = counted(several, "place has", "places have")
             notes.append(f"{table.file}: {places_have} more than one coordinate; each is where it is first")
     return table.kept(used), site[used].astype(np.int32), sites, notes
