@@ -5,20 +5,3 @@ from scenarios.loader import Shipped, dump, load, shipped, source_text, template
 from scenarios.overrides import Overrides
 from scenarios.references import files_of, locate
 from scenarios.scenario import Scenario, schema
-
-__all__ = [
-    "Fault",
-    "Overrides",
-    "Scenario",
-    "ScenarioError",
-    "Shipped",
-    "dump",
-    "files_of",
-    "load",
-    "locate",
-    "schema",
-    "shipped",
-    "source_text",
-    "template",
-    "write_template",
-]

@@ -172,8 +172,7 @@ def _corrupted(valid: ValidFields) -> Iterator[RuleViolation]:
     """Yield a fault for a coalition without vehicles, and for fewer targets than corrupted vehicles."""
     if not valid.has("coalition"):
         return
-    corrupted = corrupted_in(valid["coalition"])
-    if not corrupted:
+    if not (corrupted := corrupted_in(valid["coalition"])):
         rule = 'must hold corrupted vehicles, as "vehicles:100": they send the inflated reports'
         yield RuleViolation(("coalition",), rule, list(valid["coalition"]))
     elif valid.has("targets") and corrupted > valid["targets"]:

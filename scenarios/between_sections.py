@@ -49,8 +49,7 @@ def _coordinates(scenario: ValidFields) -> Iterator[RuleViolation]:
 def _link_intervals(scenario: ValidFields) -> Iterator[RuleViolation]:
     """Yield a fault for each thing that needs link entries, if the engine does not know its vehicles' link entries."""
     traffic, every_s = scenario.section("traffic"), scenario.section("report").get("link_interval_s")
-    engine = traffic.get("engine")
-    if engine is None:
+    if (engine := traffic.get("engine")) is None:
         return
     known, routed = names_of("engine", "links"), names_of("engine", "routed")
     if engine not in routed:

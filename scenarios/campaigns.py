@@ -17,6 +17,7 @@ from scenarios.section import Section, ValidFields, known_of
 ROUND_GAP_S = 30.0
 MIN_VEHICLES = 2
 SPEEDS = ("mean_speed", "median_speed")
+_ONE_SERVER = "must be trusted for campaigns of speeds: devices report them to one trusted server"
 
 
 class Budget(Section):
@@ -104,12 +105,7 @@ class CampaignSection(Section):
         must("every_s", GIVEN, "is required where {queries} is above 1", queries=unlike(1)),
         _overlaps,
         needs("budget.kind", words='needs statistic = "count": reports of speeds have no budget', statistic="count"),
-        must(
-            "aggregation.kind",
-            among(None, "trusted"),
-            "must be trusted for campaigns of speeds: devices report them to one trusted server",
-            statistic=unlike("count"),
-        ),
+        must("aggregation.kind", among(None, "trusted"), _ONE_SERVER, statistic=unlike("count")),
     )
 
 

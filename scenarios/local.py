@@ -31,6 +31,9 @@ class Local(Section):
     )
 
 
+_PLACE_AND_TIME = ("cells", "road_class", "from_s", "to_s")
+
+
 class ParticipationRate(Local):
     """Vehicles that take part with another probability: of some class, or at some place and time."""
 
@@ -40,14 +43,7 @@ class ParticipationRate(Local):
     """For vehicles of this class, everywhere and always. Only vehicles of SUMO's files that the engines ``fleet`` and
     ``agents`` drive have classes."""
 
-    rules = (
-        must(
-            ("cells", "road_class", "from_s", "to_s"),
-            LEFT_OUT,
-            "must be left out where vehicle_class is given",
-            vehicle_class=GIVEN,
-        ),
-    )
+    rules = (must(_PLACE_AND_TIME, LEFT_OUT, "must be left out where vehicle_class is given", vehicle_class=GIVEN),)
 
 
 class LossZone(Local):

@@ -154,6 +154,9 @@ class TraceTraffic(TextTables, TrafficSection):
 _moment = text_or_number("must be a time as the file has them: text, or a number")
 
 
+_ONE_OWNER_EACH = "needs rows of one owner each, but with columns.count a row has several"
+_NO_OWNERS = "needs columns.owner, the column of their identifiers"
+_NOT_GREATEST = "must not be greatest without columns.count: each row is one"
 _POSITIONS = tuple({key: GIVEN} for key in ("place", "lon", "lat", "x", "y"))
 
 
@@ -242,24 +245,9 @@ class StaticTraffic(PlaceTable, TrafficSection):
         needs("window", "columns.lon", "needs columns.lon and columns.lat"),
         has_an_area("window", "lon", "lat"),
         needs(("start", "dwell_s", "time_zone"), "columns.time"),
-        must(
-            "one_per",
-            among("row"),
-            "needs columns.owner, the column of their identifiers",
-            **{"columns.owner": LEFT_OUT},
-        ),
-        must(
-            "one_per",
-            among("row"),
-            "needs rows of one owner each, but with columns.count a row has several",
-            **{"columns.count": GIVEN},
-        ),
-        must(
-            "duplicates",
-            unlike("greatest"),
-            "must not be greatest without columns.count: each row is one",
-            **{"columns.count": LEFT_OUT},
-        ),
+        must("one_per", among("row"), _NO_OWNERS, **{"columns.owner": LEFT_OUT}),
+        must("one_per", among("row"), _ONE_OWNER_EACH, **{"columns.count": GIVEN}),
+        must("duplicates", unlike("greatest"), _NOT_GREATEST, **{"columns.count": LEFT_OUT}),
     )
 
 

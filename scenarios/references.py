@@ -252,8 +252,7 @@ def _find_data(inside: str, what: Kind) -> Path:
         raise _NoSuchFileError(f"must have the form data:FOLDER{'/FILE' if what == 'file' else ''}")
     if parts[0] == "samples" and _is_there(sample := samples_path().joinpath(*parts[1:]), what):
         return sample  # the samples come with the package
-    root = os.environ.get(DATA_VARIABLE)
-    if not root:
+    if not (root := os.environ.get(DATA_VARIABLE)):
         rule = f"needs the {what} {inside}, and {DATA_VARIABLE}, which names the folder of data sets, is not set"
         raise _NoSuchFileError(rule, _origin(parts))
     path = Path(root, *parts)
@@ -270,8 +269,7 @@ def _is_there(path: Path, what: Kind) -> bool:
 
 
 def _origin(parts: tuple[str, ...]) -> str:
-    entry = data_set(parts[0])
-    if entry is None:
+    if (entry := data_set(parts[0])) is None:
         return f"The manifest of data sets has no folder {parts[0]}."
     name = "/".join(parts[1:])
     listed = any(file == name or file.startswith(f"{name}/") for file in entry.files)

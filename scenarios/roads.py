@@ -82,6 +82,9 @@ def _size(valid: ValidFields) -> Iterator[RuleViolation]:
         yield valid.violation("one_way", f"one-way avenues need {size}: no vehicle could come back on the only one")
 
 
+_SPACINGS = (("spacing_m",), ("spacing_x_m", "spacing_y_m"))
+
+
 class GridSection(PlacedRoads):
     """A generated rectangular city: `columns` avenues running north, `rows` streets running east."""
 
@@ -123,12 +126,7 @@ class GridSection(PlacedRoads):
 
     rules = (
         _size,
-        one_of(
-            ("spacing_m",),
-            ("spacing_x_m", "spacing_y_m"),
-            words="give either spacing_m, or both spacing_x_m and spacing_y_m",
-            at=("spacing_m",),
-        ),
+        one_of(*_SPACINGS, words="give either spacing_m, or both spacing_x_m and spacing_y_m", at=("spacing_m",)),
     )
 
 

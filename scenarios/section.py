@@ -204,22 +204,15 @@ def _without_tags(at: Sequence[str | int]) -> tuple[str | int, ...]:
 
 def report_inside(valid: ValidFields) -> None:
     """Add a section's valid fields to the valid fields of the section that it is in."""
-    outer = _open.get()
-    if outer is not None:
+    if (outer := _open.get()) is not None:
         outer.inside.setdefault(outer.checked, []).append(valid)
 
 
 def error_of(faults: Sequence[RuleViolation]) -> ValidationError:
     """Return the validation error with these faults, which an outer section places under its own field."""
-    return ValidationError.from_exception_data(
-        "section",
-        [
-            InitErrorDetails(
-                type=PydanticCustomError("fault", "{rule}", {"rule": fault.rule}), loc=fault.at, input=fault.value
-            )
-            for fault in faults
-        ],
-    )
+    errors = [PydanticCustomError("fault", "{rule}", {"rule": fault.rule}) for fault in faults]
+    details = [InitErrorDetails(type=e, loc=f.at, input=f.value) for e, f in zip(errors, faults, strict=True)]
+    return ValidationError.from_exception_data("section", details)
 
 
 @dataclass(frozen=True)

@@ -173,6 +173,8 @@ class Tours(Section):
 
 
 _NO_FILE = {"demand": unlike("trips"), "zones": LEFT_OUT}
+_NO_PROFILE = 'is required with departures = "profile": the share of trips by hour'
+_DRAWN = {"demand": among("uniform", "gravity"), "zones": LEFT_OUT}
 """No file states the number of trips."""
 
 
@@ -262,23 +264,12 @@ class DrivenTraffic(TextTables, EnteringTraffic):
         needs(("reroute_every_s", "reroute_share"), routing="reactive"),
         bounded("reroute_every_s", "at least", "step_s", ", a tick of the engine"),
         must("trips", GIVEN, 'is required with demand = "trips": the file of trips', demand="trips"),
-        must(
-            "vehicles",
-            GIVEN,
-            "is required: trips over the whole run, one a vehicle",
-            demand=among("uniform", "gravity"),
-            zones=LEFT_OUT,
-        ),
+        must("vehicles", GIVEN, "is required: trips over the whole run, one a vehicle", **_DRAWN),
         needs(("trips", "matrix", "mapping", "trip_zones", "trips_crs"), demand="trips"),
         needs("zones", demand="gravity"),
         must("share", among(1), 'needs demand = "trips", or with zones', **_NO_FILE),
         Rule(("share",), "give either share or vehicles", ({"vehicles": LEFT_OUT}, _NO_FILE), among(1)),
-        must(
-            "profile",
-            GIVEN,
-            'is required with departures = "profile": the share of trips by hour',
-            departures="profile",
-        ),
+        must("profile", GIVEN, _NO_PROFILE, departures="profile"),
         needs("profile", departures="profile"),
     )
 

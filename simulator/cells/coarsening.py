@@ -45,9 +45,7 @@ def pieces(length: float, size: float) -> int:
     """
     ratio = min(length / size, _LARGEST)
     nearest = round(ratio)
-    if abs(ratio - nearest) <= _SLACK * max(1, nearest):
-        return max(1, nearest)
-    return math.ceil(ratio)
+    return max(1, nearest) if abs(ratio - nearest) <= _SLACK * max(1, nearest) else math.ceil(ratio)
 
 
 def check_level(level: int) -> int:

@@ -105,9 +105,8 @@ class HexagonGrid:
             raise InputError([f"{fault}; or choose a coarser resolution, or a part of the city with bounds"])
         lon, lat = lonlat_of(boundary_points(window, points_along=lambda _: _CORNERS_A_SIDE), projected)
         if not (np.isfinite(lon).all() and np.isfinite(lat).all()):
-            raise InputError(
-                ["a part of the city is outside the area of its coordinate system: H3 needs longitude and latitude"]
-            )
+            outside = "a part of the city is outside the area of its coordinate system"
+            raise InputError([f"{outside}: H3 needs longitude and latitude"])
         if np.ptp(lon) > 180:
             raise InputError(["the city crosses the antimeridian, where H3 cells cannot be chosen"])
         shape = h3.LatLngPoly(list(zip(lat.tolist(), lon.tolist(), strict=True)))

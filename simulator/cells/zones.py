@@ -108,11 +108,8 @@ class Zones(DrawnCells):
         projected = pyproj.CRS.from_user_input(crs)
         present = ~(zones.geometry.isna() | zones.geometry.is_empty).to_numpy()
         kept = zones[present]
-        notes = (
-            [f"cells: {counted(int((~present).sum()), 'zone')} without a geometry left out"]
-            if len(kept) < len(zones)
-            else []
-        )
+        left_out = counted(len(zones) - len(kept), "zone")
+        notes = [f"cells: {left_out} without a geometry left out"] if len(kept) < len(zones) else []
         if pyproj.CRS(kept.crs).is_geographic and (fault := no_degrees(kept.total_bounds.tolist())):
             raise InputError([fault])
         numbers = range(1, len(kept) + 1)
@@ -233,13 +230,12 @@ def read_features(path: Path, layer: str | None) -> gpd.GeoDataFrame:
     if fault := shortage(nbytes * _NBYTES_PER_FILE_BYTE, to=f"read {path.name}"):
         raise InputError([fault])
     try:
-        frame = _read_parquet(path) if format_ == "GeoParquet" else _read_layer(path, format_, layer)
+        return _read_parquet(path) if format_ == "GeoParquet" else _read_layer(path, format_, layer)
     except InputError:
         raise
     # Of pyogrio: RuntimeError, and UnboundLocalError where a coordinate system is no text.
     except (OSError, ValueError, RuntimeError, UnboundLocalError, shapely.errors.GEOSException) as error:
         raise InputError([f"{path.name}: cannot be read as {format_}: {error}"]) from error
-    return frame
 
 
 def _read_parquet(path: Path) -> gpd.GeoDataFrame:

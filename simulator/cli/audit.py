@@ -75,22 +75,11 @@ def audit(
     contradicted = epsilon is not None and bound.epsilon > epsilon
     if json:
         numbers = {name: getattr(bias, name).tolist() for name in ("mean", "lower", "upper")} if bias else {}
-        print_json(
-            {
-                "randomiser": randomiser,
-                "values": values,
-                "trials": trials,
-                "seed": seed,
-                "confidence": confidence,
-                "delta": delta,
-                "epsilon_claimed": epsilon,
-                "epsilon_from_below": bound.epsilon,
-                "pair": [bound.value, bound.other],
-                "outcomes": bound.outcomes,
-                "contradicted": contradicted,
-                "bias": bias and {**numbers, "unit": bias.unit, "found": bias.found},
-            }
-        )
+        asked = {"randomiser": randomiser, "values": values, "trials": trials, "seed": seed, "confidence": confidence}
+        asked |= {"delta": delta, "epsilon_claimed": epsilon}
+        found = {"epsilon_from_below": bound.epsilon, "pair": [bound.value, bound.other], "outcomes": bound.outcomes}
+        biased = bias and {**numbers, "unit": bias.unit, "found": bias.found}
+        print_json({**asked, **found, "contradicted": contradicted, "bias": biased})
     else:
         _print(bound, bias, epsilon=epsilon, delta=delta, confidence=confidence, trials=trials)
         typer.echo(wrapped(NO_PROOF))

@@ -137,8 +137,7 @@ def load_command(name: str) -> "Command":
     """Import the module of a command and return the command, whose help is plain text: rich breaks words in boxes."""
     module, _, function = PLACES.get(name, f"{name}:{name}").partition(":")
     imported = import_module(f"simulator.cli.{module}")
-    group = getattr(imported, "app", None)
-    if group is None:
+    if (group := getattr(imported, "app", None)) is None:
         group = typer.Typer(add_completion=False)
         group.command()(getattr(imported, function))
     group.rich_markup_mode = None

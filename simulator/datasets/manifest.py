@@ -221,8 +221,7 @@ def data_root() -> Path:
     InputError
         If CROWDVEIL_DATA is not set, or names no folder.
     """
-    named = os.environ.get(VARIABLE)
-    if not named:
+    if not (named := os.environ.get(VARIABLE)):
         raise InputError([f"{VARIABLE}, which names the folder of data sets, is not set"])
     root = Path(named)
     if not root.is_dir():

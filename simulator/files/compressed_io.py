@@ -173,8 +173,7 @@ def _named(file: Path) -> _Packing | None:
 
 def _packing_of(file: Path, begin: bytes) -> _Packing | None:
     """Return the compression format of a file with these first bytes, or None if it is plain."""
-    named = _named(file)
-    if named is None:
+    if (named := _named(file)) is None:
         detected = next((packing for packing in _PACKINGS if begin.startswith(packing.magic)), None)
         text = detected is not None and detected.name == "bzip2" and not begin[4:].startswith(_BZIP2_BLOCK)
         return None if text else detected

@@ -33,8 +33,7 @@ def recorded_extras() -> Iterator[set[str]]:
 
 def record_extra(package: str) -> None:
     """Record that an extra package is used; `import_extra` does so for the packages that it imports."""
-    names = _taking_part.get()
-    if names is not None:
+    if (names := _taking_part.get()) is not None:
         names.add(package)
 
 

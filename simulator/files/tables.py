@@ -686,8 +686,7 @@ def _separator(stream: BufferedReader, file: Path, format_: TextFormat) -> str:
     begin = stream.peek().removeprefix(b"\xef\xbb\xbf")
     lines = [line for line in re.split(rb"[\r\n]+", begin, maxsplit=_SAMPLE_LINES + 1) if line.strip()]
     head = [line.decode(errors="replace") for line in lines[:_SAMPLE_LINES]] or [""]
-    separator = format_.separator
-    if separator is None:
+    if (separator := format_.separator) is None:
         complete = head if len(lines) == 1 or len(lines) > len(head) else head[:-1]
         counts = {mark: {_fields(line, mark) for line in complete} for mark in (*_OTHER_SEPARATORS, ",")}
         even = [mark for mark, numbers in counts.items() if len(numbers) == 1 and numbers != {1}]

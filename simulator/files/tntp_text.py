@@ -131,8 +131,7 @@ def lines_of(file: str | Path) -> Iterator[Line]:
         # Names in comments may be in another encoding; the numbers, which alone are read, are ASCII in all of them.
         text = raw.decode("utf-8-sig" if number == 1 else "utf-8", errors="replace")
         text = text.partition("~")[0] if not text.lstrip().startswith("<") else text
-        text = text.strip()
-        if text:
+        if text := text.strip():
             yield Line(number, text)
 
 
@@ -184,8 +183,7 @@ def read_metadata(lines: Iterator[Line], *, file: str) -> Metadata:
     """
     values: dict[str, Line] = {}
     for line in lines:
-        tag = _TAG.match(line.text)
-        if tag is None:
+        if (tag := _TAG.match(line.text)) is None:
             rule = f"must have the form <NAME> value, before <{_END}>"
             raise InputError([f"{file}: line {line.number}: {rule}; got {shown(line.text)}"])
         name, value = " ".join(tag[1].upper().split()), tag[2].strip()

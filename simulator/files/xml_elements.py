@@ -136,8 +136,7 @@ class _Parsing:
 
     def catch_up(self) -> InputError | None:
         """Parse what expat has deferred: from version 2.6 on, it waits for more of a tag that is already long."""
-        defer = getattr(self._parser, "SetReparseDeferralEnabled", None)
-        if defer is None:
+        if (defer := getattr(self._parser, "SetReparseDeferralEnabled", None)) is None:
             return None
         defer(0)
         fault = self.parse(b"")

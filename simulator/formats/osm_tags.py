@@ -200,8 +200,7 @@ def lanes(tags: Mapping[str, str], *, along: bool) -> int | None:
         1 or more; None if the tags do not state a number.
     """
     own_tag, other_tag = ("lanes:forward", "lanes:backward") if along else ("lanes:backward", "lanes:forward")
-    own = _count(tags.get(own_tag))
-    if own is not None:
+    if (own := _count(tags.get(own_tag))) is not None:
         return own
     total = _count(tags.get("lanes"))
     if total is None or not all(directions(tags)):

@@ -209,8 +209,7 @@ def _roles_of_folder(folder: Path) -> tuple[str, ...]:
 
 def _looks_like(file: Path) -> str:
     """Return what is seen of a file that is not recognised, as the rest of a sentence."""
-    begin = begin_of(file)
-    if not begin:
+    if not (begin := begin_of(file)):
         return "is empty, or cannot be read or unpacked"
     if begin.lstrip().startswith(b"<") and (root := root_of(file)):
         return f"is XML with the outermost element <{root[:60]}>"

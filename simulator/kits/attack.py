@@ -151,8 +151,7 @@ def _check_case(
     findings["repeatable"].expect(same, f"{case.name}: the same observation and rng gave another answer")
     _check_success(case, query, answer, observer, findings["success"], level=level)
     nothing = _observe(case, query.among(np.empty(0, dtype=np.int64))).observe([1])
-    empty = _ask(attack, case, nothing, _prior(), findings["empty"], seed=seed)
-    if empty is not None:
+    if (empty := _ask(attack, case, nothing, _prior(), findings["empty"], seed=seed)) is not None:
         _record_broken(empty, nothing, case, findings)
 
 

@@ -208,8 +208,7 @@ def _trials(contract: type[MechanismContract]) -> tuple[Findings, Any, list[Harn
     more = MORE_CELLS if first.cells < MORE_CELLS else FEW_CELLS
     further = ((more, max(LEAST_DEVICES, devices // QUICK), queries), (MANY_CELLS, devices, 1))
     for cells, fewer, most in further if sizes > 1 else ():
-        other = _resized(self.make, cells, findings)
-        if other is None:
+        if (other := _resized(self.make, cells, findings)) is None:
             break
         trials.append(Harness(other, self.seed, level, fewer, most, thorough=self.thorough))
     return findings, first, trials

@@ -71,8 +71,7 @@ def _published_alike(run: RunResult) -> list[tuple[str, list[str], str, Occupanc
             theory = None if recorded is None else recorded.theory
             groups.append((mechanism, unreleased, run.record.label(mechanism), theory))
         for campaign in campaigns:
-            release = run.record.release_of(campaign, mechanism)
-            if release is not None:
+            if (release := run.record.release_of(campaign, mechanism)) is not None:
                 label = f"{run.record.published_label(campaign, mechanism)}, campaign {campaign}"
                 groups.append((mechanism, [campaign], label, release.theory.get(mechanism)))
             elif campaign in run.budgeted:

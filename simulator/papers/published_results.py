@@ -322,24 +322,13 @@ class Reproduction:
 
     def to_dict(self) -> dict[str, object]:
         """Return the JSON form: name, paper and title of the entry, rows, findings and skipped."""
-        return {
-            "name": self.entry.name,
-            "paper": self.entry.paper,
-            "title": self.entry.title,
-            "rows": [
-                {
-                    "key": row.key,
-                    "published": _jsonable(row.published),
-                    "computed": _jsonable(row.computed),
-                    "agrees": row.agrees,
-                    "verdict": row.verdict,
-                    "note": row.note,
-                }
-                for row in self.rows
-            ],
-            "findings": self.findings,
-            "skipped": self.skipped,
-        }
+        rows = [
+            {"key": row.key, "published": _jsonable(row.published), "computed": _jsonable(row.computed)}
+            | {"agrees": row.agrees, "verdict": row.verdict, "note": row.note}
+            for row in self.rows
+        ]
+        named = {name: getattr(self.entry, name) for name in ("name", "paper", "title")}
+        return named | {"rows": rows, "findings": self.findings, "skipped": self.skipped}
 
 
 def _jsonable(value: Value) -> Value:

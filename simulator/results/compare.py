@@ -65,19 +65,11 @@ def compare(a: RunResult, b: RunResult, *, mechanisms: Mapping[str, str] | None 
     rows = []
     for name_a, name_b in _pairs(a, b, mechanisms).items():
         of_a, of_b = (own[own["mechanism"] == name] for own, name in zip(tables, (name_a, name_b), strict=True))
-        joined = of_a.merge(
-            of_b.drop(columns=["time_s", "time"], errors="ignore"),
-            on=_PLACE,
-            suffixes=("_a", "_b"),
-            validate="one_to_one",
-        )
+        of_b = of_b.drop(columns=["time_s", "time"], errors="ignore")
+        joined = of_a.merge(of_b, on=_PLACE, suffixes=("_a", "_b"), validate="one_to_one")
         for campaign, group in joined.groupby("campaign", sort=False, observed=True):
-            common = {
-                "campaign": campaign,
-                "statistic": statistics[campaign],
-                "mechanism_a": name_a,
-                "mechanism_b": name_b,
-            }
+            common = {"campaign": campaign, "statistic": statistics[campaign]}
+            common |= {"mechanism_a": name_a, "mechanism_b": name_b}
             rows += [{**common, **row} for row in _differences(group)]
     return pd.DataFrame(rows)
 

@@ -308,9 +308,7 @@ def listed(words: Sequence[str]) -> str:
     text
         For example ``a, b and c``.
     """
-    if len(words) < 2:
-        return "".join(words)
-    return f"{', '.join(words[:-1])} and {words[-1]}"
+    return "".join(words) if len(words) < 2 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def sentence_case(words: str) -> str:

@@ -164,15 +164,8 @@ class RunResult:
         return self._with(record=record or self.record, tables=ChainMap(tables, self._tables))
 
     def _with(self, **changed: Any) -> Self:
-        parts = {
-            "record": self.record,
-            "tables": self._tables,
-            "scenario": self._scenario,
-            "directory": self.directory,
-            "stopwatch": self.stopwatch,
-            "fcd": self.fcd,
-            "asked": self._asked,
-        }
+        parts = {name: getattr(self, name) for name in ("record", "directory", "stopwatch", "fcd")}
+        parts |= {"tables": self._tables, "scenario": self._scenario, "asked": self._asked}
         return type(self)(**(parts | changed))
 
     @cached_property

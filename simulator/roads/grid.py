@@ -73,13 +73,8 @@ def build_grid(
     """
     avenue_speed_mps = speed_mps if avenue_speed_mps is None else avenue_speed_mps
     avenue_lanes = lanes if avenue_lanes is None else avenue_lanes
-    faults = positive_faults(
-        spacing_x_m=spacing_x_m,
-        spacing_y_m=spacing_y_m,
-        speed_mps=speed_mps,
-        avenue_speed_mps=avenue_speed_mps,
-        capacity_vph=capacity_vph,
-    )
+    sizes = {"spacing_x_m": spacing_x_m, "spacing_y_m": spacing_y_m, "speed_mps": speed_mps}
+    faults = positive_faults(**sizes, avenue_speed_mps=avenue_speed_mps, capacity_vph=capacity_vph)
     wholes = {"rows": rows, "columns": columns, "lanes": lanes, "avenue_lanes": avenue_lanes}
     faults += [
         f"{name} must be a whole number, 1 or more, got {value!r}"

@@ -64,20 +64,8 @@ TURNS = ("straight", "slight_left", "left", "slight_right", "right", "u_turn")
 RIGHTS_OF_WAY = ("priority", "yield", "stop", "all_way_stop", "equal", "zipper")
 """What vehicles do at the junction; "equal" for priority of the vehicle from the right (in traffic on
 the left, from the left), "zipper" for taking turns."""
-UNKNOWN = {
-    "from_lane": -1,
-    "to_lane": -1,
-    "allowed": True,
-    "turn": None,
-    "right_of_way": None,
-    "signal": None,
-    "group": -1,
-    "length_m": np.nan,
-    "speed_mps": np.nan,
-    "place": -1,
-    "yields_to": None,
-    "classes": None,
-}
+_UNKNOWN = {"int64": -1, "float64": np.nan, "bool": True, "object": None}
+UNKNOWN = {n: _UNKNOWN[kind] for n, kind in MOVEMENT_COLUMNS.items() if n not in {"node", "from_link", "to_link"}}
 """Values of a movement that mean that they are unknown, or not stated."""
 
 

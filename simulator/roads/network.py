@@ -18,6 +18,7 @@ from mechanisms.compiled import compiled
 from simulator.files.errors import InputError
 from simulator.roads.driving_side import DrivingSide
 from simulator.roads.movements import is_open_to, movement_table, signal_table
+from simulator.roads.projection import WGS84, transform
 from simulator.roads.schema import EDGE_NUMBERS, faults_of
 
 LINK_IDS = ("sumo_edge", "matsim_link", "link_id", "edge", "id")
@@ -138,14 +139,8 @@ class Shapes:
             milestones.append(walked / walked[-1])
             vertices.append(points)
             first.append(first[-1] + len(points))
-        return cls(
-            start_xy=start_xy,
-            end_xy=end_xy,
-            polyline=polyline,
-            first_vertex=np.array(first, dtype=np.int64),
-            vertices=np.concatenate(vertices),
-            milestones=np.concatenate(milestones),
-        )
+        bends = np.array(first, dtype=np.int64), np.concatenate(vertices), np.concatenate(milestones)
+        return cls(start_xy, end_xy, polyline, *bends)
 
     def lines(self) -> NDArray[np.object_]:
         """Return a LineString in metres for every link, (links,) shapely geometries."""
@@ -157,9 +152,8 @@ class Shapes:
         points[first[straight]], points[first[straight] + 1] = self.start_xy[straight], self.end_xy[straight]
         for link in links[~straight]:
             bend = self.polyline[link]
-            points[first[link] : first[link] + sizes[link]] = self.vertices[
-                self.first_vertex[bend] : self.first_vertex[bend + 1]
-            ]
+            begin, stop = self.first_vertex[bend : bend + 2]
+            points[first[link] : first[link] + sizes[link]] = self.vertices[begin:stop]
         return np.asarray(shapely.linestrings(points, indices=np.repeat(links, sizes)), dtype=object)
 
 
@@ -188,12 +182,8 @@ def _locate(
                     before = middle
                 else:
                     after = middle
-            x_from, y_from, x_to, y_to = (
-                vertices[before, 0],
-                vertices[before, 1],
-                vertices[after, 0],
-                vertices[after, 1],
-            )
+            x_from, y_from = vertices[before, 0], vertices[before, 1]
+            x_to, y_to = vertices[after, 0], vertices[after, 1]
             share = (share - milestones[before]) / (milestones[after] - milestones[before])
         place[i, 0] = x_from * (1.0 - share) + x_to * share
         place[i, 1] = y_from * (1.0 - share) + y_to * share
@@ -278,8 +268,7 @@ class RoadNetwork:
         InputError
             If the graph is faulty; every fault names node or edge, attribute, rule and value received.
         """
-        faults = faults_of(graph)
-        if faults:
+        if faults := faults_of(graph):
             raise InputError(faults)
         edges = [(*edge, dict(data)) for *edge, data in graph.edges(keys=True, data=True)]
         return cls.of({node: dict(data) for node, data in graph.nodes(data=True)}, edges, graph.graph["crs"])
@@ -303,17 +292,9 @@ class RoadNetwork:
             capacity_vph=numbers["capacity_vph"],
             first_out=np.searchsorted(from_node, np.arange(len(index) + 1)).astype(np.int32),
         )
-        return cls(
-            nodes=nodes,
-            edges=edges,
-            links=links,
-            node_xy=node_xy,
-            node_names=list(index),
-            crs=pyproj.CRS.from_user_input(crs),
-            shapes=Shapes.from_geometries(
-                node_xy[links.from_node], node_xy[links.to_node], [data.get("geometry") for _, _, _, data in ordered]
-            ),
-        )
+        curves = [data.get("geometry") for _, _, _, data in ordered]
+        shapes = Shapes.from_geometries(node_xy[links.from_node], node_xy[links.to_node], curves)
+        return cls(nodes, edges, links, node_xy, list(index), pyproj.CRS.from_user_input(crs), shapes)
 
     @cached_property
     def bounds(self) -> tuple[float, float, float, float]:
@@ -398,15 +379,10 @@ class RoadNetwork:
         if not (shares.min() >= 0.0 and shares.max() <= 1.0):
             raise ValueError(f"fraction must be 0 … 1, got {shares.min()} … {shares.max()}")
         shapes = self.shapes
-        return np.asarray(
-            _locate(
-                np.ascontiguousarray(ids, dtype=np.int64),
-                np.ascontiguousarray(shares),
-                np.zeros(len(ids)) if offset_m is None else offset_m,
-                (shapes.start_xy, shapes.end_xy),
-                (shapes.polyline, shapes.first_vertex, shapes.vertices, shapes.milestones),
-            )
-        )
+        points = np.ascontiguousarray(ids, dtype=np.int64), np.ascontiguousarray(shares)
+        offsets = np.zeros(len(ids)) if offset_m is None else offset_m
+        bends = (shapes.polyline, shapes.first_vertex, shapes.vertices, shapes.milestones)
+        return np.asarray(_locate(*points, offsets, (shapes.start_xy, shapes.end_xy), bends))
 
     @cached_property
     def link_ids(self) -> dict[str, int]:
@@ -500,15 +476,7 @@ class RoadNetwork:
         ndarray
             Degrees (longitude, latitude) of WGS84, float64, shape (n, 2).
         """
-        points = np.asarray(xy, dtype=np.float64).reshape(-1, 2)
-        # pyproj treats an array of one number as a scalar, which numpy has deprecated: a single point is passed twice.
-        sent = points if len(points) != 1 else points.repeat(2, axis=0)
-        lon, lat = (values[: len(points)] for values in self._to_wgs84.transform(sent[:, 0], sent[:, 1]))
-        return np.column_stack((lon, lat))
-
-    @cached_property
-    def _to_wgs84(self) -> pyproj.Transformer:
-        return pyproj.Transformer.from_crs(self.crs, "EPSG:4326", always_xy=True)
+        return transform(self.crs, WGS84, np.asarray(xy, dtype=np.float64).reshape(-1, 2))
 
     def __repr__(self) -> str:
         """Return a text with the network's size and coordinate system."""

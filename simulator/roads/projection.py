@@ -50,8 +50,7 @@ def utm_about(lon: NDArray[np.float64], lat: NDArray[np.float64], *, what: str) 
     middle_lon = float(np.degrees(np.angle(np.exp(1j * np.radians(lon)).mean())))
     middle_lat = float((lat.min() + lat.max()) / 2)
     middle = AreaOfInterest(middle_lon, middle_lat, middle_lon, middle_lat)
-    zones = query_utm_crs_info(datum_name="WGS 84", area_of_interest=middle)
-    if not zones:
+    if not (zones := query_utm_crs_info(datum_name="WGS 84", area_of_interest=middle)):
         where = f"longitude {middle_lon:.4f}, latitude {middle_lat:.4f}"
         raise InputError([f"{what}: no UTM zone about {where}; set crs to a projected system in metres"])
     return pyproj.CRS.from_authority(zones[0].auth_name, zones[0].code)
@@ -115,8 +114,7 @@ class Projection:
         source = known_crs(crs, "crs")
         if project_to is not None and (faults := crs_faults(project_to)):
             raise InputError([f"project_to: {fault}" for fault in faults])
-        faults = _faults(xy, source, nodes)
-        if faults:
+        if faults := _faults(xy, source, nodes):
             raise InputError(faults)
         notes: list[str] = []
         lonlat = transform(source, WGS84, xy)

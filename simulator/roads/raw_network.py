@@ -311,8 +311,7 @@ def _shapes(
     direction = raw.links["direction"].to_numpy()[there]
     turned = (direction == -1) | ((direction == 0) & (against < along))
     lines[there[turned]] = shapely.reverse(lines[there[turned]])
-    far = int((np.where(turned, against, along) > _FAR_M).sum())
-    if not far:
+    if not (far := int((np.where(turned, against, along) > _FAR_M).sum())):
         return lines, []
     where = f"{raw.file}: {counted(far, 'shape begins or ends', 'shapes begin or end')}"
     checks = "check the coordinate system of geometries, and the direction of links"

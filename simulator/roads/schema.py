@@ -127,8 +127,7 @@ def edge_faults(edge: tuple[object, ...], data: dict[str, Any]) -> Iterator[str]
             yield f"edge {edge!r}: lanes must be at most {MOST_LANES:,}, got {value!r}"
         elif not usable:
             yield f"edge {edge!r}: {name} must be a finite number above 0, got {value!r}"
-    geometry = data.get("geometry")
-    if geometry is None:
+    if (geometry := data.get("geometry")) is None:
         return
     if not isinstance(geometry, shapely.LineString) or geometry.is_empty:
         yield f"edge {edge!r}: geometry must be a LineString with points, got {geometry!r}"
@@ -153,9 +152,7 @@ def node_keys(ids: Iterable[str]) -> list[Hashable]:
         Integers, or the same text.
     """
     texts = list(ids)
-    if all(_WHOLE.fullmatch(text) for text in texts):
-        return [int(text) for text in texts]
-    return [*texts]
+    return [int(text) for text in texts] if all(_WHOLE.fullmatch(text) for text in texts) else [*texts]
 
 
 def tupled(value: Any) -> Any:

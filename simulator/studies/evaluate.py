@@ -136,14 +136,8 @@ class Evaluation:
             from_ = loaded[name]
             (campaign,) = bases[name]["campaigns"]
             campaigns = [{**campaign, **tables.get("campaigns", {})}]
-            made = Scenario.from_tables(
-                {**bases[name], **tables, "campaigns": campaigns},
-                from_.folder,
-                (),
-                source=name,
-                seed=None,
-                permissions=from_.permissions,
-            )
+            given = {**bases[name], **tables, "campaigns": campaigns}
+            made = Scenario.from_tables(given, from_.folder, (), source=name, seed=None, permissions=from_.permissions)
             return Setting({"data": name, "group": group}, made)
 
         self._check_own(setting, bases)

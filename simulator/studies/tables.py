@@ -227,8 +227,7 @@ def sentences(tables: Mapping[str, pd.DataFrame], view: str) -> list[str]:
     said = []
     table, differences = tables["evaluation"], tables["differences"]
     for data, rows in table.groupby("data", sort=False):
-        best = best_of(rows, differences[differences["data"] == data])
-        if not best:
+        if not (best := best_of(rows, differences[differences["data"] == data])):
             why = next(iter(rows["reason"].dropna()), "no mechanism meets the target")
             said.append(f"{data}: {why}")
             continue

@@ -139,8 +139,7 @@ class Sumo:
     def _check_roads(self, driven: KeysView[str]) -> None:
         if not self._link_of:
             return
-        shared = driven & self._link_of.keys()
-        if not shared:
+        if not (shared := driven & self._link_of.keys()):
             rule = "SUMO's network must be the one the roads were read from: no edge of it is among them"
             raise InputError([f"{self._inputs.net}: {rule}, as {min(driven, default='none')!r}"])
         self._edges_off_roads = len(driven - shared)
@@ -291,8 +290,7 @@ class Sumo:
             )
         happened = [(self._counted[one], one, many) for one, many in _COUNTED if self._counted[one]]
         notes += notes_of("sumo_counted", (f"SUMO counted {counted(*each)}" for each in happened))
-        absent = self._registry.count(State.ABSENT)
-        if absent:
+        if absent := self._registry.count(State.ABSENT):
             away = counted(absent, "vehicle was", "vehicles were")
             notes.append(Note("absent", f"{away} being teleported at the end, or removed by SUMO"))
         notes += self.totals().gridlock(planned=self.scheduled)

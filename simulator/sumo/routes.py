@@ -34,8 +34,7 @@ def sumo_link_ids(network: RoadNetwork) -> dict[str, int]:
     InputError
         If no edge of the graph carries ``sumo_edge``: the roads did not come from a SUMO network.
     """
-    link_of = network.links_named_by("sumo_edge")
-    if not link_of:
+    if not (link_of := network.links_named_by("sumo_edge")):
         raise InputError(["SUMO routes need roads read from SUMO's network: these links have no SUMO edges"])
     return link_of
 

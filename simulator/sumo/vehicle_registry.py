@@ -63,8 +63,7 @@ class VehicleRegistry:
 
     def depart(self, vehicle: str, now_s: float, class_: str) -> int:
         """Put a vehicle on the road, and return its number."""
-        row = self._row.get(vehicle)
-        if row is None:
+        if (row := self._row.get(vehicle)) is None:
             row = self._add(vehicle, now_s, class_)
         self._rows["state"][row] = State.ON_ROAD
         return row
@@ -80,8 +79,7 @@ class VehicleRegistry:
 
     def arrive(self, vehicle: str, now_s: float) -> None:
         """End a vehicle's trip; do nothing for a vehicle without a number."""
-        row = self._row.pop(vehicle, None)
-        if row is not None:
+        if (row := self._row.pop(vehicle, None)) is not None:
             self._rows["state"][row] = State.ARRIVED
             self.trip_time_s += now_s - float(self._rows["scheduled_s"][row])
 

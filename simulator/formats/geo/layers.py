@@ -74,8 +74,7 @@ def to_columns(rows: Sequence[Mapping[str, Any]], *, reserved: frozenset[str], w
         values = [row.get(name) for row in rows]
         if all(value is None for value in values):
             continue
-        dtype = _dtype(values)
-        if dtype is None:
+        if (dtype := _dtype(values)) is None:
             columns[f"{name}{IN_JSON}"] = pd.Series([in_json(value, name, what) for value in values], dtype="string")
         else:
             columns[name] = pd.Series([plain(value) for value in values], dtype=dtype)

@@ -69,8 +69,7 @@ def read_movements(
     InputError
         If a table lacks a column, or a value is not allowed in its column, naming file, rows, rule and value.
     """
-    file = find_table(folder, "movement")
-    if file is None:
+    if (file := find_table(folder, "movement")) is None:
         return movement_table(), signal_table(), []
     table = open_table(file, required=_MOVEMENT, optional=(*_LANES, "type", "ctrl_type", "allowed_uses"))
     ids = table.unique_identifiers("mvmt_id")
@@ -150,8 +149,7 @@ def _read_windows(folder: Path) -> tuple[dict[str, tuple[str, _Windows]], list[s
     """Return the controller and the green windows of each movement, by the first plan of each controller."""
     tables: dict[str, Table] = {}
     for name, (required, optional) in _TIMING.items():
-        file = find_table(folder, name)
-        if file is None:
+        if (file := find_table(folder, name)) is None:
             return {}, []
         if lacking := set(required).difference(column_names(file)):
             return {}, [f"{file}: signal timing was not read: it lacks {', '.join(sorted(lacking))}"]

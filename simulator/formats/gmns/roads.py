@@ -76,8 +76,7 @@ def read_shapes(table: Table, folder: Path) -> Shapes:
     wanted = np.array([own is None and name != "" for own, name in zip(values, ids, strict=True)])
     if not wanted.any():
         return _lines(table, values)
-    file = find_table(folder, "geometry")
-    if file is None:
+    if (file := find_table(folder, "geometry")) is None:
         raise InputError([f"{table.file}: links name a geometry_id, and {folder} has no geometry table"])
     shapes = open_table(file, required=("geometry_id", "geometry"))
     rows = {identifier: row for row, identifier in enumerate(shapes.unique_identifiers("geometry_id"))}

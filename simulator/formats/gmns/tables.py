@@ -119,8 +119,7 @@ def open_required(
     folder: Path, name: str, *, placed: bool = True, others: Mapping[str, Sequence[str]] = MappingProxyType({})
 ) -> Table:
     """Read a table of nodes or links, which a network must have, as `open_table`; no places if not `placed`."""
-    file = find_table(folder, name)
-    if file is None:
+    if (file := find_table(folder, name)) is None:
         kinds = ", ".join(f"{name}{suffix}" for suffix in SUFFIXES)
         raise InputError([f"{folder}: a GMNS folder must hold a table of {name}s: one of {kinds}"])
     required, optional = _COLUMNS[name]
@@ -180,8 +179,7 @@ class GmnsConfig:
             If the table has more than one row, or names an unknown unit that the caller does not give.
         """
         stated: dict[str, str] = {}
-        file = find_table(folder, "config")
-        if file is not None:
+        if (file := find_table(folder, "config")) is not None:
             table = open_table(file, required=(), optional=_FIELDS)
             if len(table) != 1:
                 raise InputError([f"{file}: a config table must have one row, got {len(table):,}"])

@@ -148,8 +148,7 @@ def _events(
             given = attributes or {}
             if given.get("type") == "departure":
                 departs[given.get("person", "")] = given.get("legMode", "")
-            event = _TYPES.get(given.get("type", ""))
-            if event is None:
+            if (event := _TYPES.get(given.get("type", ""))) is None:
                 continue
             now_s = finite_number(given.get("time", ""))
             if now_s is None or "vehicle" not in given or "link" not in given:

@@ -144,19 +144,12 @@ def movements_of(
             "signal": links[link].nodes[-1] if control == "traffic_signals" else None,
         }
         rows += [row | {"from_lane": lane} for lane, allows in enumerate(lanes[link]) if turn in allows] or [row]
+    signs, lost = sum(control in _SIGNS for control in controlled), "left out, not at a node of"
     counts = (
         (len(closed), "turn barred by restrictions", "turns barred by restrictions"),
-        (
-            unplaced,
-            "restriction left out, not at a node of its links",
-            "restrictions left out, not at a node of their links",
-        ),
+        (unplaced, f"restriction {lost} its links", f"restrictions {lost} their links"),
         (len({row["signal"] for row in rows} - {None}), "junction with signals", "junctions with signals"),
-        (
-            sum(control in _SIGNS for control in controlled) - len(entries),
-            "link with a sign",
-            "links with a stop or give-way sign",
-        ),
+        (signs - len(entries), "link with a sign", "links with a stop or give-way sign"),
         (len(entries), "entry of a roundabout", "entries of roundabouts"),
         (sum(map(bool, lanes)), "link with lanes for turns", "links with lanes for turns"),
     )

@@ -72,8 +72,7 @@ class Street(NamedTuple):
         if kph is None:
             kph = default.speed_mps * 3.6
             guessed += [("speed_mps", f"{kph:g} km/h"), ("limit", unread or "")]
-        count = lanes(tags, along=along)
-        if count is None:
+        if (count := lanes(tags, along=along)) is None:
             count = default.lanes
             guessed.append(("lanes", str(count)))
         capacity = capacity_vph if own is None else own.capacity_vph

@@ -106,8 +106,7 @@ def recording_of(
     kept = (time_s >= 0.0) | (np.append(time_s[1:], 0.0) > 0.0) & _joined(trace, gap_s)
     if not kept.any():
         raise InputError([f"start must be before the last fix, got {start!r}; the fixes are from {trace.span_words}"])
-    early = int(np.count_nonzero(~kept))
-    if early:
+    if early := int(np.count_nonzero(~kept)):
         trace = trace.only(kept)
     crs, xy = _projected(trace, roads)
     time_s = trace.time_s - start_s
@@ -149,8 +148,7 @@ def _start(trace: Trace, start: str | float | None, time_zone: str | None) -> fl
         return float(trace.time_s.min())
     if not isinstance(start, str):
         return float(start)
-    moment = moment_of(start, time_zone)
-    if moment is None:
+    if (moment := moment_of(start, time_zone)) is None:
         raise InputError(
             [f"start must be ISO 8601 text, a time that the clocks do not skip, or a number, got {start!r}"]
         )

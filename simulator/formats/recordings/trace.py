@@ -101,13 +101,8 @@ class Trace:
             )
         nowhere = _at_null_island(fixes["lon"].to_numpy(), fixes["lat"].to_numpy())
         if nowhere.any():
-            notes.append(
-                Note(
-                    "no_position",
-                    f"{_fixes(nowhere)} at longitude 0, latitude 0, or other equal whole degrees, far from all others, "
-                    "left out: no position",
-                )
-            )
+            why = "at longitude 0, latitude 0, or other equal whole degrees, far from all others, left out: no position"
+            notes.append(Note("no_position", f"{_fixes(nowhere)} {why}"))
             fixes = fixes[~nowhere]
         vehicle, time = fixes["vehicle"].to_numpy(), fixes["time_s"].to_numpy()
         together = vehicle[1:] == vehicle[:-1]
@@ -126,16 +121,14 @@ class Trace:
             )
             notes.append(Note("elsewhere", f"{_fixes(elsewhere)} {there}"))
         fixes = fixes[~again]
-        copy_of = _copies(fixes[fixes["vehicle"].isin(unnamed_vehicles)])
-        if copy_of:
+        if copy_of := _copies(fixes[fixes["vehicle"].isin(unnamed_vehicles)]):
             first, second = next((names[other], names[copy]) for copy, other in copy_of.items())
             recorded = counted(len(copy_of), "recording is a copy", "recordings are copies")
             copied = f"{recorded} of another, fix by fix, as {second!r} is of {first!r}: left out"
             notes.append(Note("copies", copied))
             fixes = fixes[~fixes["vehicle"].isin(copy_of)]
         vehicle, piece = fixes["vehicle"].to_numpy(), fixes["piece"].to_numpy()
-        breaks = np.count_nonzero((vehicle[1:] == vehicle[:-1]) & (piece[1:] != piece[:-1]))
-        if breaks:
+        if breaks := np.count_nonzero((vehicle[1:] == vehicle[:-1]) & (piece[1:] != piece[:-1])):
             between = counted(int(breaks), "break", "breaks")
             notes.append(Note("breaks", f"{between} between segments of a recording: the vehicle is absent there"))
         return cls._numbered(names, fixes, clocks.pop(), tuple(notes))
@@ -215,8 +208,7 @@ class Trace:
     @classmethod
     def from_trajectories(cls, collection: Any, *, order: Order = "auto") -> "Trace":
         """Build a trace from a MovingPandas TrajectoryCollection: one vehicle per trajectory, named by its id."""
-        trajectories = list(collection.trajectories)
-        if not trajectories:
+        if not (trajectories := list(collection.trajectories)):
             raise InputError(["the collection: it holds no trajectory"])
         together = pd.concat([one.df[[one.df.geometry.name]].assign(vehicle=str(one.id)) for one in trajectories])
         return cls.from_geodataframe(together, vehicle="vehicle", order=order)

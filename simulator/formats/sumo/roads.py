@@ -183,8 +183,7 @@ def read_net_file(path: Path, additional: Path | None = None) -> tuple[Any, Inte
     internal = InternalLanes()
     _read_elements(reader, path, root="net", internal=internal)
     net = reader.getNet()
-    faults = [f"{path}: {fault}" for edge in net.getEdges() for fault in _faults(edge)]
-    if faults:
+    if faults := [f"{path}: {fault}" for edge in net.getEdges() for fault in _faults(edge)]:
         raise InputError(faults)
     if additional is not None:
         known = {signal.getID() for signal in net.getTrafficLights()}

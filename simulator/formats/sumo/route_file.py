@@ -256,8 +256,7 @@ class SumoFile:
     def _vehicle(self, node: Node) -> None:
         """Store a vehicle, trip or flow, or count the reason against it."""
         attributes, kind = node.attributes, node.name
-        name = attributes.get("id")
-        if not name:
+        if not (name := attributes.get("id")):
             raise InputError([f"{node.where}: a {kind} must have an id"])
         where = f"{node.where}: {kind} {name!r}"
         if name in self._ids:

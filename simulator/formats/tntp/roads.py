@@ -282,8 +282,7 @@ def _check_nodes(links: TntpLinks, places: TntpNodes) -> list[str]:
         rule = f"nodes must be 1 … {links.nodes:,}, as {stated} states, got {first}"
         raise InputError([f"{nodes.file}: {nodes.rows_in_words(beyond)}: {rule}"])
     used = _used(links)
-    absent = used[~np.isin(used, places.node)].tolist()
-    if absent:
+    if absent := used[~np.isin(used, places.node)].tolist():
         listed = ", ".join(map(str, absent[:SHOWN_NODES])) + (" …" if len(absent) > SHOWN_NODES else "")
         held = f"it holds {counted(len(nodes), 'node')}, and links of {links.table.file} use others"
         raise InputError([f"{nodes.file}: {held}; without coordinates: {listed}"])
@@ -354,8 +353,7 @@ _NODE = ("node", "x", "y")
 def _node_lines(file: str | Path) -> Table:
     """Read rows of text; a first line that begins with a letter is a header."""
     lines = lines_of(file)
-    first = next(lines, None)
-    if first is None:
+    if (first := next(lines, None)) is None:
         raise InputError([f"{file}: it is empty"])
     rows = lines if _LETTER.match(first.text) else chain((first,), lines)
     rule = f"a node must have 3 fields ({' '.join(_NODE)}), separated by blanks or tabs"

@@ -78,13 +78,11 @@ def check_reports(trial: Harness, findings: Findings) -> None:
                     total = chosen.sum(axis=0)
                     findings.expect_equal(tally, total, f"tally{name} is not the sum of the encodings {where}")
             for name, chosen in {"mask": mask, "indices": np.flatnonzero(mask), "slice": slice(devices // 2)}.items():
-                some = indexed(reports, chosen, f"reports[{name}]", findings)
-                if some is not None:
+                if (some := indexed(reports, chosen, f"reports[{name}]", findings)) is not None:
                     fault = f"reports[{name}] are not those devices' {where}"
                     findings.expect_equal(mechanism.encode(some), vectors[chosen], fault)
             one = slice(devices // 2, devices // 2 + 1)
-            row = indexed(coins, one, "coins[slice]", findings)
-            if row is not None:
+            if (row := indexed(coins, one, "coins[slice]", findings)) is not None:
                 own = mechanism.encode(mechanism.answer(number, truth[one], row))
                 findings.expect_equal(own, vectors[one], f"one device's coins answer otherwise than its batch {where}")
         chosen = indexed(mechanism.enrol(devices, rng=rng), np.arange(devices), "memory[device numbers]", findings)

@@ -103,8 +103,7 @@ class Series:
     def __post_init__(self) -> None:
         """Keep plain numbers and None, which equal series have alike."""
         for name in ("x", "y", "low", "high"):
-            given = getattr(self, name)
-            if given is not None:
+            if (given := getattr(self, name)) is not None:
                 object.__setattr__(self, name, tuple(map(_known, given)))
 
     @property
