@@ -451,6 +451,10 @@ class ShortestPaths:
         """Call `work` for the indices of some origins after another, in as many threads as numba may use."""
         threads = numba.get_num_threads()
         shares = [rows for rows in np.array_split(np.arange(origins), 2 * threads) if len(rows)]
+        if threads == 1 or len(shares) < 2:
+            for rows in shares:
+                work(rows)
+            return
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(work, shares))
 
