@@ -44,7 +44,7 @@ def test_a_first_run_compiles_few_functions_and_a_later_one_none(tmp_path):
     first, later = (
         int(subprocess.run(command, capture_output=True, text=True, check=True, env=env).stderr) for _ in range(2)
     )
-    assert 50 < first <= 120
+    assert 50 < first <= 125  # 113 to 116; two threads may compile the same one
     assert later == 0
 
 
