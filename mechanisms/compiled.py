@@ -28,8 +28,8 @@ def compiled(function: Kernel, **options: Any) -> Kernel:
 
     Its machine code is kept in the first of these folders that can be written: the one that `NUMBA_CACHE_DIR` names,
     ``__pycache__`` beside the source, and numba's folder in the user's folder of caches. If none can be, as in a
-    container without a home, each process compiles the kernel again. Further options are numba's. No wrapper is made
-    for callers in C, of whom there are none.
+    container without a home, each process compiles the kernel again. Further options are numba's. Nothing calls a
+    kernel from C, so no wrapper for C is compiled.
     """
     options |= {"nogil": True, "no_cfunc_wrapper": True}
     try:
@@ -40,7 +40,7 @@ def compiled(function: Kernel, **options: Any) -> Kernel:
 
 
 def inner(function: Kernel, **options: Any) -> Kernel:
-    """Compile a function that compiled functions alone call: without a wrapper for Python, whose call would crash."""
+    """Compile a function that compiled functions alone call. A call from Python crashes: it has no wrapper for that."""
     return compiled(function, no_cpython_wrapper=True, **options)
 
 

@@ -419,10 +419,10 @@ class Survey:
         sees_each |= self._server.accepts is not None and self.deployment.sharing is None
         for number, batch in enumerate(self._batches):
             rounds = [(r, cells if cells is None else cells[batch], who[batch]) for r, cells, who in self._received]
-            recorder, nobody = self._recorder_of(batch), np.empty(0, dtype=np.int64)
-            kept = nobody if recorder is None else recorder.places - batch.start
+            recorder = self._recorder_of(batch)
+            recorded = np.empty(0, dtype=np.int64) if recorder is None else recorder.places - batch.start
             memory, coins = (None, self._tossed[number]) if self._tossed else (self.remember(batch), None)
-            block = Block(self.mechanism, memory, self._rngs[number], rounds, kept, coins)
+            block = Block(self.mechanism, memory, self._rngs[number], rounds, recorded, coins)
             if self.workers is None or sees_each or batch.stop - batch.start < FEWEST_AWAY:
                 self._answers.append(block.answer(self._server, number=number))
             else:

@@ -205,6 +205,7 @@ def executor_of(workers: int | Any | None, scheduler: str = "processes") -> Iter
         # Dask has an error of its own for a call during which worker after worker was lost.
         if isinstance(error, BrokenExecutor | CancelledError) or type(error).__name__ == "KilledWorker":
             raise InputError([_LOST]) from error
+        # A TypeError, AttributeError or PicklingError, by what the object is; all of them name pickle.
         if "pickle" in str(error):
             raise InputError([f"{_UNREAD}: {error}"]) from error
         raise
