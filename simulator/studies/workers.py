@@ -131,8 +131,9 @@ def dask(address: str) -> Start:
     """
     distributed = import_extra("distributed", needed="a Dask cluster needs distributed", extra="dask")
 
-    # What it logs about a lost connection, tracebacks included, is said in one line here.
-    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
+    # What these log about a lost connection, tracebacks included, is said in one line here. Each has its own level.
+    for name in ("distributed", "distributed.client", "tornado.application"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
 
     @contextmanager
     def start() -> Iterator[Workers]:
