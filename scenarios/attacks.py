@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from scenarios.errors import RuleViolation
-from scenarios.field_types import PARTY_PATTERN, Count, Name, without_default
+from scenarios.field_types import PARTY_PATTERN, Count, Name, Whole, without_default
 from scenarios.kinds import is_built_in, is_capable, names_of
 from scenarios.rules import EachOnce, bounded
 from scenarios.section import ByKind, NamedByKind, OwnKind, OwnParameters, Rules, Section, ValidFields, broken_names
@@ -200,6 +200,38 @@ class DropOutSection(AttackSection):
     title = "guesses the cell from what is published after devices were prevented from answering"
     dropped: Literal["target", "others"]
     """The devices that drop out: the target alone, or all devices but the target."""
+
+
+class LyingServerSection(AttackSection):
+    """Servers of the coalition lie to devices and to the other servers; `lies` that are told together are one lie.
+
+    In ``alone`` only the victim is asked, with as many `fakes` as the servers need to publish a sum. In ``again`` the
+    query about the same moment is asked again. In ``false_question`` the question states parameters at which a report
+    is the cell. In ``alter`` a server adds to its sums. A lie that a defence would expose is not told.
+    """
+
+    kind: Literal["lying_server"]
+    title = "guesses the cell from what a server that lies obtains"
+    lies: Annotated[tuple[Literal["alone", "again", "false_question", "alter"], ...], Field(strict=False, min_length=1)]
+    """The lies: some of ``"alone"``, ``"again"`` and ``"false_question"`` together, or ``"alter"``."""
+    times: Count = 10
+    """How many times the query is asked within a minimum gap of the campaign, where there is one (``again``)."""
+    fakes: Annotated[tuple[Whole, ...], Field(strict=False, min_length=1)] = (0,)
+    """Numbers of fake vehicles that join beside those of the traffic (``alone``); one result row for each."""
+    cell: Count = 1
+    """Number of the cell whose estimate is raised (``alter``), from 1."""
+    magnitude: Annotated[int, Field(ge=1, le=LARGEST_MAGNITUDE)] = MAGNITUDE
+    """Largest number that a server adds to an entry of its sums (``alter``)."""
+
+    rules = (EachOnce(("lies", "fakes")),)
+
+
+class SilenceSection(AttackSection):
+    """Guess the cells of devices from all their reports, and from whether they answered at all."""
+
+    kind: Literal["silence"]
+    title = "guesses the cell from the reports and from who did not answer"
+    capabilities = frozenset({"guess"})
 
 
 class OwnAttack(AttackSection, OwnParameters):

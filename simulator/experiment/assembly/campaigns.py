@@ -26,7 +26,7 @@ from scenarios.field_types import exceeds, number
 from scenarios.kinds import is_capable
 from scenarios.release import ReleaseRules
 from simulator.aggregation.combining import Combining, RoadsideUnits
-from simulator.aggregation.deployment import Deployment
+from simulator.aggregation.deployment import HASH_NBYTES, Deployment
 from simulator.aggregation.private_write import PrivateWrite, check_one_cell
 from simulator.aggregation.secret_sharing import EncodingRule
 from simulator.aggregation.server_noise import NOT_NOISY, weight_of
@@ -176,7 +176,7 @@ def build_channel(scenario: Scenario, zones: tuple[LocalShare, ...]) -> Channel:
     loss_one, loss_two = section.losses
     question = QuestionChannel(_latency(section.question.latency_s), section.question.loss)
     outages = tuple(Downtime(outage.server, outage.from_s, outage.to_s) for outage in section.outages)
-    keys = same_keys(section, "burst_s", "churn", "duplicates")
+    keys = same_keys(section, "burst_s", "churn", "duplicates", "slot_s")
     latency = _latency(section.latency_s)
     keys |= {"outages": outages, "zones": zones, "question": question}
     return Channel(latency, loss_one=loss_one, loss_two=loss_two, **keys)
@@ -275,7 +275,8 @@ DEPLOYMENTS: Mapping[str, Callable[..., Deployment | RoadsideUnits]] = {
 
 def _deployment(section: AggregationSection, cells: Partition, channel: ChannelSection) -> Deployment:
     """Build the deployment of a section, from the keys that the kind's constructor takes."""
-    of_channel: dict[str, Any] = {"anonymous": channel.anonymous, "question_nbytes": channel.question.bytes}
+    nbytes = channel.question.bytes + HASH_NBYTES * getattr(section, "committed", False)
+    of_channel: dict[str, Any] = {"anonymous": channel.anonymous, "question_nbytes": nbytes}
     if isinstance(section, OwnAggregation):
         built = build_own_kind("deployment", section.kind, section.model_extra or {}, cells=cells)
     else:
