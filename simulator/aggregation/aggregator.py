@@ -114,7 +114,6 @@ class Aggregator:
         self.noise = noise
         self._bytes_up = bytes_up
         self._kept: dict[int, list[tuple[Any, Mask]]] = {}
-        self._refused = False
         self._counted, self._rejected, self._unpaired = np.zeros((3, mechanism.rounds), dtype=np.int64)
         self._accounts: dict[int, RoundAccount] = {}
 
@@ -183,7 +182,6 @@ class Aggregator:
     def refuse_below(self, least: int) -> None:
         """Reject all reports, and publish nothing, if fewer than `least` of a round were counted."""
         if self._counted.min() < least:
-            self._refused = True
             self._rejected += self._counted
             self._counted[:] = 0
 
@@ -251,7 +249,7 @@ class Aggregator:
     @property
     def counts(self) -> Counts:
         """(rounds, *tally_shape) int64: the sums of the counted reports, without noise."""
-        return self.sums.total * (not self._refused)
+        return self.sums.total * bool(self._counted.any())
 
     @property
     def added(self) -> IntArray | None:

@@ -397,14 +397,18 @@ class _DropOut:
             yield some, [mechanism.encode(reports[some]) for reports in self.query.recorded.reports]
 
 
+COSTS = ("share of all devices", "messages", "bytes")
+"""The units in which the cost of fake vehicles is stated."""
+
+
 @dataclass(frozen=True)
 class LyingServer(Game):
     """A server asks one vehicle alone, asks again, states a false question, or alters its sums.
 
     Whichever server lies, the coalition has what its members receive and what is published. What a defence would expose
-    is not done: the coalition then has what it has of the honest query. A false question
-    states parameters at which a report is the cell. Targets answer it, and repeated questions, with new coins and what
-    they keep; their messages arrive as those of the recorded query did.
+    is not done: the coalition then has what it has of the honest query. A false question states parameters at which a
+    report is the cell. Targets answer it, and repeated questions, with new coins and what they keep; their messages
+    arrive as the messages of the recorded query did.
 
     Parameters
     ----------
@@ -455,14 +459,10 @@ class LyingServer(Game):
         if self.fakes:
             sent, routes = self.fakes * times, [deployment.route(1 + row) for row in range(mechanism.rounds)]
             asked = float(np.mean([query.asked[0] for query in truth.queries]))
-            nbytes = sent * len(routes) * deployment.cost(mechanism).bytes_up
-            messages, share = sent * sum(map(len, routes)), self.fakes / (self.fakes + asked)
-            for unit, cost in (
-                ("share of all devices", share),
-                ("messages", float(messages)),
-                ("bytes", float(nbytes)),
-            ):
-                yield Score(metric=f"fake_{unit.replace(' ', '_')}", value=cost, unit=unit, queries=len(truth.queries))
+            nbytes, messages = sent * len(routes) * deployment.cost(mechanism).bytes_up, sent * sum(map(len, routes))
+            for unit, cost in zip(COSTS, (self.fakes / (self.fakes + asked), messages, nbytes), strict=True):
+                metric = f"fake_{unit.replace(' ', '_')}"
+                yield Score(metric=metric, value=float(cost), unit=unit, queries=len(truth.queries))
 
     def _alone(self, record: CampaignRecord, others: int) -> float:
         """Return the probability that sums are published of the reports of the victim and of fake vehicles alone.
@@ -481,16 +481,13 @@ class LyingServer(Game):
         if not record.deployment.sums_reports:
             raise NotPlayableError(f"what altered sums change depends on how {record.deployment.kind} combines them")
         forgery, nobody = Forgery.of_vectors(record.mechanism, self.cell, 1, magnitude=self.magnitude), np.arange(0)
-        shifts = []
-        for query in record.queries:
-            altered = replace(query, counts=query.counts + np.asarray(forgery.vectors)[:, 0])
-            before, after = (remake(record, one, nobody, None, rng=rng)[self.cell - 1] for one in (query, altered))
-            shifts.append(float(after - before))
-        known, nothing = math.nan, np.zeros_like(query.counts)
+        added = np.asarray(forgery.vectors)[:, 0]
+        pairs = ((replace(query, counts=query.counts + added), query) for query in record.queries)
+        remade = [[remake(record, one, nobody, None, rng=rng)[self.cell - 1] for one in pair] for pair in pairs]
+        value, known = float(-np.diff(remade).mean()), math.nan
         if all(query.all_counted for query in record.queries):
-            known = forgery.per_vehicle - contribution(record.mechanism, nothing, self.cell)
-        value = float(np.mean(shifts))
-        return Score(metric="vehicles_added", value=value, unit="vehicles", theory=known, queries=len(shifts))
+            known = forgery.per_vehicle - contribution(record.mechanism, np.zeros_like(added), self.cell)
+        return Score(metric="vehicles_added", value=value, unit="vehicles", theory=known, queries=len(remade))
 
 
 def _answers(mechanism: LocalMechanism, cells: Cells, coins: Any) -> list[Any]:
