@@ -121,7 +121,7 @@ class ChannelSection(Section):
     """How long a device's connection stays down once it is down, seconds; at 0, every report is lost independently of
     others."""
     slot_s: NotNegative = 0.0
-    """Devices send a report at the next multiple of this number of seconds after the question; at 0, at once."""
+    """Length of slots, at whose end devices send what they are ready to send, from the question on; at 0, at once."""
     anonymous: bool = False
     """Whether devices send over an anonymous channel: neither the network nor the party that receives a message then
     learns which device sent it."""

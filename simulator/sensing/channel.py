@@ -311,7 +311,7 @@ class Channel:
     zones
         The probability that all messages which a device sends at a moment leave, where it is then; other losses add.
     slot_s
-        Devices send at multiples of this number of seconds after the question; 0: at once.
+        Devices send at the end of slots of this length, the first of which begins with the question; 0: at once.
     """
 
     latency: Latency = field(default_factory=ConstantDelay)
@@ -326,8 +326,8 @@ class Channel:
     slot_s: float = 0.0
 
     def slotted(self, ready_s: Any) -> Any:
-        """Return when devices send, from when they are ready to send: seconds after the question, of any shape."""
-        return np.ceil(ready_s / self.slot_s) * self.slot_s if self.slot_s else ready_s
+        """Return when devices send, from when they are ready: at the end of a slot; seconds after the question."""
+        return np.maximum(np.ceil(ready_s / self.slot_s), 1.0) * self.slot_s if self.slot_s else ready_s
 
     def loss(self, moment: int) -> float:
         """Return the loss probability at `moment` 1 (round one), 2 (round two) or later."""
@@ -442,7 +442,7 @@ class Channel:
         """Return whether all messages are certain to arrive in time, and at the same time."""
         messages = range(len(transmission.route))
         certain = all(self.probabilities(transmission, message).in_time == 1.0 for message in messages)
-        at_once = self.question.latency == ConstantDelay()
+        at_once = self.question.latency == ConstantDelay() and not self.slot_s
         return certain and at_once and isinstance(self.latency, ConstantDelay)
 
     def copies(self, in_time: int, *, rng: np.random.Generator) -> int:
