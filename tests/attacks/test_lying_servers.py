@@ -281,3 +281,12 @@ def test_arrival_times_tell_no_cell_and_in_slots_not_who_is_late():
     assert (batches["late"] == batches["asked"]).all()
     heard = {"question": {"latency_s": {"kind": "exponential", "mean_s": 1.0}}, "slot_s": 5.0}
     assert set(np.unique(arrivals(channel=heard)[:, 0]) % 5.0) == {0.0}
+
+
+def test_a_vehicle_alone_is_found_as_the_last_one_that_is_not_corrupted():
+    record = campaign(SecretShared(), KRR, vehicles=40, seed=3)
+    corrupted = attack("link_rounds", ["server:1", "vehicles:39"], name="last")
+    (last, _, alone), _ = evaluate_attacks(record, corrupted, attack("lying_server", ["server:1"], lies=("alone",)))
+    assert last.theory == pytest.approx(alone.theory)
+    assert last.prior == pytest.approx(alone.prior)
+    assert last.trials == alone.trials
