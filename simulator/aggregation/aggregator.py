@@ -181,7 +181,7 @@ class Aggregator:
 
     def refuse_below(self, least: int) -> None:
         """Reject all reports, and publish nothing, if fewer than `least` of a round were counted."""
-        if self._counted.min() < least:
+        if least > 1 and self._counted.min() < least:
             self._rejected += self._counted
             self._counted[:] = 0
 

@@ -169,6 +169,8 @@ def test_servers_refuse_small_sums_and_devices_rest(answers):
     free = cv.run(TOWN.with_(keys)).rounds
     fewest = int(free["counted"].min())
     assert free["counted"].nunique() == 2
+    lost = TOWN.with_({**keys, "mechanisms": [{"kind": "sampling_privacy", "sampling": 0.4}], "channel.loss_two": 1.0})
+    assert cv.run(lost).rounds.query("round == 1")["counted"].min() > 0  # without a minimum nothing is refused
     engines = ["batches", "messages"] if answers == "reports" else ["batches"]
     for limit in ({"min_batch": fewest + 1}, {"min_gap_s": 90.0}, {"min_gap_s": 90.1}):
         same = [
