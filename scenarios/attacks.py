@@ -223,8 +223,6 @@ class LyingServerSection(AttackSection):
     magnitude: Annotated[int, Field(ge=1, le=LARGEST_MAGNITUDE)] = MAGNITUDE
     """Largest number that a server adds to an entry of its sums (``alter``)."""
 
-    rules = (EachOnce(("lies", "fakes")),)
-
 
 class SilenceSection(AttackSection):
     """Guess the cells of devices from all their reports, and from whether they answered at all."""

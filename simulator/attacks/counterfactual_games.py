@@ -434,15 +434,14 @@ class LyingServer(Game):
         deployment, kept = record.deployment, keeps_randomness(mechanism)
         if "alter" in self.lies:
             yield self._altered(record, rng)
-        if set(self.lies) == {"alter"}:
-            return
         if weaker := "false_question" in self.lies and not deployment.committed:
             mechanism = NoPrivacy(cells=mechanism.cells)
         times = self.times if "again" in self.lies and not deployment.min_gap_s else 1
         columns: dict[str, Any] = {} if times == 1 and not weaker else {"compares": None}  # ε is of the honest question
         if self.fakes:
             columns |= {"metric": "fakes", "value": float(self.fakes), "unit": "fakes"}
-        for query in truth.queries:
+        guessed = truth.queries if {*self.lies} != {"alter"} else []
+        for query in guessed:
             observation, cells = observer.observe([query.number]), query.truth
             case = _DropOut(record, query, prior, observation, observer.rounds_read(query, observation), rng)
             readable, answers = case.read, list[Sequence[Any]]()
@@ -456,13 +455,13 @@ class LyingServer(Game):
                 answers = [_answers(mechanism, cells, mechanism.toss(memory, rng=rng)) for _ in range(times)]
             found = case.from_reports(readable, mechanism, answers)
             yield replace(Score.of(query, *found, prior, kept=kept), **columns)
-        if self.fakes:
+        if self.fakes and guessed:
             sent, routes = self.fakes * times, [deployment.route(1 + row) for row in range(mechanism.rounds)]
-            asked = float(np.mean([query.asked[0] for query in truth.queries]))
+            asked = float(np.mean([query.asked[0] for query in guessed]))
             nbytes, messages = sent * len(routes) * deployment.cost(mechanism).bytes_up, sent * sum(map(len, routes))
             for unit, cost in zip(COSTS, (self.fakes / (self.fakes + asked), messages, nbytes), strict=True):
                 metric = f"fake_{unit.replace(' ', '_')}"
-                yield Score(metric=metric, value=float(cost), unit=unit, queries=len(truth.queries))
+                yield Score(metric=metric, value=float(cost), unit=unit, queries=len(guessed))
 
     def _alone(self, record: CampaignRecord, others: int) -> float:
         """Return the probability that sums are published of the reports of the victim and of fake vehicles alone.
