@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from scenarios.errors import RuleViolation
-from scenarios.field_types import PARTY_PATTERN, Count, Name, Whole, without_default
+from scenarios.field_types import PARTY_PATTERN, Count, Name, without_default
 from scenarios.kinds import is_built_in, is_capable, names_of
 from scenarios.rules import EachOnce, bounded
 from scenarios.section import ByKind, NamedByKind, OwnKind, OwnParameters, Rules, Section, ValidFields, broken_names
@@ -202,6 +202,9 @@ class DropOutSection(AttackSection):
     """The devices that drop out: the target alone, or all devices but the target."""
 
 
+FakeVehicles = Annotated[int, Field(ge=0, le=LARGEST_MAGNITUDE)]
+
+
 class LyingServerSection(AttackSection):
     """Servers of the coalition lie to devices and to the other servers; `lies` that are told together are one lie.
 
@@ -214,9 +217,9 @@ class LyingServerSection(AttackSection):
     title = "guesses the cell from what a server that lies obtains"
     lies: Annotated[tuple[Literal["alone", "again", "false_question", "alter"], ...], Field(strict=False, min_length=1)]
     """The lies: some of ``"alone"``, ``"again"`` and ``"false_question"`` together, or ``"alter"``."""
-    times: Count = 10
+    times: Annotated[int, Field(ge=1, le=100)] = 10
     """How many times the query is asked within a minimum gap of the campaign, where there is one (``again``)."""
-    fakes: Annotated[tuple[Whole, ...], Field(strict=False, min_length=1)] = (0,)
+    fakes: Annotated[tuple[FakeVehicles, ...], Field(strict=False, min_length=1)] = (0,)
     """Numbers of fake vehicles that join beside those of the traffic (``alone``); one result row for each."""
     cell: Count = 1
     """Number of the cell whose estimate is raised (``alter``), from 1."""

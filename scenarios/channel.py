@@ -223,7 +223,7 @@ def _honest_servers(valid: ValidFields) -> Iterator[RuleViolation]:
 class GuardedServers(AggregationSection):
     """Servers, and what limits the questions that they can ask and the sums that they can publish."""
 
-    min_batch: Count = 1
+    min_batch: Annotated[int, Field(ge=1, le=1_000_000)] = 1
     """Fewest reports of each round that servers add up: from fewer, they publish nothing."""
     min_gap_s: NotNegative = 0.0
     """Seconds from a query that a device answers until it answers another of the campaign; it refuses those between."""

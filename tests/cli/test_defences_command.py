@@ -22,6 +22,7 @@ def found(call, *arguments):
     return [row for row in json.loads(done.stdout) if row["mechanism"] == "sampling"]
 
 
+@pytest.mark.slow  # eight campaigns, which nine attacks are tried on
 def test_lies_and_defences_are_as_the_page_shows(call):
     rows = [row for row in found(call) if row["success"] is not None]
     names = list(dict.fromkeys(row["name"] for row in rows))
