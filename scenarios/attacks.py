@@ -202,9 +202,6 @@ class DropOutSection(AttackSection):
     """The devices that drop out: the target alone, or all devices but the target."""
 
 
-FakeVehicles = Annotated[int, Field(ge=0, le=LARGEST_MAGNITUDE)]
-
-
 class LyingServerSection(AttackSection):
     """Servers of the coalition lie to devices and to the other servers; `lies` that are told together are one lie.
 
@@ -219,7 +216,7 @@ class LyingServerSection(AttackSection):
     """The lies: some of ``"alone"``, ``"again"`` and ``"false_question"`` together, or ``"alter"``."""
     times: Annotated[int, Field(ge=1, le=100)] = 10
     """How many times the query is asked within a minimum gap of the campaign, where there is one (``again``)."""
-    fakes: Annotated[tuple[FakeVehicles, ...], Field(strict=False, min_length=1)] = (0,)
+    fakes: Annotated[tuple[Annotated[int, Field(ge=0, le=10**9)], ...], Field(strict=False, min_length=1)] = (0,)
     """Numbers of fake vehicles that join beside those of the traffic (``alone``); one result row for each."""
     cell: Count = 1
     """Number of the cell whose estimate is raised (``alter``), from 1."""
