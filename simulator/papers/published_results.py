@@ -368,7 +368,7 @@ def read_paper(name: str) -> DeclaredPaper:
 
 PAPERS = [
     read_paper(name)
-    for name in ("sampling_privacy", "anonymized_local", "safe_sampling", "amplification", "rivals", "deployed")
+    for name in ("sampling_privacy", "anonymized_local", "safe_sampling", "amplification", "rivals", "deployed", "traces")
 ]
 CITATIONS = {paper.paper: paper.citation for paper in PAPERS}
 ENTRIES: tuple[Entry, ...] = tuple(entry for paper in PAPERS for entry in paper.entries)

@@ -1,0 +1,170 @@
+"""Traces: what published counts tell about them, how far they agree, how many points make one unique, which join."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
+
+from mechanisms.compiled import Floats, Integers
+from mechanisms.parameter import ParameterError
+
+SCORES = ("published_matching", "optimal_matching", "same_start_last_step")
+"""The scores of `trace_scores`, in its order."""
+
+
+def assign(values: Floats) -> tuple[Integers, Integers]:
+    """Return the rows and columns of the one-to-one assignment with the greatest sum, (min(shape),) int64 each."""
+    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415 - half a second, for traces only
+
+    rows, columns = linear_sum_assignment(values, maximize=True)
+    return rows, columns
+
+
+def recover_traces(counts: ArrayLike, costs: Sequence[Floats]) -> Integers:
+    """Recover the traces of vehicles that are present throughout from the number of vehicles in each cell.
+
+    From each step to the next, traces and vehicles counted are joined such that the costs of the moves have the least
+    sum (Xu et al., WWW 2017, *Trajectory Recovery From Ash*). The costs say what is known about movement: distances
+    between cells, or logarithms of the probabilities of moves, negated.
+
+    Parameters
+    ----------
+    counts : (steps, cells) int
+        The same number of vehicles in each step.
+    costs : sequence of (cells, cells) float64
+        By step after the first: the finite cost of a move from one cell, in rows, to another.
+
+    Returns
+    -------
+    (vehicles, steps) int64
+        Numbers of cells, from 0. No trace belongs to a vehicle: of vehicles in one cell any may be the trace's.
+
+    Raises
+    ------
+    ParameterError
+        If the steps have different numbers of vehicles.
+    """
+    seen = np.asarray(counts)
+    if len(np.unique(seen.sum(axis=1))) > 1:
+        raise ParameterError("counts", "must have the same number of vehicles in each step", seen.sum(axis=1).tolist())
+    traces = [np.repeat(np.arange(seen.shape[1]), seen[0])]
+    for step, cost in zip(seen[1:], costs, strict=True):
+        there = np.repeat(np.arange(len(step)), step)
+        traces.append(there[assign(-cost[np.ix_(traces[-1], there)])[1]])
+    return np.stack(traces, axis=1)
+
+
+def still_traces(traces: Integers) -> Integers:
+    """Return traces that stay in their first cell, (vehicles, steps): nobody moves."""
+    return np.repeat(traces[:, :1], traces.shape[1], axis=1)
+
+
+def trace_scores(true: Integers, traces: Integers) -> dict[str, float]:
+    """Return how far recovered traces agree with true ones, by three scores, in the order of `SCORES`.
+
+    Parameters
+    ----------
+    true : (n, steps) int
+        The cells of the vehicles.
+    traces : (at least n, steps) int
+        The recovered traces.
+
+    Returns
+    -------
+    dict of str to float
+        ``published_matching``: the share of steps in the same cell, where each true trace in turn takes the trace, not
+        yet taken, that agrees with it best. So the score uses the truth. ``optimal_matching``: the greatest such share
+        of any matching, which uses the truth too. ``same_start_last_step`` uses the first cell alone: the probability
+        that a trace drawn from those that start in the vehicle's cell is in its cell in the last step.
+    """
+    agreement = np.zeros((len(true), len(traces)))
+    for mine, theirs in zip(true.T, traces.T, strict=True):
+        agreement += mine[:, np.newaxis] == theirs
+    agreement /= true.shape[1]
+    optimal = agreement[assign(agreement)].mean()
+    left, greedy = agreement.copy(), 0.0
+    for row in left:
+        best = int(row.argmax())
+        greedy += row[best] / len(true)
+        left[:, best] = -1.0
+    begun = true[:, :1] == traces[:, 0]
+    right = begun & (true[:, -1:] == traces[:, -1])
+    last = (right.sum(axis=1) / np.maximum(begun.sum(axis=1), 1)).mean()
+    return dict(zip(SCORES, (greedy, float(optimal), float(last)), strict=True))
+
+
+def unique_share(person: ArrayLike, point: ArrayLike, *, known: int, most: int, rng: np.random.Generator) -> float:
+    """Return the share of people whom some random points of their own trace distinguish from everybody else.
+
+    Parameters
+    ----------
+    person, point : (n,) int
+        Numbers from 0: who was seen, and at which place and time. Repeated pairs count once.
+    known : int
+        The number of different points k that are known; people with fewer are left out.
+    most : int
+        The greatest number of people who are tried, drawn from all.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    float
+        0 to 1 (de Montjoye et al. 2013, *Unique in the Crowd*); NaN if nobody has k points.
+    """
+    pairs = np.unique(np.stack([np.asarray(person), np.asarray(point)]), axis=1)
+    points_of = csr_array((np.ones(pairs.shape[1], dtype=np.int64), tuple(pairs)))
+    people_at, rich = points_of.tocsc(), np.flatnonzero(np.diff(points_of.indptr) >= known)
+    unique = []
+    for one in rng.choice(rich, min(most, len(rich)), replace=False):
+        own = points_of.indices[points_of.indptr[one] : points_of.indptr[one + 1]]
+        shared = people_at[:, rng.choice(own, known, replace=False)].sum(axis=1)
+        unique.append(np.count_nonzero(shared == known) == 1)
+    return float(np.mean(unique)) if unique else float("nan")
+
+
+def same_place_ratio(before: Floats, after: Floats, moves: Any) -> Floats:
+    """Return log P(two reports | they are of one device) − log P(two reports | they are of two), for all pairs.
+
+    Parameters
+    ----------
+    before : (n, places) float64
+        The posterior probabilities of the place of each report of the first query.
+    after : (m, places) float64
+        The likelihood of each report of the second query, by place, over its probability.
+    moves : (places, places) float64
+        The probabilities of the place in the second query, in columns, given the place in the first.
+
+    Returns
+    -------
+    (n, m) float64
+    """
+    return np.log(np.maximum((before @ moves) @ after.T, np.finfo(np.float64).tiny))
+
+
+def same_bits_ratio(before: Floats, after: Floats, *, kept: float, flip: float) -> Floats:
+    """Return the same log-likelihood ratio of reported bits, for a device that keeps bits and flips them in each query.
+
+    The bits about a device's own cells are taken for bits about any other cell.
+
+    Parameters
+    ----------
+    before : (n, bits) float64
+        0 or 1, the bits reported in the first query.
+    after : (m, bits) float64
+        The bits reported in the second.
+    kept : float
+        Probability that a kept bit is 1.
+    flip : float
+        Probability that it is reported flipped.
+
+    Returns
+    -------
+    (n, m) float64
+    """
+    reports, chance = np.array([[1.0 - flip, flip], [flip, 1.0 - flip]]), np.array([1.0 - kept, kept])
+    alone = chance @ reports
+    ratios = np.log((chance * reports) @ reports / np.outer(alone, alone))
+    first, second = (np.stack([1.0 - bits, bits]) for bits in (before, after))
+    return np.asarray(sum(ratios[x, y] * first[x] @ second[y].T for x in (0, 1) for y in (0, 1)))
