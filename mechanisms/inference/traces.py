@@ -1,7 +1,6 @@
 """Traces: what published counts tell about them, how far they agree, how many points make one unique, which join."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -56,11 +55,6 @@ def recover_traces(counts: ArrayLike, costs: Sequence[Floats]) -> Integers:
     return np.stack(traces, axis=1)
 
 
-def still_traces(traces: Integers) -> Integers:
-    """Return traces that stay in their first cell, (vehicles, steps): nobody moves."""
-    return np.repeat(traces[:, :1], traces.shape[1], axis=1)
-
-
 def trace_scores(true: Integers, traces: Integers) -> dict[str, float]:
     """Return how far recovered traces agree with true ones, by three scores, in the order of `SCORES`.
 
@@ -95,6 +89,18 @@ def trace_scores(true: Integers, traces: Integers) -> dict[str, float]:
     return dict(zip(SCORES, (greedy, float(optimal), float(last)), strict=True))
 
 
+def null_traces(traces: Integers, *, rng: np.random.Generator) -> dict[str, Integers]:
+    """Return recovered traces, and traces that know nothing about movement beside them, (vehicles, steps) each.
+
+    Returns
+    -------
+    dict of str to array
+        "": the traces; "nobody_moves": each stays in its first cell; "random_traces": joined at random.
+    """
+    still = np.repeat(traces[:, :1], traces.shape[1], axis=1)
+    return {"": traces, "nobody_moves": still, "random_traces": rng.permuted(traces, axis=0)}
+
+
 def unique_share(person: ArrayLike, point: ArrayLike, *, known: int, most: int, rng: np.random.Generator) -> float:
     """Return the share of people whom some random points of their own trace distinguish from everybody else.
 
@@ -124,28 +130,10 @@ def unique_share(person: ArrayLike, point: ArrayLike, *, known: int, most: int, 
     return float(np.mean(unique)) if unique else float("nan")
 
 
-def same_place_ratio(before: Floats, after: Floats, moves: Any) -> Floats:
-    """Return log P(two reports | they are of one device) − log P(two reports | they are of two), for all pairs.
-
-    Parameters
-    ----------
-    before : (n, places) float64
-        The posterior probabilities of the place of each report of the first query.
-    after : (m, places) float64
-        The likelihood of each report of the second query, by place, over its probability.
-    moves : (places, places) float64
-        The probabilities of the place in the second query, in columns, given the place in the first.
-
-    Returns
-    -------
-    (n, m) float64
-    """
-    return np.log(np.maximum((before @ moves) @ after.T, np.finfo(np.float64).tiny))
-
-
 def same_bits_ratio(before: Floats, after: Floats, *, kept: float, flip: float) -> Floats:
-    """Return the same log-likelihood ratio of reported bits, for a device that keeps bits and flips them in each query.
+    """Return log P(reported bits | one device) − log P(bits | two devices) of each pair of reports of two queries.
 
+    A device keeps its bits, and flips them anew in each query.
     The bits about a device's own cells are taken for bits about any other cell.
 
     Parameters
@@ -167,4 +155,4 @@ def same_bits_ratio(before: Floats, after: Floats, *, kept: float, flip: float) 
     alone = chance @ reports
     ratios = np.log((chance * reports) @ reports / np.outer(alone, alone))
     first, second = (np.stack([1.0 - bits, bits]) for bits in (before, after))
-    return np.asarray(sum(ratios[x, y] * first[x] @ second[y].T for x in (0, 1) for y in (0, 1)))
+    return np.asarray(np.einsum("xy,xnb,ymb->nm", ratios, first, second, optimize=True))

@@ -90,7 +90,7 @@ class CampaignRecord:
         """Return the values published of a query."""
         counted = tuple(query.counted)
         if self.publishes_counts:
-            return Released(query.number, counted, counts=query.counts)
+            return Released(query.number, counted, counts=query.counts, values=query.values)
         if not self.publishes_differences:
             return Released(query.number, counted, values=query.values)
         differences = (query.counts[1] - query.counts[0])[1:]

@@ -1,131 +1,103 @@
 """Traces on data at hand: recovered from published counts, unique by a few points, and sets of home and work."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from mechanisms.inference.traces import SCORES, recover_traces, still_traces, trace_scores, unique_share
-from simulator.files.errors import InputError
+from mechanisms.inference.traces import SCORES, null_traces, recover_traces, trace_scores, unique_share
 from simulator.formats.tntp.trips import read_tntp_trips
 from simulator.papers.data import GOWALLA, locate, read_table
-from simulator.papers.published_results import DataError, Reproduction
+from simulator.papers.published_results import Reproduction
 
-TAXIS = "beijing_tdrive_sample/Beijing_taxi.csv.gz"
-CARS = "sumo_fcd/acosta_fcd_0_1800_10s.csv.gz"
-SECOND_DAY, DAY_S = pd.Timestamp("2008-02-04"), 86_400.0
+FIXES = {
+    "Gowalla": (GOWALLA, ["user", "time", "lat", "lon", "place"], False),
+    "T-Drive": ("beijing_tdrive_sample/Beijing_taxi.csv.gz", ["TaxiID", "TimeStamp", "Longitude", "Latitude"], True),
+    "acosta": ("sumo_fcd/acosta_fcd_0_1800_10s.csv.gz", ["time", "vehicle", "lon", "lat"], True),
+}
+RENAMED = {"TaxiID": "user", "vehicle": "user", "TimeStamp": "time", "Longitude": "lon", "Latitude": "lat"}
+STEPS = {"T-Drive": (np.arange(86_400, 172_801, 600), 72), "acosta": (np.arange(600, 900, 10), 30)}
+"""Of traces that are recovered: the steps, seconds, and how often a vehicle must have been seen during these: taxis
+every 20 minutes on average."""
 PLACEMENTS = 10
 """Placements of the lines of a grid over which scores are averaged."""
-TRACES = 400
-POINTS = (1, 2, 3, 4)
-SMALL = 10.0
+TRACES, POINTS, SMALL = 400, (1, 2, 3, 4), 10.0
 
 Floats = NDArray[np.float64]
 
 
+def read_fixes(data: str) -> pd.DataFrame:
+    """Read who was seen where and when: ``user``, ``time`` in seconds from the first midnight, ``x``, ``y`` in metres.
+
+    Raises
+    ------
+    DataError
+        If the file is missing or malformed.
+    """
+    file, columns, header = FIXES[data]
+    table = read_table(file, columns=columns, header=header, separator="," if header else "\t").rename(columns=RENAMED)
+    if data != "acosta":
+        moments = pd.to_datetime(table["time"])
+        table["time"] = (moments - moments.min().normalize()).dt.total_seconds()
+    table["x"] = 111_320.0 * np.cos(np.radians(table["lat"].mean())) * table["lon"]
+    return table.assign(y=110_540.0 * table["lat"]).sort_values(["user", "time"], kind="stable")
+
+
 def recovery(results: Reproduction, seed: int) -> None:
     """Recover traces from exact counts in cells of several sizes, and score them and two attacks that know nothing."""
-    rng, published = np.random.default_rng(seed), {}
-    for data, places, sizes in (("T-Drive", _taxis(), (500, 2000, 5000)), ("acosta", _cars(), (50, 200, 500))):
+    rng, means = np.random.default_rng(seed), {}
+    for data, sizes in results.entry.numbers.items():
+        places = places_at(read_fixes(data), *STEPS[data])
         for size_m in sizes:
-            tried = [_scores(places, size_m, rng) for _ in range(PLACEMENTS)]
-            scores = {name: np.mean([each[name] for each in tried], axis=0) for name in tried[0]}
-            for place, score in enumerate(SCORES):
-                spread = [each["attack"][place] for each in tried]
-                named = {name: values[place] for name, values in scores.items()}
-                results.add_row(
-                    score, named["attack"], data=data, size_m=size_m, low=min(spread), high=max(spread), **named
-                )
-            published[data, size_m] = scores
-    fine, coarse, taxis = published["acosta", 50], published["acosta", 500], published["T-Drive", 500]
-    results.add_findings("coarser", fine=fine["attack"][0], coarse=coarse["attack"][0], still=coarse["still"][0])
-    results.add_findings("nobody", attack=taxis["attack"][2], still=taxis["still"][2])
+            tried = np.stack([scores_of(places, size_m, rng) for _ in range(PLACEMENTS)])
+            means[data, size_m] = tried.mean(axis=0)
+            for score, each in zip(SCORES, np.moveaxis(tried, 2, 0), strict=True):
+                found, still, random = each.mean(axis=0)
+                nulls = {"still": still, "random": random, "low": each[:, 0].min(), "high": each[:, 0].max()}
+                results.add_row(score, found, data=data, size=f"{size_m:,} m", **nulls)
+    fine, coarse, taxis = means["acosta", 50], means["acosta", 500], means["T-Drive", 500]
+    results.add_findings("coarser", fine=fine[0, 0], coarse=coarse[0, 0], still=coarse[1, 0])
+    results.add_findings("nobody", found=taxis[0, 2], still=taxis[1, 2])
 
 
-def _scores(places: Floats, size_m: float, rng: np.random.Generator) -> dict[str, list[float]]:
-    """Return the scores of the recovered traces and of both nulls, in cells with a grid placed at random."""
+def places_at(fixes: pd.DataFrame, steps: NDArray[np.int64], least: int) -> Floats:
+    """Return where vehicles were last seen at each step, (vehicles, steps, 2), of those seen at least so often."""
+    places = []
+    for _, own in fixes.groupby("user"):
+        if own["time"].between(steps[0], steps[-1]).sum() >= least:
+            last = np.searchsorted(own["time"], steps, side="right") - 1
+            places.append(own[["x", "y"]].to_numpy()[np.maximum(last, 0)])
+    return np.stack(places)
+
+
+def scores_of(places: Floats, size_m: float, rng: np.random.Generator) -> Floats:
+    """Return the scores of recovered traces, if nobody moves, and of random traces, (3, scores), on a random grid."""
     squares = np.floor((places + rng.uniform(0.0, size_m, 2)) / size_m)
     cells, numbers = np.unique(squares.reshape(-1, 2), axis=0, return_inverse=True)
     true = numbers.reshape(places.shape[:2])
     counts = np.stack([np.bincount(step, minlength=len(cells)) for step in true.T])
     distances = np.hypot(*(cells[:, np.newaxis] - cells).T)
     traces = recover_traces(counts, [distances] * (len(counts) - 1))
-    nulls = {"attack": traces, "still": still_traces(traces), "random": rng.permuted(traces, axis=0)}
-    return {name: [*trace_scores(true, each).values()] for name, each in nulls.items()}
-
-
-def _metres(lon: Floats, lat: Floats) -> Floats:
-    """Return places in the plane, (…, 2) float64, metres from longitude 0 and latitude 0."""
-    return np.stack([lon * 111_320.0 * np.cos(np.radians(lat.mean())), lat * 110_540.0], axis=-1)
-
-
-def _read_taxis() -> pd.DataFrame:
-    """Return the fixes of the taxis by taxi and time, with seconds from the second day's midnight."""
-    fixes = read_table(TAXIS, columns=["TaxiID", "TimeStamp", "Longitude", "Latitude"], header=True)
-    fixes["s"] = (pd.to_datetime(fixes["TimeStamp"]) - SECOND_DAY).dt.total_seconds()
-    return fixes.sort_values(["TaxiID", "s"], kind="stable")
-
-
-def _taxis() -> Floats:
-    """Return where each taxi was last seen, every 10 minutes of the second day, of those seen 72 times that day."""
-    fixes, times, places = _read_taxis(), np.arange(0.0, DAY_S + 1.0, 600.0), []
-    for _, own in fixes.groupby("TaxiID"):
-        if own["s"].between(0.0, DAY_S).sum() >= DAY_S / 1200.0:
-            last = np.searchsorted(own["s"], times, side="right") - 1
-            places.append(own[["Longitude", "Latitude"]].to_numpy()[np.maximum(last, 0)])
-    return _metres(*np.moveaxis(np.stack(places), -1, 0))
-
-
-def _cars() -> Floats:
-    """Return where each car was every 10 s of five minutes, of those that drove throughout."""
-    fixes = read_table(CARS, columns=["time", "vehicle", "lon", "lat"], header=True)
-    driven = fixes[fixes["time"].between(600.0, 890.0)].pivot(index="vehicle", columns="time", values=["lon", "lat"])
-    return _metres(*np.split(driven.dropna().to_numpy(), 2, axis=1))
+    return np.array([[*trace_scores(true, one).values()] for one in null_traces(traces, rng=rng).values()])
 
 
 def unicity(results: Reproduction, seed: int) -> None:
     """Compute how many people one to four points of their own trace distinguish from everybody else."""
     rng = np.random.default_rng(seed)
-    for data, size_m, every_s, person, places, s in _seen():
-        squares = np.floor(np.column_stack([places / size_m, s / every_s]))
-        point = np.unique(squares, axis=0, return_inverse=True)[1]
-        for known in POINTS:
-            share = unique_share(person, point, known=known, most=TRACES, rng=rng)
-            row = "four" if known == POINTS[-1] else "unique"
-            results.add_row(row, share, data=data, size=f"{size_m:,} m × {every_s:,} s", known=known, traces=TRACES)
-
-
-def _seen() -> Iterator[tuple[str, int, int, NDArray[np.int64], Floats, Floats]]:
-    """Yield who was seen where and when in each data set, with the sizes of cells in metres and seconds."""
-    columns = ["user", "time", "lat", "lon", "place"]
-    check_ins = read_table(GOWALLA, columns=columns, header=False, separator="\t", parse_dates=["time"])
-    check_ins["s"] = (check_ins["time"] - check_ins["time"].min().normalize()).dt.total_seconds()
-    taxis = _read_taxis().rename(columns={"TaxiID": "user", "Longitude": "lon", "Latitude": "lat"})
-    cars = read_table(CARS, columns=["time", "vehicle", "lon", "lat"], header=True)
-    cars = cars.rename(columns={"vehicle": "user", "time": "s"})
-    for data, fixes, sizes in (
-        ("Gowalla in New York", check_ins, ((1000, 3600), (5000, 86_400))),
-        ("T-Drive", taxis, ((5000, 3600),)),
-        ("acosta", cars, ((50, 10), (200, 60), (500, 300))),
-    ):
-        places = _metres(fixes["lon"].to_numpy(), fixes["lat"].to_numpy())
-        for size_m, every_s in sizes:
-            yield data, size_m, every_s, pd.factorize(fixes["user"])[0], places, fixes["s"].to_numpy()
+    for data, sizes in results.entry.numbers.items():
+        fixes = read_fixes(data)
+        for size_m, every_s in zip(sizes[::2], sizes[1::2], strict=True):
+            squares = np.floor(fixes[["x", "y", "time"]].to_numpy() / (size_m, size_m, every_s))
+            person, point = pd.factorize(fixes["user"])[0], np.unique(squares, axis=0, return_inverse=True)[1]
+            for known in POINTS:
+                share = unique_share(person, point, known=known, most=TRACES, rng=rng)
+                row, size = "four" if known == POINTS[-1] else "unique", f"{size_m:,} m × {every_s:,} s"
+                results.add_row(row, share, data=data, size=size, known=known, traces=TRACES)
 
 
 def sets_of_home_and_work(results: Reproduction, seed: int) -> None:  # noqa: ARG001 - nothing is drawn
     """Compute how many people share a person's home and work in each trip table."""
-    for name, file in (
-        ("Sioux Falls", "SiouxFalls/SiouxFalls_trips.tntp"),
-        ("Anaheim", "Anaheim/Anaheim_trips.tntp"),
-        ("Chicago-Sketch", "Chicago-Sketch/ChicagoSketch_trips.tntp.gz"),
-        ("Berlin-Mitte", "Berlin-Mitte-Center/berlin-mitte-center_trips.tntp"),
-    ):
-        try:
-            table = read_tntp_trips(locate(f"tntp/{file}"))
-        except InputError as error:
-            raise DataError(error.faults[0]) from error
+    for name, (file,) in results.entry.printed.items():
+        table = read_tntp_trips(locate(file))
         median, small = home_and_work(table.trips[table.origin != table.destination])
         results.add_row("median", median, name=name)
         results.add_row("small", small, name=name)
@@ -137,8 +109,8 @@ def home_and_work(trips: Floats) -> tuple[float, float]:
     Parameters
     ----------
     trips : (pairs,) float64
-        The number of trips from each origin to each destination (Golle and Partridge 2009, *On the Anonymity of
-        Home/Work Location Pairs*): the people of a set.
+        The number of trips from each origin to each destination, taken for the people of a set (Golle and Partridge
+        2009, *On the Anonymity of Home/Work Location Pairs*).
     """
     sizes = np.sort(trips)
     people = np.cumsum(sizes)

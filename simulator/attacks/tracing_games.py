@@ -1,0 +1,205 @@
+"""Games about traces over several queries: recovered from counts, joined under pseudonyms, named by known points."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import reduce
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mechanisms.inference.likelihood import best_guess, encodings_of, log_likelihood, posterior, report_law
+from mechanisms.inference.traces import assign, null_traces, recover_traces, same_bits_ratio, trace_scores
+from simulator.arrays import FloatArray, IntArray
+from simulator.attacks.guesses import Prior
+from simulator.attacks.observation import Observation, link_rounds_of
+from simulator.attacks.records import NotPlayableError, places_of
+from simulator.attacks.scores import Score
+from simulator.attacks.world import Game, Observer, Truth
+
+MOST = 2_000
+"""Greatest number of vehicles, and of cells, for which traces are recovered: all pairs are compared."""
+RARE = 1e-9
+"""Probability of moves that the prior excludes: counts of vehicles that come and go may leave no other."""
+
+
+def moves_to(prior: Prior, query: int) -> FloatArray:
+    """Return the probabilities of moves into a query, (cells + 1, cells + 1) float64.
+
+    If nothing is known about movement, half of the vehicles stay and the others are spread as the prior has it.
+    """
+    if prior.moves is not None:
+        return np.asarray(prior.moves[query].toarray())
+    return (np.eye(len(prior.of(query))) + prior.of(query)) / 2.0
+
+
+@dataclass(frozen=True)
+class TraceCounts(Game):
+    """Traces are recovered from published counts, and compared with the targets that were asked in all queries.
+
+    A coalition knows the target's cell in the first query, and guesses the last cell of a recovered trace that starts
+    there. Further rows have the scores of two matchings by the truth. Two nulls are beside them: nobody moves, and
+    traces joined at random.
+    """
+
+    def play(self, observer: Observer, truth: Truth, *, rng: np.random.Generator) -> Iterator[Score]:
+        """Yield the scores over all queries; none with a single query or no target that was asked in all."""
+        queries, prior = truth.queries, truth.prior()
+        devices = reduce(np.intersect1d, [query.recorded.devices for query in queries])
+        if len(queries) == 1 or not len(devices):
+            return
+        cells = [query.truth[places_of(devices, query.recorded.devices)] for query in queries]
+        true, numbers = np.stack(cells, axis=1).astype(np.int64), [query.number for query in queries]
+        counts = published_counts(observer.observe(numbers))
+        traces = recover_traces(counts, [-np.log(moves_to(prior, number) + RARE) for number in numbers[1:]])
+        begun, usual = true[:, :1] == traces[:, 0], prior.guess(numbers[-1], len(true), rng=rng)
+        guesses = np.where(begun.any(axis=1), traces[best_guess(begun / 1.0, rng=rng), -1], usual)
+        yield Score(guesses=guesses, truth=true[:, -1], prior=prior.success(numbers[-1]))
+        for null, found in null_traces(traces, rng=rng).items():
+            for name, value in trace_scores(true, found).items():
+                yield Score(metric=f"{name}_{null}".strip("_"), value=value, unit="share", queries=len(queries))
+
+
+def published_counts(observation: Observation) -> IntArray:
+    """Return the published number of vehicles in each cell, (queries, cells + 1) int64, without corrupted vehicles.
+
+    All queries have the same sum: who is not in a cell is outside, or was not asked.
+
+    Raises
+    ------
+    NotPlayableError
+        If no count of every cell is published, or if there are too many vehicles or cells.
+    """
+    rows, there = [], [observation.unknown_devices(query) or 0 for query in observation.queries]
+    for released in observation.released:
+        if released.values is None:
+            raise NotPlayableError("no count of every cell is published")
+        others = np.rint(released.values - observation.own_occupancy(released.query)[1:])
+        rows.append(np.maximum(others, 0.0).astype(np.int64))
+    most = max(*there, *(int(row.sum()) for row in rows))
+    if max(most, observation.mechanism.cells) > MOST:
+        raise NotPlayableError(f"traces are recovered of at most {MOST:,} vehicles in at most as many cells")
+    return np.array([[most - row.sum(), *row] for row in rows])
+
+
+class Read(NamedTuple):
+    """What a coalition reads of a query under handles; each is (n, …).
+
+    Attributes
+    ----------
+    devices
+        Their numbers, with which guesses are scored.
+    known
+        Their numbers if the coalition knows them; else −1.
+    after
+        The posterior probabilities of their cells.
+    bits
+        The bits about each cell that they reported.
+    took_s
+        The time from the moment of truth until the first report arrived, seconds.
+    """
+
+    devices: Any
+    known: Any
+    after: Any
+    bits: Any
+    took_s: Any
+
+    @classmethod
+    def of(cls, observation: Observation, observer: Observer, query: int, q: FloatArray) -> "Read":
+        """Read a query with the prior q; there may be no device."""
+        mechanism, none, moments = observation.mechanism, np.empty(0, np.int64), observation.moments or {}
+        report_law(mechanism)  # without a likelihood nothing is tried, even where nothing is read
+        parts = [cls(none, none, np.empty((0, len(q))), np.empty((0, 0)), none)]
+        for group in link_rounds_of(observation, query, range(1, mechanism.rounds + 1)):
+            if group.handles is not None:
+                devices = observer.stored.devices(query, group.handle_kind, group.handles)
+                known = devices if group.handle_kind == "device" else np.full(len(devices), -1)
+                after = posterior(log_likelihood(mechanism, list(group.reports.values()), group.rounds), q)
+                bits = encodings_of(mechanism, group.content).reshape(len(devices), -1)[:, 1::2]
+                entry = next(one for one in observation.of_round(query, group.rounds[0]) if one.handles is not None)
+                took_s = entry.arrived_s[places_of(group.handles, np.asarray(entry.handles))] - moments[query]
+                parts.append(cls(devices, known, after, bits, took_s))
+        return cls(*(np.concatenate(column[1:] or column) for column in zip(*parts, strict=True)))
+
+
+@dataclass(frozen=True)
+class LinkPseudonyms(Game):
+    """The pseudonyms of one query are joined with the pseudonyms of the next, such that the most likely pairs are.
+
+    Parameters
+    ----------
+    by
+        What is compared: "place", under the prior's moves; "bits", which memoised mechanisms keep; "times", until a
+        report arrives.
+    """
+
+    by: tuple[str, ...] = ("place", "bits")
+
+    def play(self, observer: Observer, truth: Truth, *, rng: np.random.Generator) -> Iterator[Score]:
+        """Yield the score of each pair of consecutive queries, over the targets asked in both."""
+        prior, queries = truth.prior(), truth.queries
+        observation = observer.observe([query.number for query in queries])
+        read = [Read.of(observation, observer, query.number, prior.of(query.number)) for query in queries]
+        for (before, after), (first, second) in zip(pairwise(queries), pairwise(read), strict=True):
+            both = np.intersect1d(before.recorded.devices, after.recorded.devices)
+            among = second.devices if len(second.devices) else after.recorded.devices
+            rows, columns = assign(self._ratios(observation.mechanism, prior, after.number, first, second))
+            joined = places_of(both, first.devices[rows])
+            guesses = np.where(joined >= 0, np.append(second.devices[columns], 0)[joined], rng.choice(among, len(both)))
+            yield Score(guesses=guesses, truth=both, prior=1.0 / len(among))
+
+    def _ratios(self, mechanism: Any, prior: Prior, query: int, first: Read, second: Read) -> FloatArray:
+        """Return log P(reports | one device) − log P(reports | two) of each pair, (n, m); great for a known device."""
+        ratios = 1e9 * np.asarray((first.known[:, np.newaxis] == second.known) & (second.known >= 0))
+        if "place" in self.by:
+            expected = first.after @ moves_to(prior, query)
+            evidence = np.nan_to_num(second.after / np.maximum(prior.of(query), RARE))
+            ratios += np.log(np.maximum(expected @ evidence.T, RARE))
+        if "bits" in self.by and (kept := getattr(mechanism, "memoised_bits", None)) is not None:
+            ratios += same_bits_ratio(first.bits, second.bits, kept=kept.false_kept, flip=kept.flip)
+        if "times" in self.by:
+            ratios -= np.abs(np.subtract.outer(first.took_s, second.took_s))
+        return ratios
+
+
+@dataclass(frozen=True)
+class KnownPoints(Game):
+    """Whoever knows some points of a target's trace looks for its reports among the devices that are followed.
+
+    The best candidate is the device whose reports make these points likeliest. A second row has the share of targets
+    that no other target equals at these points: with exact reports no more can be told.
+
+    Parameters
+    ----------
+    points
+        k, the number of queries at which the target's cell is known.
+    """
+
+    points: int
+
+    def play(self, observer: Observer, truth: Truth, *, rng: np.random.Generator) -> Iterator[Score]:
+        """Yield the score over the targets that were asked k times, and the share of them that is unique."""
+        prior, queries = truth.prior(), truth.queries
+        observation = observer.observe([query.number for query in queries])
+        devices = np.unique(np.concatenate([query.recorded.devices for query in queries]))
+        at_each = [np.append(query.truth, -1)[places_of(devices, query.recorded.devices)] for query in queries]
+        cells = np.stack(at_each, axis=1)
+        targets = np.flatnonzero((cells >= 0).sum(axis=1) >= self.points)
+        order = np.where(cells >= 0, rng.random(cells.shape), np.inf)[targets]
+        known = order.argsort(axis=1).argsort(axis=1) < self.points
+        logs, alike = np.zeros((len(targets), len(devices))), np.ones((len(targets), len(devices)), dtype=np.bool_)
+        for column, query in enumerate(queries):
+            rows, q = np.flatnonzero(known[:, column]), prior.of(query.number)
+            at = cells[targets[rows], column]
+            alike[rows] &= cells[:, column] == at[:, np.newaxis]
+            read = Read.of(observation, observer, query.number, q)
+            places = places_of(read.known, devices)
+            ratios = read.after[places >= 0][:, at] / np.maximum(q[at], RARE)
+            logs[np.ix_(rows, places[places >= 0])] += np.log(np.maximum(ratios.T, RARE))
+        if len(targets):
+            chances, value = np.full(len(devices), 1.0 / len(devices)), float(self.points)
+            guesses = best_guess(posterior(logs, chances), rng=rng)
+            yield Score(guesses=guesses, truth=targets, prior=chances[0], metric="points", value=value, unit="points")
+            unique, metric = float((alike.sum(axis=1) == 1).mean()), f"unique_by_{self.points}"
+            yield Score(metric=metric, value=unique, unit="share", queries=len(queries))
