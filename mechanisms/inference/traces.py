@@ -73,20 +73,18 @@ def trace_scores(true: Integers, traces: Integers) -> dict[str, float]:
         of any matching, which uses the truth too. ``same_start_last_step`` uses the first cell alone: the probability
         that a trace drawn from those that start in the vehicle's cell is in its cell in the last step.
     """
-    agreement = np.zeros((len(true), len(traces)))
+    equal = np.zeros((len(true), len(traces)))
     for mine, theirs in zip(true.T, traces.T, strict=True):
-        agreement += mine[:, np.newaxis] == theirs
-    agreement /= true.shape[1]
-    optimal = agreement[assign(agreement)].mean()
-    left, greedy = agreement.copy(), 0.0
-    for row in left:
+        equal += mine[:, np.newaxis] == theirs
+    optimal, greedy = equal[assign(equal)].sum() / true.size, 0.0
+    for row in equal:
         best = int(row.argmax())
-        greedy += row[best] / len(true)
-        left[:, best] = -1.0
+        greedy += row[best]
+        equal[:, best] = -1.0
     begun = true[:, :1] == traces[:, 0]
     right = begun & (true[:, -1:] == traces[:, -1])
     last = (right.sum(axis=1) / np.maximum(begun.sum(axis=1), 1)).mean()
-    return dict(zip(SCORES, (greedy, float(optimal), float(last)), strict=True))
+    return dict(zip(SCORES, (float(greedy / true.size), float(optimal), float(last)), strict=True))
 
 
 def null_traces(traces: Integers, *, rng: np.random.Generator) -> dict[str, Integers]:

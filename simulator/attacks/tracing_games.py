@@ -1,8 +1,7 @@
 """Games about traces over several queries: recovered from counts, joined under pseudonyms, named by known points."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -16,6 +15,7 @@ from simulator.attacks.observation import Observation, link_rounds_of
 from simulator.attacks.records import NotPlayableError, places_of
 from simulator.attacks.scores import Score
 from simulator.attacks.world import Game, Observer, Truth
+from simulator.sensing.query import QueryRecord
 
 MOST = 2_000
 """Greatest number of vehicles, and of cells, for which traces are recovered: all pairs are compared."""
@@ -33,28 +33,34 @@ def moves_to(prior: Prior, query: int) -> FloatArray:
     return (np.eye(len(prior.of(query))) + prior.of(query)) / 2.0
 
 
+def cells_of(queries: Sequence[QueryRecord]) -> tuple[IntArray, IntArray]:
+    """Return the devices of some queries, (n,) ascending, and their cells, (n, queries); −1 where one was not asked."""
+    devices = np.unique(np.concatenate([query.recorded.devices for query in queries]))
+    cells = [np.append(query.truth, -1)[places_of(devices, query.recorded.devices)] for query in queries]
+    return devices, np.stack(cells, axis=1).astype(np.int64)
+
+
 @dataclass(frozen=True)
 class TraceCounts(Game):
     """Traces are recovered from published counts, and compared with the targets that were asked in all queries.
 
-    A coalition knows the target's cell in the first query, and guesses the last cell of a recovered trace that starts
-    there. Further rows have the scores of two matchings by the truth. Two nulls are beside them: nobody moves, and
-    traces joined at random.
+    A coalition knows the target's cell in the first query, and guesses the cell in which most of the recovered traces
+    end that start there. Further rows have three scores, two of them of matchings by the truth. Beside them are the
+    scores of two nulls: nobody moves, and traces joined at random.
     """
 
     def play(self, observer: Observer, truth: Truth, *, rng: np.random.Generator) -> Iterator[Score]:
         """Yield the scores over all queries; none with a single query or no target that was asked in all."""
         queries, prior = truth.queries, truth.prior()
-        devices = reduce(np.intersect1d, [query.recorded.devices for query in queries])
-        if len(queries) == 1 or not len(devices):
+        cells, numbers = cells_of(queries)[1], [query.number for query in queries]
+        true = cells[(cells >= 0).all(axis=1)]
+        if len(queries) == 1 or not len(true):
             return
-        cells = [query.truth[places_of(devices, query.recorded.devices)] for query in queries]
-        true, numbers = np.stack(cells, axis=1).astype(np.int64), [query.number for query in queries]
         counts = published_counts(observer.observe(numbers))
         traces = recover_traces(counts, [-np.log(moves_to(prior, number) + RARE) for number in numbers[1:]])
-        begun, usual = true[:, :1] == traces[:, 0], prior.guess(numbers[-1], len(true), rng=rng)
-        guesses = np.where(begun.any(axis=1), traces[best_guess(begun / 1.0, rng=rng), -1], usual)
-        yield Score(guesses=guesses, truth=true[:, -1], prior=prior.success(numbers[-1]))
+        begun, q = true[:, :1] == traces[:, 0], prior.of(numbers[-1])
+        votes = begun @ np.eye(len(q))[traces[:, -1]] + RARE * q
+        yield Score(guesses=best_guess(votes, rng=rng), truth=true[:, -1], prior=prior.success(numbers[-1]))
         for null, found in null_traces(traces, rng=rng).items():
             for name, value in trace_scores(true, found).items():
                 yield Score(metric=f"{name}_{null}".strip("_"), value=value, unit="share", queries=len(queries))
@@ -63,23 +69,27 @@ class TraceCounts(Game):
 def published_counts(observation: Observation) -> IntArray:
     """Return the published number of vehicles in each cell, (queries, cells + 1) int64, without corrupted vehicles.
 
-    All queries have the same sum: who is not in a cell is outside, or was not asked.
+    Numbers below 0 are 0, and more vehicles than were asked are scaled down. All queries have the same sum: who is not
+    in a cell is outside, or was not asked.
 
     Raises
     ------
     NotPlayableError
         If no count of every cell is published, or if there are too many vehicles or cells.
     """
-    rows, there = [], [observation.unknown_devices(query) or 0 for query in observation.queries]
-    for released in observation.released:
-        if released.values is None:
+    rows = []
+    for query in observation.queries:
+        released, asked = observation.released_of(query), observation.unknown_devices(query) or 0
+        if released is None or released.values is None:
             raise NotPlayableError("no count of every cell is published")
-        others = np.rint(released.values - observation.own_occupancy(released.query)[1:])
-        rows.append(np.maximum(others, 0.0).astype(np.int64))
-    most = max(*there, *(int(row.sum()) for row in rows))
-    if max(most, observation.mechanism.cells) > MOST:
+        there = np.maximum(released.values - observation.own_occupancy(query)[1:], 0.0)
+        there = np.rint(there * min(1.0, asked / max(there.sum(), 1.0))).astype(np.int64)
+        rows.append([max(asked - int(there.sum()), 0), *there])
+    counts = np.array(rows)
+    counts[:, 0] += counts.sum(axis=1).max() - counts.sum(axis=1)
+    if max(counts[0].sum(), observation.mechanism.cells) > MOST:
         raise NotPlayableError(f"traces are recovered of at most {MOST:,} vehicles in at most as many cells")
-    return np.array([[most - row.sum(), *row] for row in rows])
+    return counts
 
 
 class Read(NamedTuple):
@@ -182,9 +192,7 @@ class KnownPoints(Game):
         """Yield the score over the targets that were asked k times, and the share of them that is unique."""
         prior, queries = truth.prior(), truth.queries
         observation = observer.observe([query.number for query in queries])
-        devices = np.unique(np.concatenate([query.recorded.devices for query in queries]))
-        at_each = [np.append(query.truth, -1)[places_of(devices, query.recorded.devices)] for query in queries]
-        cells = np.stack(at_each, axis=1)
+        devices, cells = cells_of(queries)
         targets = np.flatnonzero((cells >= 0).sum(axis=1) >= self.points)
         order = np.where(cells >= 0, rng.random(cells.shape), np.inf)[targets]
         known = order.argsort(axis=1).argsort(axis=1) < self.points
