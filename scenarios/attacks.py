@@ -218,8 +218,6 @@ class LinkPseudonymsSection(AttackSection):
     """What is compared: ``"place"``, under what the prior knows about moves; ``"bits"``, which memoised mechanisms
     keep; ``"times"``, from the moment asked about until a report arrives."""
 
-    rules = (EachOnce(("by",)),)
-
 
 class KnownPointsSection(AttackSection):
     """Find a vehicle among the devices that are followed, from some of its cells that are known."""

@@ -183,31 +183,32 @@ class KnownPoints(Game):
     Parameters
     ----------
     points
-        k, the number of queries at which the target's cell is known.
+        Numbers of queries at which the target's cell is known.
     """
 
-    points: int
+    points: tuple[int, ...] = (1, 2, 3, 4)
 
     def play(self, observer: Observer, truth: Truth, *, rng: np.random.Generator) -> Iterator[Score]:
-        """Yield the score over the targets that were asked k times, and the share of them that is unique."""
-        prior, queries = truth.prior(), truth.queries
-        observation = observer.observe([query.number for query in queries])
-        devices, cells = cells_of(queries)
-        targets = np.flatnonzero((cells >= 0).sum(axis=1) >= self.points)
-        order = np.where(cells >= 0, rng.random(cells.shape), np.inf)[targets]
-        known = order.argsort(axis=1).argsort(axis=1) < self.points
-        logs, alike = np.zeros((len(targets), len(devices))), np.ones((len(targets), len(devices)), dtype=np.bool_)
+        """Yield, for each number, the score over the targets asked as often, and the share of them that is unique."""
+        queries, prior = truth.queries, truth.prior()
+        observation, (devices, cells) = observer.observe([query.number for query in queries]), cells_of(queries)
+        rank = np.where(cells >= 0, rng.random(cells.shape), np.inf).argsort(axis=1).argsort(axis=1)
+        logs, alike = np.zeros((2, len(self.points), len(devices), len(devices)), dtype=np.float32)
         for column, query in enumerate(queries):
-            rows, q = np.flatnonzero(known[:, column]), prior.of(query.number)
-            at = cells[targets[rows], column]
-            alike[rows] &= cells[:, column] == at[:, np.newaxis]
+            q = prior.of(query.number)
             read = Read.of(observation, observer, query.number, q)
             places = places_of(read.known, devices)
-            ratios = read.after[places >= 0][:, at] / np.maximum(q[at], RARE)
-            logs[np.ix_(rows, places[places >= 0])] += np.log(np.maximum(ratios.T, RARE))
-        if len(targets):
-            chances, value = np.full(len(devices), 1.0 / len(devices)), float(self.points)
-            guesses = best_guess(posterior(logs, chances), rng=rng)
-            yield Score(guesses=guesses, truth=targets, prior=chances[0], metric="points", value=value, unit="points")
-            unique, metric = float((alike.sum(axis=1) == 1).mean()), f"unique_by_{self.points}"
-            yield Score(metric=metric, value=unique, unit="share", queries=len(queries))
+            ratios = np.maximum(read.after[places >= 0] / np.maximum(q, RARE), RARE)
+            for place, points in enumerate(self.points):
+                rows = np.flatnonzero((cells[:, column] >= 0) & (rank[:, column] < points))
+                at = cells[rows, column]
+                logs[place][np.ix_(rows, places[places >= 0])] += np.log(ratios[:, at].T)
+                alike[place, rows] += at[:, np.newaxis] == cells[:, column]
+        chances = np.full(len(devices), 1.0 / len(devices))
+        for place, points in enumerate(self.points):
+            targets = np.flatnonzero((cells >= 0).sum(axis=1) >= points)
+            if len(targets):
+                guesses = best_guess(posterior(logs[place, targets], chances), rng=rng)
+                yield Score(guesses=guesses, truth=targets, prior=chances[0], metric=f"known_{points}")
+                unique = float(((alike[place, targets] == points).sum(axis=1) == 1).mean())
+                yield Score(metric=f"unique_by_{points}", value=unique, unit="share", queries=len(queries))

@@ -35,9 +35,8 @@ def read_fixes(data: str) -> pd.DataFrame:
     """
     file, columns, header = FIXES[data]
     table = read_table(file, columns=columns, header=header, separator="," if header else "\t").rename(columns=RENAMED)
-    if data != "acosta":
-        moments = pd.to_datetime(table["time"])
-        table["time"] = (moments - moments.min().normalize()).dt.total_seconds()
+    moments = pd.to_datetime(table["time"], unit="s" if data == "acosta" else None)
+    table["time"] = (moments - moments.min().normalize()).dt.total_seconds()
     table["x"] = 111_320.0 * np.cos(np.radians(table["lat"].mean())) * table["lon"]
     return table.assign(y=110_540.0 * table["lat"]).sort_values(["user", "time"], kind="stable")
 
@@ -95,23 +94,10 @@ def unicity(results: Reproduction, seed: int) -> None:
 
 
 def sets_of_home_and_work(results: Reproduction, seed: int) -> None:  # noqa: ARG001 - nothing is drawn
-    """Compute how many people share a person's home and work in each trip table."""
+    """Compute how many people share a person's home and work (Golle and Partridge 2009), trips taken for people."""
     for name, (file,) in results.entry.printed.items():
         table = read_tntp_trips(locate(file))
-        median, small = home_and_work(table.trips[table.origin != table.destination])
-        results.add_row("median", median, name=name)
-        results.add_row("small", small, name=name)
-
-
-def home_and_work(trips: Floats) -> tuple[float, float]:
-    """Return the median number of people with one's home and work, and the share of people with fewer than 10.
-
-    Parameters
-    ----------
-    trips : (pairs,) float64
-        The number of trips from each origin to each destination, taken for the people of a set (Golle and Partridge
-        2009, *On the Anonymity of Home/Work Location Pairs*).
-    """
-    sizes = np.sort(trips)
-    people = np.cumsum(sizes)
-    return float(sizes[np.searchsorted(people, people[-1] / 2.0)]), float(sizes[sizes < SMALL].sum() / people[-1])
+        sizes = np.sort(table.trips[table.origin != table.destination])
+        people = np.cumsum(sizes)
+        results.add_row("median", sizes[np.searchsorted(people, people[-1] / 2.0)], name=name)
+        results.add_row("small", sizes[sizes < SMALL].sum() / people[-1], name=name)

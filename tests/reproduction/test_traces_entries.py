@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from simulator.papers.published_results import DataError, find_entries
-from simulator.papers.traces import PLACEMENTS, STEPS, home_and_work, places_at, read_fixes, scores_of
+from simulator.papers.traces import PLACEMENTS, STEPS, places_at, read_fixes, scores_of
 
 RECOVERED = {
     ("T-Drive", 500): ((0.274, 0.131, 0.039), (0.0, 0.2)),
@@ -72,7 +72,6 @@ def test_shares_of_unique_traces_agree_within_their_sampling_error():
 
 
 def test_sets_of_home_and_work():
-    assert home_and_work(np.array([1.0, 3.0, 30.0, 66.0])) == (66.0, 0.04)
     (entry,) = find_entries("home-and-work")
     done = entry.reproduce(seed=1)
     if done.skipped:

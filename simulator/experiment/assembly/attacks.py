@@ -54,13 +54,11 @@ GAMES: Mapping[type[sections.AttackSection], Callable[..., Game]] = {
 
 
 def games_of(section: sections.AttackSection) -> list[Game]:
-    """Return the games of a built-in attack: one, or one for each number of queries or points."""
+    """Return the games of a built-in attack: one, or one for each number of queries that it asks for."""
     build = GAMES[type(section)]
     keys = accepted(build, vars(section))
-    for each in ("asked", "points"):
-        if each in keys:
-            return [build(**{**keys, each: number}) for number in keys[each]]
-    return [build(**keys)]
+    asked = keys.pop("asked", None)
+    return [build(**keys)] if asked is None else [build(asked=times, **keys) for times in asked]
 
 
 def build_attack(section: Any, games: Sequence[Game]) -> Attack:
