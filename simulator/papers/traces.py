@@ -5,17 +5,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from mechanisms.inference.traces import SCORES, null_traces, recover_traces, trace_scores, unique_share
+from simulator.formats.recordings.reading import read_trace
 from simulator.formats.tntp.trips import read_tntp_trips
 from simulator.papers.data import GOWALLA, locate, read_table
 from simulator.papers.published_results import Reproduction
 
-FIXES = {
-    "Gowalla": (GOWALLA, ["user", "time", "lat", "lon", "place"], False),
-    "T-Drive": ("beijing_tdrive_sample/Beijing_taxi.csv.gz", ["TaxiID", "TimeStamp", "Longitude", "Latitude"], True),
-    "acosta": ("sumo_fcd/acosta_fcd_0_1800_10s.csv.gz", ["time", "vehicle", "lon", "lat"], True),
-}
-RENAMED = {"TaxiID": "user", "vehicle": "user", "TimeStamp": "time", "Longitude": "lon", "Latitude": "lat"}
-STEPS = {"T-Drive": (np.arange(86_400, 172_801, 600), 72), "acosta": (np.arange(600, 900, 10), 30)}
+FILES = {"T-Drive": "beijing_tdrive_sample/Beijing_taxi.csv.gz", "acosta": "sumo_fcd/acosta_fcd_0_1800_10s.csv.gz"}
+SECOND_DAY_S = 1_202_083_200
+"""4 February 2008, 0:00, as T-Drive's clocks have it: no time zone is stated."""
+STEPS = {"T-Drive": (SECOND_DAY_S + np.arange(0, 86_401, 600), 72), "acosta": (np.arange(600, 900, 10), 30)}
 """Of traces that are recovered: the steps, seconds, and how often a vehicle must have been seen during these: taxis
 every 20 minutes on average."""
 PLACEMENTS = 10
@@ -26,19 +24,21 @@ Floats = NDArray[np.float64]
 
 
 def read_fixes(data: str) -> pd.DataFrame:
-    """Read who was seen where and when: ``user``, ``time`` in seconds from the first midnight, ``x``, ``y`` in metres.
+    """Read who was seen where and when: ``vehicle``, ``time_s`` from some midnight on, and ``x``, ``y`` in metres.
 
     Raises
     ------
     DataError
         If the file is missing or malformed.
     """
-    file, columns, header = FIXES[data]
-    table = read_table(file, columns=columns, header=header, separator="," if header else "\t").rename(columns=RENAMED)
-    moments = pd.to_datetime(table["time"], unit="s" if data == "acosta" else None)
-    table["time"] = (moments - moments.min().normalize()).dt.total_seconds()
-    table["x"] = 111_320.0 * np.cos(np.radians(table["lat"].mean())) * table["lon"]
-    return table.assign(y=110_540.0 * table["lat"]).sort_values(["user", "time"], kind="stable")
+    if data in FILES:
+        fixes = read_trace(locate(FILES[data])).frame()
+    else:
+        columns = ["vehicle", "time", "lat", "lon", "place"]
+        fixes = read_table(GOWALLA, columns=columns, header=False, separator="\t", parse_dates=["time"])
+        fixes["time_s"] = (fixes["time"] - fixes["time"].min().normalize()).dt.total_seconds()
+    metres = 111_320.0 * np.cos(np.radians(fixes["lat"].mean()))
+    return fixes.assign(x=metres * fixes["lon"], y=110_540.0 * fixes["lat"])
 
 
 def recovery(results: Reproduction, seed: int) -> None:
@@ -61,9 +61,9 @@ def recovery(results: Reproduction, seed: int) -> None:
 def places_at(fixes: pd.DataFrame, steps: NDArray[np.int64], least: int) -> Floats:
     """Return where vehicles were last seen at each step, (vehicles, steps, 2), of those seen at least so often."""
     places = []
-    for _, own in fixes.groupby("user"):
-        if own["time"].between(steps[0], steps[-1]).sum() >= least:
-            last = np.searchsorted(own["time"], steps, side="right") - 1
+    for _, own in fixes.groupby("vehicle"):
+        if own["time_s"].between(steps[0], steps[-1]).sum() >= least:
+            last = np.searchsorted(own["time_s"], steps, side="right") - 1
             places.append(own[["x", "y"]].to_numpy()[np.maximum(last, 0)])
     return np.stack(places)
 
@@ -72,7 +72,7 @@ def scores_of(places: Floats, size_m: float, rng: np.random.Generator) -> Floats
     """Return the scores of recovered traces, if nobody moves, and of random traces, (3, scores), on a random grid."""
     squares = np.floor((places + rng.uniform(0.0, size_m, 2)) / size_m)
     cells, numbers = np.unique(squares.reshape(-1, 2), axis=0, return_inverse=True)
-    true = numbers.reshape(places.shape[:2])
+    true = rng.permutation(numbers.reshape(places.shape[:2]))  # the published score depends on their order
     counts = np.stack([np.bincount(step, minlength=len(cells)) for step in true.T])
     distances = np.hypot(*(cells[:, np.newaxis] - cells).T)
     traces = recover_traces(counts, [distances] * (len(counts) - 1))
@@ -85,8 +85,8 @@ def unicity(results: Reproduction, seed: int) -> None:
     for data, sizes in results.entry.numbers.items():
         fixes = read_fixes(data)
         for size_m, every_s in zip(sizes[::2], sizes[1::2], strict=True):
-            squares = np.floor(fixes[["x", "y", "time"]].to_numpy() / (size_m, size_m, every_s))
-            person, point = pd.factorize(fixes["user"])[0], np.unique(squares, axis=0, return_inverse=True)[1]
+            squares = np.floor(fixes[["x", "y", "time_s"]].to_numpy() / (size_m, size_m, every_s))
+            person, point = pd.factorize(fixes["vehicle"])[0], np.unique(squares, axis=0, return_inverse=True)[1]
             for known in POINTS:
                 share = unique_share(person, point, known=known, most=TRACES, rng=rng)
                 row, size = "four" if known == POINTS[-1] else "unique", f"{size_m:,} m × {every_s:,} s"

@@ -51,7 +51,7 @@ def test_recovered_traces_score_as_computed_before(places, data, size_m):
     scores = np.stack([scores_of(places[data], size_m, rng) for _ in range(PLACEMENTS // 2)])
     mean, spread = scores.mean(axis=0), scores.std(axis=0, ddof=1)
     published, last = RECOVERED[data, size_m]
-    assert mean[:, 0] == pytest.approx(published, abs=4 * spread[:, 0].max() + 0.01)
+    assert mean[:, 0] == pytest.approx(published, abs=4 * spread[:, 0].max() + 0.02)
     assert mean[:2, 2] == pytest.approx(last, abs=4 * spread[:2, 2].max() + 0.02)
     assert (mean[:, 1] > mean[:, 0]).all()
     assert mean[0, 0] > mean[1, 0]
