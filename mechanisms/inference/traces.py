@@ -1,10 +1,9 @@
-"""Traces: what published counts tell about them, how far they agree, how many points make one unique, which join."""
+"""Traces of vehicles: recovered from published counts, compared with true ones, and joined by bits that are kept."""
 
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array
 
 from mechanisms.compiled import Floats, Integers
 from mechanisms.parameter import ParameterError
@@ -97,35 +96,6 @@ def null_traces(traces: Integers, *, rng: np.random.Generator) -> dict[str, Inte
     """
     still = np.repeat(traces[:, :1], traces.shape[1], axis=1)
     return {"": traces, "nobody_moves": still, "random_traces": rng.permuted(traces, axis=0)}
-
-
-def unique_share(person: ArrayLike, point: ArrayLike, *, known: int, most: int, rng: np.random.Generator) -> float:
-    """Return the share of people whom some random points of their own trace distinguish from everybody else.
-
-    Parameters
-    ----------
-    person, point : (n,) int
-        Numbers from 0: who was seen, and at which place and time. Repeated pairs count once.
-    known : int
-        The number of different points k that are known; people with fewer are left out.
-    most : int
-        The greatest number of people who are tried, drawn from all.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    float
-        0 to 1 (de Montjoye et al. 2013, *Unique in the Crowd*); NaN if nobody has k points.
-    """
-    pairs = np.unique(np.stack([np.asarray(person), np.asarray(point)]), axis=1)
-    points_of = csr_array((np.ones(pairs.shape[1], dtype=np.int64), tuple(pairs)))
-    people_at, rich = points_of.tocsc(), np.flatnonzero(np.diff(points_of.indptr) >= known)
-    unique = []
-    for one in rng.choice(rich, min(most, len(rich)), replace=False):
-        own = points_of.indices[points_of.indptr[one] : points_of.indptr[one + 1]]
-        shared = people_at[:, rng.choice(own, known, replace=False)].sum(axis=1)
-        unique.append(np.count_nonzero(shared == known) == 1)
-    return float(np.mean(unique)) if unique else float("nan")
 
 
 def same_bits_ratio(before: Floats, after: Floats, *, kept: float, flip: float) -> Floats:

@@ -1,10 +1,12 @@
 """Traces on data at hand: recovered from published counts, unique by a few points, and sets of home and work."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from mechanisms.inference.traces import SCORES, null_traces, recover_traces, trace_scores, unique_share
+from mechanisms.inference.traces import SCORES, null_traces, recover_traces, trace_scores
 from simulator.formats.recordings.reading import read_trace
 from simulator.formats.tntp.trips import read_tntp_trips
 from simulator.papers.data import GOWALLA, locate, read_table
@@ -86,11 +88,24 @@ def unicity(results: Reproduction, seed: int) -> None:
         fixes = read_fixes(data)
         for size_m, every_s in zip(sizes[::2], sizes[1::2], strict=True):
             squares = np.floor(fixes[["x", "y", "time_s"]].to_numpy() / (size_m, size_m, every_s))
-            person, point = pd.factorize(fixes["vehicle"])[0], np.unique(squares, axis=0, return_inverse=True)[1]
-            for known in POINTS:
-                share = unique_share(person, point, known=known, most=TRACES, rng=rng)
+            for known, share in unique_shares(fixes["vehicle"], squares, rng):
                 row, size = "four" if known == POINTS[-1] else "unique", f"{size_m:,} m × {every_s:,} s"
                 results.add_row(row, share, data=data, size=size, known=known, traces=TRACES)
+
+
+def unique_shares(person: object, points: Floats, rng: np.random.Generator) -> Iterator[tuple[int, float]]:
+    """Yield numbers of known points k, and the share of people whom k points of their own trace tell from all others.
+
+    Each was seen at a point, a row of `points`. `TRACES` times somebody who has k different points is drawn, and so are
+    the points that are known.
+    """
+    numbers = np.unique(points, axis=0, return_inverse=True)[1]
+    seen = pd.DataFrame({"person": person, "point": numbers}).drop_duplicates()
+    traces, people = seen.groupby("person")["point"].agg(list), seen.groupby("point")["person"].agg(set)
+    for known in POINTS:
+        some = traces[traces.map(len) >= known].sample(TRACES, replace=True, random_state=rng)
+        tried = [rng.choice(trace, known, replace=False) for trace in some]
+        yield known, float(np.mean([len(set.intersection(*people[each])) == 1 for each in tried]))
 
 
 def sets_of_home_and_work(results: Reproduction, seed: int) -> None:  # noqa: ARG001 - nothing is drawn

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binomtest
 from synthetic_campaigns import FAMILY, attack, campaign, evaluate_attacks
 
-from mechanisms.inference.traces import recover_traces, same_bits_ratio, trace_scores, unique_share
+from mechanisms.inference.traces import recover_traces, same_bits_ratio, trace_scores
 from mechanisms.local import KRandomizedResponse, LongitudinalUnary, NoPrivacy
 from mechanisms.parameter import ParameterError
 from simulator.aggregation.servers import PerRound, Trusted
@@ -65,13 +65,6 @@ def test_ratio_of_kept_bits_equals_enumeration():
 
     expected = [[sum(ratio(x, y) for x, y in zip(first[0], row, strict=True)) for row in second]]
     assert same_bits_ratio(first, second, kept=kept, flip=flip) == pytest.approx(np.array(expected))
-
-
-def test_unique_share_counts_people_with_enough_points():
-    person, point = [0, 0, 1, 1, 2, 0], [0, 1, 0, 2, 0, 1]
-    shares = [unique_share(person, point, known=k, most=9, rng=np.random.default_rng(k)) for k in (2, 3)]
-    assert shares[0] == 1.0
-    assert np.isnan(shares[1])
 
 
 def test_counts_tell_where_vehicles_end_if_they_say_where_vehicles_are():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from simulator.papers.published_results import DataError, find_entries
-from simulator.papers.traces import PLACEMENTS, STEPS, places_at, read_fixes, scores_of
+from simulator.papers.traces import PLACEMENTS, STEPS, TRACES, places_at, read_fixes, scores_of, unique_shares
 
 RECOVERED = {
     ("T-Drive", 500): ((0.274, 0.131, 0.039), (0.0, 0.2)),
@@ -40,6 +40,14 @@ def test_vehicles_that_are_apart_and_stand_are_recovered():
     assert scores.shape == (3, 3)
 
 
+def test_people_with_a_point_of_their_own_are_unique():
+    """Of a and b one point of two is shared, of c none of four: one point is unique of two people in three."""
+    person, point = [*"aabbcccca"], [0, 1, 0, 2, 3, 4, 5, 6, 1]
+    shares = [dict(unique_shares(person, np.array([point]).T, np.random.default_rng(seed))) for seed in range(200)]
+    assert {each[2] for each in shares} == {each[4] for each in shares} == {1.0}
+    assert np.mean([each[1] for each in shares]) == pytest.approx(2 / 3, abs=0.1)
+
+
 @pytest.mark.parametrize(("data", "size_m"), RECOVERED)
 def test_recovered_traces_score_as_computed_before(places, data, size_m):
     """The lines of the grid are not stated, so that figures of one grid are compared with the spread over several.
@@ -66,9 +74,9 @@ def test_shares_of_unique_traces_agree_within_their_sampling_error():
     rows = {row.key: row for row in done.rows}
     for setting, shares in UNIQUE.items():
         for known, share in enumerate(shares, start=1):
-            found, traces = rows[f"{setting}: unique by {known}"].computed, 72 if "T-Drive" in setting else 400
+            found = rows[f"{setting}: unique by {known}"].computed
             middle = min(max((found + share) / 2, 0.01), 0.99)
-            assert abs(found - share) < 4 * np.sqrt(2 * middle * (1 - middle) / traces)
+            assert abs(found - share) < 4 * np.sqrt(2 * middle * (1 - middle) / TRACES)
 
 
 def test_sets_of_home_and_work():
