@@ -89,8 +89,10 @@ def unicity(results: Reproduction, seed: int) -> None:
         for size_m, every_s in zip(sizes[::2], sizes[1::2], strict=True):
             squares = np.floor(fixes[["x", "y", "time_s"]].to_numpy() / (size_m, size_m, every_s))
             for known, share in unique_shares(fixes["vehicle"], squares, rng):
-                row, size = "four" if known == POINTS[-1] else "unique", f"{size_m:,} m × {every_s:,} s"
-                results.add_row(row, share, data=data, size=size, known=known, traces=TRACES)
+                size = f"{size_m:,} m × {every_s:,} s"
+                results.add_row("unique", share, data=data, size=size, known=known, traces=TRACES)
+    weeks, minutes = (results.rows[place].computed for place in (3, -1))
+    results.add_findings("four", weeks=weeks, minutes=minutes)
 
 
 def unique_shares(person: object, points: Floats, rng: np.random.Generator) -> Iterator[tuple[int, float]]:
