@@ -60,7 +60,9 @@ class TraceCounts(Game):
         traces = recover_traces(counts, [-np.log(moves_to(prior, number) + RARE) for number in numbers[1:]])
         begun, q = true[:, :1] == traces[:, 0], prior.of(numbers[-1])
         votes = begun @ np.eye(len(q))[traces[:, -1]] + RARE * q
-        yield Score(guesses=best_guess(votes, rng=rng), truth=true[:, -1], prior=prior.success(numbers[-1]))
+        usual = prior.guess(numbers[-1], len(true), rng=rng)  # targets asked in all queries are not spread as all are
+        success = float(np.mean(usual == true[:, -1]))
+        yield Score(guesses=best_guess(votes, rng=rng), truth=true[:, -1], prior=success)
         for null, found in null_traces(traces, rng=rng).items():
             for name, value in trace_scores(true, found).items():
                 yield Score(metric=f"{name}_{null}".strip("_"), value=value, unit="share", queries=len(queries))
