@@ -11,6 +11,7 @@ from simulator.attacks.counterfactual_games import DropOut, KnownOthers, LyingSe
 from simulator.attacks.games import Attack
 from simulator.attacks.guesses import CheckedAttack
 from simulator.attacks.guessing_games import CellGame, LongitudinalGame
+from simulator.attacks.tracing_games import KnownPoints, LinkPseudonyms, TraceCounts
 from simulator.attacks.world import Game, Member
 from simulator.experiment.assembly.campaigns import listed
 from simulator.experiment.assembly.own_kinds import accepted, build_own_kind, faults_of_files, same_keys
@@ -47,6 +48,9 @@ GAMES: Mapping[type[sections.AttackSection], Callable[..., Game]] = {
     sections.DropOutSection: DropOut,
     sections.LyingServerSection: LyingServer,
     sections.SilenceSection: CellGame,
+    sections.TraceCountsSection: TraceCounts,
+    sections.LinkPseudonymsSection: LinkPseudonyms,
+    sections.KnownPointsSection: KnownPoints,
 }
 """The game of each attack, whose parameters are keys of the section."""
 
