@@ -194,8 +194,9 @@ def test_what_cannot_be_attacked_is_a_note():
 
 
 def test_the_same_seed_gives_the_same_report():
-    assert str(check_attack(RoundAttack(), seed=3)) == str(check_attack(RoundAttack, seed=3))
-    first, other = (check_attack(RoundAttack, seed=seed)["success"].figures for seed in (3, 4))
+    some = CASES[1::5]
+    assert str(check_attack(RoundAttack(), seed=3, cases=some)) == str(check_attack(RoundAttack, seed=3, cases=some))
+    first, other = (check_attack(RoundAttack, seed=seed, cases=some)["success"].figures for seed in (3, 4))
     assert first != other
 
 
