@@ -153,6 +153,14 @@ class Chain:
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(np.stack(chances)).sum(axis=0))
 
+    def draw(self, n: int, *, rng: np.random.Generator) -> Integers:
+        """Return n paths drawn from the chain, (T, n) int64."""
+        paths = [rng.choice(len(self.start), n, p=self.start)]
+        for matrix in self.moves:
+            ends = matrix[paths[-1]].toarray().cumsum(axis=1)
+            paths.append((ends < rng.random((n, 1)) * ends[:, -1:]).sum(axis=1))
+        return np.stack(paths)
+
     def success(self, masses: Sequence[Floats]) -> tuple[PathSuccess, PathSuccess] | None:
         """Return the exact expected success of smoothing and of the Viterbi algorithm.
 

@@ -41,9 +41,8 @@ class CellGame(Game):
         kept = keeps_randomness(mechanism)
         observation = observer.observe([query.number for query in truth.queries])
         guesses = attack.guess(observation, prior, rng=rng)
-        for query in truth.queries:
-            about = [guess for guess in guesses if guess.query == query.number]
-            yield replace(score_cells(query, about, prior, observer, rng=rng), kept=kept)
+        for score in score_queries(truth.queries, guesses, prior, observer, rng=rng):
+            yield replace(score, kept=kept)
         if self.kind == "round_one" and isinstance(mechanism, SamplingPrivacy):
             asked = {query.number: query for query in truth.queries}
             for guess in guess_sampled(observation):
@@ -52,6 +51,19 @@ class CellGame(Game):
     def unsuited(self, record: CampaignRecord, *, named: bool) -> str:  # noqa: ARG002 - the signature of all games
         """Return why pooled shares are not tried: there are none."""
         return "its servers hold no shares" if self.kind == "shares" and record.deployment.sharing is None else ""
+
+
+def score_queries(
+    queries: Sequence[QueryRecord],
+    answer: Sequence[Guesses],
+    prior: Prior,
+    observer: Observer,
+    *,
+    rng: np.random.Generator,
+) -> list[Score]:
+    """Return the score of each query, from what an attack returned for all of them."""
+    about = {query.number: [guess for guess in answer if guess.query == query.number] for query in queries}
+    return [score_cells(query, about[query.number], prior, observer, rng=rng) for query in queries]
 
 
 def score_cells(

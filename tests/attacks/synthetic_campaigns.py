@@ -53,19 +53,22 @@ def draw_truth(mechanism, n, *, rng):
     return rng.choice(mechanism.cells + 1, size=n, p=shares / shares.sum()).astype(np.int32)
 
 
-def campaign(deployment, mechanism=SAMPLING, *, vehicles=3000, outside=0, queries=1, targets=None, loss=0.0, seed=1):
-    """A campaign whose vehicles stay where they are.
+def campaign(
+    deployment, mechanism=SAMPLING, *, vehicles=3000, outside=0, queries=1, targets=None, loss=0.0, seed=1, paths=None
+):
+    """A campaign whose vehicles stay where they are, or are in the cells of paths, (queries, vehicles).
 
     Vehicle numbers are far from 0…n − 1 and unordered; vehicles outside have no record.
     """
     rng = np.random.default_rng(seed)
     numbers = rng.permutation(10 * vehicles)[:vehicles] + 1000
-    truth = draw_truth(mechanism, vehicles, rng=rng)
-    places = np.concatenate([truth, np.zeros(outside, dtype=np.int32)])
-    memory = mechanism.enrol(len(places), rng=rng)
+    stays = draw_truth(mechanism, vehicles, rng=rng)
+    memory = mechanism.enrol(vehicles + outside, rng=rng)
     kept = np.sort(rng.permutation(vehicles)[:targets])
     records = []
-    for number in range(1, queries + 1):
+    for number in range(1, (queries if paths is None else len(paths)) + 1):
+        truth = stays if paths is None else paths[number - 1].astype(np.int32)
+        places = np.concatenate([truth, np.zeros(outside, dtype=np.int32)])
         coins = mechanism.toss(memory, rng=rng)
         rounds = range(1, mechanism.rounds + 1)
         reports = [mechanism.answer(round_, places, coins) for round_ in rounds]

@@ -11,6 +11,7 @@ from simulator.attacks.counterfactual_games import DropOut, KnownOthers, Poisoni
 from simulator.attacks.games import Attack
 from simulator.attacks.guesses import CheckedAttack
 from simulator.attacks.guessing_games import CellGame, LongitudinalGame
+from simulator.attacks.route_games import RouteGame
 from simulator.attacks.world import Game, Member
 from simulator.experiment.assembly.campaigns import listed
 from simulator.experiment.assembly.own_kinds import accepted, build_own_kind, faults_of_files, same_keys
@@ -45,6 +46,7 @@ GAMES: Mapping[type[sections.AttackSection], Callable[..., Game]] = {
     sections.LongitudinalSection: LongitudinalGame,
     sections.PoisoningSection: Poisoning,
     sections.DropOutSection: DropOut,
+    sections.RouteSection: RouteGame,
 }
 """The game of each attack, whose parameters are keys of the section."""
 
