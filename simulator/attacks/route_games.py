@@ -66,7 +66,7 @@ class RouteGame(Game):
             paths = np.zeros(len(right)), right, np.ones_like(right), by_prior
             yield from _scores(*paths, kept=False, metric=f"{name}whole_path", theory=theory)
             if centres is not None:
-                yield from _distances(when, guess, at, unseen, centres, metric=f"{name}metres")
+                yield from _distances(when, guess, at, unseen, centres, metric=f"{name}within_200_m")
         if followed:
             yield from _losses(mechanism, chain, len(queries))
 

@@ -99,15 +99,15 @@ def test_without_information_the_prior_guesses(mechanism, coalition):
 def test_without_privacy_every_route_is_known():
     centres = np.array([[0.0, 0.0], [300.0, 0.0]])
     rows = played(NoPrivacy(cells=2), ["server:1"], centres=centres)
-    for metric in (None, "whole_path", "metres"):
+    for metric in (None, "whole_path", "within_200_m"):
         assert rows[metric]["success"] == 1.0
     assert [rows[None]["theory"], rows["whole_path"]["theory"]] == pytest.approx([1.0, 1.0])
-    assert rows["metres"]["value"] == 0.0
+    assert rows["within_200_m"]["value"] == 0.0
     assert "loss_route" not in rows
     # Who stays where the first guess is, or moves at random, is 0 or 300 m away.
     assert near(rows["nobody_moves"]["success"], (1.0 + 0.8 + 0.66) / 3)
-    assert rows["random_path_metres"]["value"] == pytest.approx(150.0, abs=FAR * 150.0 / np.sqrt(VEHICLES))
-    assert near(rows["random_path_metres"]["success"], 1 / 3)
+    assert rows["random_path_within_200_m"]["value"] == pytest.approx(150.0, abs=FAR * 150.0 / np.sqrt(VEHICLES))
+    assert near(rows["random_path_within_200_m"]["success"], 1 / 3)
 
 
 @pytest.mark.parametrize(
