@@ -53,21 +53,35 @@ def draw_truth(mechanism, n, *, rng):
     return rng.choice(mechanism.cells + 1, size=n, p=shares / shares.sum()).astype(np.int32)
 
 
+def stay(_, truth, rng):  # noqa: ARG001 - as the moves of other campaigns
+    """Where vehicles are in a query, from its number and where they were in the query before."""
+    return truth
+
+
 def campaign(
-    deployment, mechanism=SAMPLING, *, vehicles=3000, outside=0, queries=1, targets=None, loss=0.0, seed=1, paths=None
+    deployment,
+    mechanism=SAMPLING,
+    *,
+    vehicles=3000,
+    outside=0,
+    queries=1,
+    targets=None,
+    loss=0.0,
+    seed=1,
+    move=stay,
 ):
-    """A campaign whose vehicles stay where they are, or are in the cells of paths, (queries, vehicles).
+    """A campaign whose vehicles stay where they are, or move.
 
     Vehicle numbers are far from 0…n − 1 and unordered; vehicles outside have no record.
     """
     rng = np.random.default_rng(seed)
     numbers = rng.permutation(10 * vehicles)[:vehicles] + 1000
-    stays = draw_truth(mechanism, vehicles, rng=rng)
+    truth = draw_truth(mechanism, vehicles, rng=rng)
     memory = mechanism.enrol(vehicles + outside, rng=rng)
     kept = np.sort(rng.permutation(vehicles)[:targets])
     records = []
-    for number in range(1, (queries if paths is None else len(paths)) + 1):
-        truth = stays if paths is None else paths[number - 1].astype(np.int32)
+    for number in range(1, queries + 1):
+        truth = move(number, truth, rng)
         places = np.concatenate([truth, np.zeros(outside, dtype=np.int32)])
         coins = mechanism.toss(memory, rng=rng)
         rounds = range(1, mechanism.rounds + 1)

@@ -47,7 +47,8 @@ def played(mechanism, coalition, *, stays=0.8, steps=3, deployment=None, centres
     """The findings of a route attack, by metric."""
     chain = chain_of(stays, steps, mechanism.cells)
     paths = chain.draw(VEHICLES, rng=np.random.default_rng(seed))
-    record = campaign(deployment or Trusted(), mechanism, vehicles=VEHICLES, paths=paths, seed=seed, loss=loss)
+    moving = {"queries": steps, "move": lambda number, *_: paths[number - 1].astype(np.int32)}
+    record = campaign(deployment or Trusted(), mechanism, vehicles=VEHICLES, seed=seed, loss=loss, **moving)
     if among is not None:
         queries = [query.among(np.arange(*rows)) for query, rows in zip(record.queries, among, strict=True)]
         record = dataclasses.replace(record, queries=queries)
