@@ -186,59 +186,13 @@ class Chain:
             logs = np.stack([np.log(each.T[reports]) for each, reports in zip(masses, sent, strict=True)])
         after, evidence = self.smoothed(logs)
 
-        def of(guess: Any) -> PathSuccess:
+        def expected(guess: Any) -> PathSuccess:
             at = (*np.ogrid[: self.steps, : guess.shape[1]], guess)
             whole = np.exp(self.log_probability(guess) + logs[at].sum(axis=0))
             return PathSuccess(after[at] @ np.exp(evidence), float(whole.sum()))
 
-        return of(np.stack([best_guess(step) for step in after])), of(self.likeliest(logs))
-
-    def success_from_counts(self, vehicles: int, *, start_known: bool) -> PathSuccess | None:
-        """Return the success of the best guesses about one vehicle if the exact counts of all vehicles are published.
-
-        It is the success of the best guess of each step, and of the best guess of the path, which may be another one.
-
-        The vehicles move independently by this chain, and nothing else about them is seen.
-
-        Parameters
-        ----------
-        vehicles : int
-            At least 1.
-        start_known : bool
-            Whether the place of the vehicle in the first step is known. The first places of the others follow from the
-            counts, up to their order, which does not matter.
-
-        Returns
-        -------
-        PathSuccess, or None
-            None if there are too many combinations of paths.
-        """
-        places = len(self.start)
-        if float(places) ** self.steps > BATCH_FLOATS or self.steps * places * np.log2(vehicles + 1) > 62:
-            return None
-        paths = np.indices((places,) * self.steps).reshape(self.steps, -1)
-        chances = np.exp(self.log_probability(paths))
-        paths, chances = paths[:, chances > 0.0], chances[chances > 0.0]
-        # The counts of all steps are the digits of one number, to which each vehicle adds 1 in each step.
-        digits = np.arange(self.steps)[:, np.newaxis] * places + paths
-        added = (np.int64(vehicles + 1) ** digits).sum(axis=0)
-        counts: Any = np.zeros(1, dtype=np.int64)
-        mass: Any = np.ones(1)
-        for _ in range(vehicles):
-            if len(counts) * len(added) > BATCH_FLOATS:
-                return None
-            joint = np.outer(mass, chances).ravel()  # the last one: of the others' counts and the path of the vehicle
-            counts, seen = np.unique(counts[:, np.newaxis] + added, return_inverse=True)
-            seen = seen.ravel()
-            mass = np.bincount(seen, joint)
-        paths = np.tile(paths, len(joint) // len(added))
-        if start_known:
-            seen = seen * places + paths[0]
-        best = np.zeros(len(counts) * places)
-        np.maximum.at(best, seen, joint)
-        masses = [np.bincount(seen * places + path, joint, len(best) * places) for path in paths]
-        steps = np.array([each.reshape(-1, places).max(axis=1).sum() for each in masses])
-        return PathSuccess(steps, float(best.sum()))
+        smoothed = best_guess(after.reshape(-1, len(self.start))).reshape(after.shape[:2])
+        return expected(smoothed), expected(self.likeliest(logs))
 
     def _usable(self, logs: Floats) -> tuple[Floats, Mask]:
         """Return the logarithms, 0 where the reports are impossible in every place, and where they are not, (T, n)."""

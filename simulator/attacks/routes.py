@@ -10,13 +10,13 @@ import numpy as np
 from mechanisms.inference.likelihood import batches, best_guess, log_likelihood, report_law
 from mechanisms.inference.markov import Chain
 from mechanisms.local import LongitudinalUnary
-from simulator.arrays import Cells, FloatArray
+from simulator.arrays import Cells, FloatArray, IntArray
 from simulator.attacks.guesses import Guesses, Prior
 from simulator.attacks.observation import Linked, Observation, follow
 from simulator.attacks.reconstruction import RoundAttack
 
-Keys = Sequence[Sequence[tuple[int, int]]]
-"""By step, the queries and rounds whose reports are read."""
+Groups = Sequence[Sequence[Linked]]
+"""By query, the devices that are followed, grouped by the reports that are read."""
 
 
 def chain_of(prior: Prior, queries: Sequence[int]) -> Chain | None:
@@ -30,6 +30,11 @@ def usual_path(chain: Chain, prior: Prior, queries: Sequence[int]) -> list[Guess
     success = float(np.exp(chain.log_probability(path)[0]))
     steps = zip(queries, path.astype(np.int32), strict=True)
     return [Guesses(query, "none", None, cell, prior.trusted(success, query)) for query, cell in steps]
+
+
+def _handles(group: Linked) -> IntArray:
+    """Return the handles of a group, (n,); 0 of the only vehicle."""
+    return np.zeros(1, dtype=np.int64) if group.handles is None else group.handles
 
 
 @dataclass(frozen=True)
@@ -55,36 +60,38 @@ class RouteAttack:
         The theory is the expected success for devices that move by the prior, where it is known: in each query, or of a
         most probable path in all queries.
         """
-        queries, mechanism = observation.queries, observation.mechanism
-        followed, chain = follow(observation), chain_of(prior, queries)
+        queries, chain = observation.queries, chain_of(prior, observation.queries)
+        groups = [follow(observation, [query]) for query in queries]
+        followed = [group for each in groups for group in each]
         if self.whole and (chain is not None or not followed):
             guesses = [] if chain is None else usual_path(chain, prior, queries)
         else:
             guesses = RoundAttack().guess(observation, prior, rng=rng)
-        if chain is None:
+        if chain is None or not followed:
             return guesses
-        for group in followed:
-            if group.handles is None:  # the only vehicle that is not corrupted, whatever the handles of its reports
-                guesses = []
-            keys = [[key for key in group.rounds if key[0] == query] for query in queries]
-            cells, sure = self._guess(mechanism, chain, group, keys, rng=prior.tie_rng(rng))
-            for step, (query, theory) in enumerate(zip(queries, self._theory(mechanism, chain, keys), strict=True)):
-                known = prior.trusted(theory, query)
-                guesses.append(Guesses(query, group.handle_kind, group.handles, cells[step], known, sure[step]))
+        kind, devices = followed[0].handle_kind, np.unique(np.concatenate([*map(_handles, followed)]))
+        if kind == "none":  # the only vehicle that is not corrupted, whatever the handles of its reports
+            guesses = []
+        cells, sure = self._guess(observation.mechanism, chain, groups, devices, rng=prior.tie_rng(rng))
+        theory = self._theory(observation.mechanism, chain, groups, len(devices))
+        for query, cell, success, probability in zip(queries, cells, theory, sure, strict=True):
+            about = (query, kind, None if kind == "none" else devices)
+            guesses.append(Guesses(*about, cell, prior.trusted(success, query), probability))
         return guesses
 
     def _guess(
-        self, mechanism: Any, chain: Chain, group: Linked, keys: Keys, *, rng: np.random.Generator | None
+        self, mechanism: Any, chain: Chain, groups: Groups, devices: IntArray, *, rng: np.random.Generator | None
     ) -> tuple[Cells, FloatArray]:
-        """Return the guesses about the devices of a group and, of single cells, their probabilities, (T, n)."""
-        shape, places = (chain.steps, len(group)), len(chain.start)
+        """Return the guesses about all devices that are followed and, of single cells, their probabilities, (T, n)."""
+        shape, places = (chain.steps, len(devices)), len(chain.start)
         cells, sure = np.empty(shape, dtype=np.int32), np.full(shape, math.nan)
-        for rows in batches(len(group), chain.steps * places):
+        for rows in batches(len(devices), chain.steps * places):
             logs = np.zeros((*cells[:, rows].shape, places))
-            for step, read in enumerate(keys):
-                if read:
-                    reports = [group.reports[key][rows] for key in read]
-                    logs[step] = log_likelihood(mechanism, reports, [round_ for _, round_ in read])
+            for step, group in ((step, group) for step, each in enumerate(groups) for group in each):
+                place = np.searchsorted(devices[rows], _handles(group))
+                read = np.flatnonzero(np.isin(_handles(group), devices[rows]))
+                reports = list(group.among(read).reports.values())
+                logs[step, place[read]] = log_likelihood(mechanism, reports, [round_ for _, round_ in group.rounds])
             if self.whole:
                 cells[:, rows] = chain.likeliest(logs)
             else:
@@ -93,14 +100,14 @@ class RouteAttack:
                 sure[:, rows] = after.max(axis=2)
         return cells, sure
 
-    def _theory(self, mechanism: Any, chain: Chain, keys: Keys) -> FloatArray:
+    def _theory(self, mechanism: Any, chain: Chain, groups: Groups, devices: int) -> FloatArray:
         """Return the expected success in each query, (T,): NaN unless all reports are read, and have few values.
 
         Memoised bits depend on more than the cell of their query: success is not known.
         """
         outcomes, found = report_law(mechanism).outcomes(), None
-        complete = all(len(read) == mechanism.rounds for read in keys)
-        if outcomes is not None and complete and not isinstance(mechanism, LongitudinalUnary):
+        read = [sum(len(group) for group in each if len(group.rounds) == mechanism.rounds) for each in groups]
+        if outcomes is not None and min(read) == devices and not isinstance(mechanism, LongitudinalUnary):
             found = chain.success([outcomes.masses] * chain.steps)
         if found is None:
             return np.full(chain.steps, math.nan)
