@@ -9,13 +9,17 @@ from scipy.sparse import csr_array
 from synthetic_campaigns import SAMPLING, campaign, evaluate_attacks, filed_of
 from synthetic_campaigns import attack as section_of
 
+import scenarios
 from mechanisms.inference.markov import Chain
 from mechanisms.local import KRandomizedResponse, LongitudinalUnary, NoPrivacy, SamplingPrivacy
+from simulator import run
 from simulator.aggregation.servers import PerRound, SecretShared, Trusted
 from simulator.attacks.guesses import Prior
 from simulator.attacks.route_games import RouteGame
 from simulator.attacks.scores import pool_scores
 from simulator.attacks.world import Member, Observer, Truth
+from simulator.pages.report import build_report
+from simulator.results.statements import loss_sentences
 
 VEHICLES = 4000
 FAR = 5.0
@@ -175,3 +179,24 @@ def test_without_moves_and_with_one_vehicle_left():
     rows, _ = evaluate_attacks(record, section_of("route", ["server:1", "vehicles:39"]))
     assert {"loss_route", "reports_alone"} <= {row.metric for row in rows}
     assert rows[0].success > rows[0].prior
+
+
+def test_report_states_the_loss_of_the_current_place_and_of_the_route(tmp_path):
+    """As a newcomer tries it: reports under vehicles' numbers, about whose moves nothing is known."""
+    tiny = scenarios.load("tiny").with_(
+        {
+            "mechanisms": [{"name": "k-ary", "kind": "k_randomized_response", "epsilon": 1.0}],
+            "attacks": [{"kind": "route", "coalition": ["server:1"]}],
+        }
+    )
+    result = run(tiny, out=tmp_path)
+    rows = result.attacks.set_index("metric")
+    assert rows.loc[["loss_current_place", "loss_route"], "value"].tolist() == pytest.approx([1.0, 2.0])
+    assert 0.0 < rows.loc["within_200_m", "value"] < 800.0
+    assert rows.loc["within_200_m", "success"] >= rows["success"].iloc[0]  # neighbouring centres are 200 m apart
+    page = " ".join(build_report(tmp_path).split())
+    who = "With k-ary randomized response in campaign occupancy"
+    assert page.count(who) == 2
+    assert "places where the device might be now, if it moves as the prior says: at most 2.72-fold (ε = 1)" in page
+    assert "routes that it might have taken: at most 7.39-fold (ε = 2)" in page
+    assert loss_sentences("x", 9, [80.0, 80.0])[0].endswith("moves as the prior says: ε = 80 is no protection.")
