@@ -15,7 +15,7 @@ from simulator.arrays import FloatArray, IntArray
 from simulator.attacks.guessing_games import score_queries
 from simulator.attacks.observation import follow
 from simulator.attacks.reconstruction import RoundAttack
-from simulator.attacks.routes import RouteAttack, chain_of, usual_path
+from simulator.attacks.routes import chain_of, guess_routes, usual_path
 from simulator.attacks.scores import Score
 from simulator.attacks.world import Game, Observer, Truth
 
@@ -26,6 +26,10 @@ NEAR_M = 200.0
 @dataclass(frozen=True)
 class RouteGame(Game):
     """The cells of every target in all queries are guessed from all queries.
+
+    Vehicles that are not followed are guessed query by query, as by `RoundAttack`; of their paths nothing is known but
+    the prior. All vehicles are guessed query by query if nothing is known about movement: given a vehicle's cell in a
+    query, its other reports then add nothing.
 
     There are three scores: the share of right cells by smoothing; the share of right paths by the Viterbi algorithm,
     of vehicles that are targets of two queries or more; and how far the cells by smoothing are from the true cells.
@@ -38,11 +42,18 @@ class RouteGame(Game):
         """Yield the scores of each query and of paths, and the most that the reports can reveal."""
         prior, queries, mechanism = truth.prior(), truth.queries, truth.record.mechanism
         report_law(mechanism)
+        if not queries:
+            return
         numbers = [query.number for query in queries]
         observation, chain = observer.observe(numbers), chain_of(prior, numbers)
-        attacks = RouteAttack(), RouteAttack(whole=True), RoundAttack()
-        answers = [attack.guess(observation, prior, rng=rng) for attack in attacks]
-        answers += [[], [] if chain is None else usual_path(chain, prior, numbers)]
+        followed, reports_alone = bool(follow(observation)), RoundAttack().guess(observation, prior, rng=rng)
+        answers = [reports_alone, reports_alone if followed else [], reports_alone, [], []]
+        if chain is not None:
+            by_cell, by_path = guess_routes(observation, prior, chain, rng=rng)
+            usual_one = usual_path(chain, numbers)
+            # The only vehicle that is not corrupted is followed without a handle, whatever the handles of its reports.
+            named = [guess for guess in reports_alone if not by_cell or by_cell[0].handles is not None]
+            answers = [named + by_cell, usual_one + by_path, reports_alone, [], usual_one]
         scores = [score_queries(queries, answer, prior, observer, rng=rng) for answer in answers]
         # Guesses about one vehicle depend on one another: each interval is as wide as for the trials of one query.
         yield from (replace(score, kept=True, compares=None) for score in scores[0])
@@ -50,7 +61,7 @@ class RouteGame(Game):
         at, asked = np.concatenate([query.truth for query in queries]), [query.recorded.devices for query in queries]
         when = np.repeat(np.arange(len(queries)), [len(devices) for devices in asked])
         devices, first, who = np.unique(np.concatenate(asked), return_index=True, return_inverse=True)
-        guesses, followed = {"": (cells, path)}, bool(follow(observation))
+        guesses = {"": (cells, path)}
         if followed:
             guesses |= {"reports_alone_": (alone, alone), "nobody_moves_": (cells[first][who],) * 2}
         if chain is not None:

@@ -1,8 +1,9 @@
-"""Attack that guesses the routes of vehicles: their cells in all queries together, from how vehicles move."""
+"""Attack that guesses the routes of vehicles: their cells in all queries together, from how vehicles move.
 
-import math
+A hidden Markov model has the moves of the prior as transitions, and the law of the mechanism's reports as emissions.
+"""
+
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,9 @@ import numpy as np
 from mechanisms.inference.likelihood import batches, best_guess, log_likelihood, report_law
 from mechanisms.inference.markov import Chain
 from mechanisms.local import LongitudinalUnary
-from simulator.arrays import Cells, FloatArray, IntArray
+from simulator.arrays import IntArray
 from simulator.attacks.guesses import Guesses, Prior
 from simulator.attacks.observation import Linked, Observation, follow
-from simulator.attacks.reconstruction import RoundAttack
-
-Groups = Sequence[Sequence[Linked]]
-"""By query, the devices that are followed, grouped by the reports that are read."""
 
 
 def chain_of(prior: Prior, queries: Sequence[int]) -> Chain | None:
@@ -24,91 +21,72 @@ def chain_of(prior: Prior, queries: Sequence[int]) -> Chain | None:
     return None if prior.moves is None else Chain(prior.of(queries[0]), [prior.moves[query] for query in queries[1:]])
 
 
-def usual_path(chain: Chain, prior: Prior, queries: Sequence[int]) -> list[Guesses]:
+def usual_path(chain: Chain, queries: Sequence[int]) -> list[Guesses]:
     """Return the most probable path of a device about which nothing is observed, one guess for each query."""
-    path = chain.likeliest(np.zeros((chain.steps, 1, len(chain.start))))
-    success = float(np.exp(chain.log_probability(path)[0]))
+    path: Any = chain.likeliest(np.zeros((chain.steps, 1, len(chain.start))))
+    theory = float(np.exp(chain.log_probability(path)[0]))
     steps = zip(queries, path.astype(np.int32), strict=True)
-    return [Guesses(query, "none", None, cell, prior.trusted(success, query)) for query, cell in steps]
+    return [Guesses(query, "none", None, cell, theory) for query, cell in steps]
 
 
-def _handles(group: Linked) -> IntArray:
-    """Return the handles of a group, (n,); 0 of the only vehicle."""
-    return np.zeros(1, dtype=np.int64) if group.handles is None else group.handles
+def guess_routes(
+    observation: Observation, prior: Prior, chain: Chain, *, rng: np.random.Generator
+) -> tuple[list[Guesses], list[Guesses]]:
+    """Return two guesses about each device that is followed, for every query: of its cells, and of its path.
 
-
-@dataclass(frozen=True)
-class RouteAttack:
-    """Guess devices' cells in all queries from all reports that are linked to a device (`follow`), and from its moves.
-
-    A hidden Markov model has the prior's moves as transitions, and the law of the mechanism's reports as emissions.
-    Devices that are not followed are guessed query by query, as by `RoundAttack`; of their paths nothing is known but
-    the prior. All devices are guessed query by query if nothing is known about movement: given a device's cell in a
-    query, its other reports then add nothing.
+    The theory is the expected success for devices that move by the chain: in the query or, of paths, in all queries. It
+    is known if all reports are read and have few values, but not of memoised bits: these depend on earlier cells too.
 
     Parameters
     ----------
-    whole
-        Whether a device's most probable path is guessed, or its most probable cell in each query.
+    observation
+        What the coalition observed.
+    prior, chain
+        Its prior, and the chain of the prior.
+    rng
+        Breaks ties under a uniform prior.
+
+    Returns
+    -------
+    cells, paths : list of Guesses
+        The most probable cell in each query, and the most probable path; none if no device is followed.
+
+    Raises
+    ------
+    NoLikelihoodError
+        If no likelihood is known for the mechanism's reports.
     """
+    mechanism, places, ties = observation.mechanism, len(chain.start), prior.tie_rng(rng)
+    groups = [(step, group) for step, query in enumerate(observation.queries) for group in follow(observation, [query])]
+    if not groups:
+        return [], []
+    devices = np.unique(np.concatenate([_handles(group) for _, group in groups]))
+    cells, paths = np.empty((2, chain.steps, len(devices)), dtype=np.int32)
+    sure = np.empty(cells.shape)
+    for rows in batches(len(devices), chain.steps * places):
+        logs = np.zeros((*cells[:, rows].shape, places))
+        for step, group in groups:
+            read = np.flatnonzero(np.isin(_handles(group), devices[rows]))
+            place = np.searchsorted(devices[rows], _handles(group)[read])
+            reports = list(group.among(read).reports.values())
+            logs[step, place] = log_likelihood(mechanism, reports, [round_ for _, round_ in group.rounds])
+        after, _ = chain.smoothed(logs)
+        cells[:, rows] = best_guess(after.reshape(-1, places), rng=ties).reshape(after.shape[:2])
+        paths[:, rows], sure[:, rows] = chain.likeliest(logs), after.max(axis=2)
+    outcomes, success = report_law(mechanism).outcomes(), None
+    complete = sum(len(group) for _, group in groups if len(group.rounds) == mechanism.rounds) == cells.size
+    if outcomes is not None and complete and not isinstance(mechanism, LongitudinalUnary):
+        success = chain.success([outcomes.masses] * chain.steps)
+    steps, path = (np.full(chain.steps, np.nan), np.nan) if success is None else (success[0].steps, success[1].path)
+    kind = groups[0][1].handle_kind
+    handles = None if kind == "none" else devices
+    by_cell, by_path = [], []
+    for step, query in enumerate(observation.queries):
+        by_cell.append(Guesses(query, kind, handles, cells[step], prior.trusted(steps[step], query), sure[step]))
+        by_path.append(Guesses(query, kind, handles, paths[step], prior.trusted(path, query)))
+    return by_cell, by_path
 
-    whole: bool = False
 
-    def guess(self, observation: Observation, prior: Prior, *, rng: np.random.Generator) -> list[Guesses]:
-        """Return guesses for every query; parameters and errors as of `RoundAttack.guess`.
-
-        The theory is the expected success for devices that move by the prior, where it is known: in each query, or of a
-        most probable path in all queries.
-        """
-        queries, chain = observation.queries, chain_of(prior, observation.queries)
-        groups = [follow(observation, [query]) for query in queries]
-        followed = [group for each in groups for group in each]
-        if self.whole and (chain is not None or not followed):
-            guesses = [] if chain is None else usual_path(chain, prior, queries)
-        else:
-            guesses = RoundAttack().guess(observation, prior, rng=rng)
-        if chain is None or not followed:
-            return guesses
-        kind, devices = followed[0].handle_kind, np.unique(np.concatenate([*map(_handles, followed)]))
-        if kind == "none":  # the only vehicle that is not corrupted, whatever the handles of its reports
-            guesses = []
-        cells, sure = self._guess(observation.mechanism, chain, groups, devices, rng=prior.tie_rng(rng))
-        theory = self._theory(observation.mechanism, chain, groups, len(devices))
-        for query, cell, success, probability in zip(queries, cells, theory, sure, strict=True):
-            about = (query, kind, None if kind == "none" else devices)
-            guesses.append(Guesses(*about, cell, prior.trusted(success, query), probability))
-        return guesses
-
-    def _guess(
-        self, mechanism: Any, chain: Chain, groups: Groups, devices: IntArray, *, rng: np.random.Generator | None
-    ) -> tuple[Cells, FloatArray]:
-        """Return the guesses about all devices that are followed and, of single cells, their probabilities, (T, n)."""
-        shape, places = (chain.steps, len(devices)), len(chain.start)
-        cells, sure = np.empty(shape, dtype=np.int32), np.full(shape, math.nan)
-        for rows in batches(len(devices), chain.steps * places):
-            logs = np.zeros((*cells[:, rows].shape, places))
-            for step, group in ((step, group) for step, each in enumerate(groups) for group in each):
-                place = np.searchsorted(devices[rows], _handles(group))
-                read = np.flatnonzero(np.isin(_handles(group), devices[rows]))
-                reports = list(group.among(read).reports.values())
-                logs[step, place[read]] = log_likelihood(mechanism, reports, [round_ for _, round_ in group.rounds])
-            if self.whole:
-                cells[:, rows] = chain.likeliest(logs)
-            else:
-                after, _ = chain.smoothed(logs)
-                cells[:, rows] = best_guess(after.reshape(-1, places), rng=rng).reshape(after.shape[:2])
-                sure[:, rows] = after.max(axis=2)
-        return cells, sure
-
-    def _theory(self, mechanism: Any, chain: Chain, groups: Groups, devices: int) -> FloatArray:
-        """Return the expected success in each query, (T,): NaN unless all reports are read, and have few values.
-
-        Memoised bits depend on more than the cell of their query: success is not known.
-        """
-        outcomes, found = report_law(mechanism).outcomes(), None
-        read = [sum(len(group) for group in each if len(group.rounds) == mechanism.rounds) for each in groups]
-        if outcomes is not None and min(read) == devices and not isinstance(mechanism, LongitudinalUnary):
-            found = chain.success([outcomes.masses] * chain.steps)
-        if found is None:
-            return np.full(chain.steps, math.nan)
-        return np.full(chain.steps, found[1].path) if self.whole else found[0].steps
+def _handles(group: Linked) -> IntArray:
+    """Return the handles of a group, (n,); 0 of the only vehicle that is not corrupted, which needs none."""
+    return np.zeros(1, dtype=np.int64) if group.handles is None else group.handles
