@@ -42,8 +42,6 @@ class RouteGame(Game):
         """Yield the scores of each query and of paths, and the most that the reports can reveal."""
         prior, queries, mechanism = truth.prior(), truth.queries, truth.record.mechanism
         report_law(mechanism)
-        if not queries:
-            return
         numbers = [query.number for query in queries]
         observation, chain = observer.observe(numbers), chain_of(prior, numbers)
         followed, reports_alone = bool(follow(observation)), RoundAttack().guess(observation, prior, rng=rng)

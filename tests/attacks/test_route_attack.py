@@ -176,7 +176,9 @@ def test_without_moves_and_with_one_vehicle_left():
     assert rows[0].success == rows[-1].success
     assert rows[0].theory == rows[-1].theory
     record = campaign(Trusted(handles="query"), KRandomizedResponse(cells=3, epsilon=2.0), vehicles=40, queries=3)
-    rows, _ = evaluate_attacks(record, section_of("route", ["server:1", "vehicles:39"]))
+    record = dataclasses.replace(record, fleet=np.append(record.devices, [1, 2]))  # two vehicles are never asked
+    attacks = [section_of(kind, ["server:1", "vehicles:41"]) for kind in ("route", "link_rounds")]
+    rows, _ = evaluate_attacks(record, *attacks)
     assert {"loss_route", "reports_alone"} <= {row.metric for row in rows}
     assert rows[0].success > rows[0].prior
 
