@@ -12,7 +12,7 @@ from simulator.pages.run_charts import style
 from simulator.results.formatting import inner_case, number, percent
 from simulator.results.run import RunResult
 from simulator.results.statements import loss_sentences
-from simulator.results.tables import findings, records
+from simulator.results.tables import NULL_RESULTS, findings, records
 
 KINDS = {kind: title("attack", kind) for kind in names_of("attack")}
 GUESS_KINDS = names_of("attack", "guess")
@@ -37,6 +37,7 @@ def attack_lines(attacks: pd.DataFrame) -> list[str]:
         In the order of the kinds.
     """
     frame = findings(attacks)
+    frame = frame[~frame["metric"].str.startswith(NULL_RESULTS)]
     lines = []
     for kind in [*KINDS, *sorted(set(frame["attack"]) - set(KINDS))]:
         own = frame[frame["attack"] == kind]
