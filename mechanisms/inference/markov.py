@@ -6,9 +6,9 @@ cell of each step and so has the most right steps on average; the Viterbi algori
 so is most often right about the whole path. L. R. Rabiner, "A tutorial on hidden Markov models and selected
 applications in speech recognition" (Proceedings of the IEEE, 1989), has both.
 
-Chains are learned from data and may exclude what happens. Where reports are impossible after the reports before them,
-the chain begins anew: the cell of this step is guessed from its own reports and those after it. Reports that are
-impossible in every cell (forged, or a partial sum of shares) are not used.
+A chain that is learned from data excludes what was not seen. So a device may stray: with a small probability it goes to
+any cell alike, and reports are never impossible. Reports that are impossible in every cell (forged, or a partial sum of
+shares) are not used.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from mechanisms.compiled import Floats, Integers, Mask, compiled
+from mechanisms.compiled import Floats, Integers, compiled
 from mechanisms.inference.likelihood import BATCH_FLOATS, best_guess
 from mechanisms.inference.report_law import check_prior
 from mechanisms.parameter import ParameterError
@@ -51,6 +51,8 @@ class Chain:
     moves : T − 1 of (V + 1, V + 1) scipy.sparse.csr_array of float64
         By step from the second: probability of each place (column) given the place in the step before (row). A row
         without entries is of a place where the chain never is.
+    strays : float
+        Probability, in each step, that a device goes to any place alike. The default changes no result visibly.
 
     Raises
     ------
@@ -60,6 +62,7 @@ class Chain:
 
     start: Floats
     moves: Sequence[Any]
+    strays: float = 1e-15
 
     def __post_init__(self) -> None:
         """Check the start and the matrices."""
@@ -93,7 +96,7 @@ class Chain:
         -------
         posterior : (T, n, V + 1) float64
         evidence : (n,) float64
-            log P(all reports of the device), up to the sum of the constants; −∞ if they are impossible.
+            log P(all reports of the device), up to the sum of the constants.
 
         Raises
         ------
@@ -103,44 +106,39 @@ class Chain:
         after, evidence = self.filtered(logs)
         for step in range(self.steps - 2, -1, -1):
             # A posterior is weighted by how much later reports raise the probabilities of the places that follow.
-            ahead = after[step] @ self.moves[step]
-            later = np.divide(after[step + 1], ahead, out=np.zeros_like(ahead), where=ahead > 0.0)
-            weighted = after[step] * (self.moves[step] @ later.T).T
-            total = weighted.sum(axis=1, keepdims=True)
-            # No place of this step leads to the next where the chain began anew.
-            after[step] = np.divide(weighted, total, out=after[step], where=total > 0.0)
+            raised = after[step + 1] / self._straying(after[step] @ self.moves[step])
+            raised = (1.0 - self.strays) * (self.moves[step] @ raised.T).T + self.strays * raised.mean(axis=1)[
+                :, np.newaxis
+            ]
+            weighted = after[step] * raised
+            after[step] = weighted / weighted.sum(axis=1, keepdims=True)
         return after, evidence
 
     def filtered(self, logs: Floats) -> tuple[Floats, Floats]:
         """Return the posterior in each step given the reports up to this step; otherwise as `smoothed`."""
-        logs, possible = self._usable(logs)
-        after, evidence = np.empty_like(logs), np.where(possible, 0.0, -np.inf).sum(axis=0)
+        logs, after = self._usable(logs), np.empty(logs.shape)
+        evidence = np.zeros(logs.shape[1])
         for step in range(self.steps):
             ahead = after[step - 1] @ self.moves[step - 1] if step else np.tile(self.start, (logs.shape[1], 1))
-            with np.errstate(divide="ignore"):
-                weights, top = _scaled(np.log(ahead) + logs[step])
-            anew = np.isneginf(top)
-            weights[anew] = _scaled(logs[step, anew])[0]
-            total = weights.sum(axis=1)
-            after[step] = weights / total[:, np.newaxis]
-            evidence += top + np.log(total)
+            weights = np.log(self._straying(ahead)) + logs[step]
+            top = weights.max(axis=1, keepdims=True)
+            weights = np.exp(weights - top)
+            total = weights.sum(axis=1, keepdims=True)
+            after[step] = weights / total
+            evidence += (top + np.log(total))[:, 0]
         return after, evidence
 
     def likeliest(self, logs: Floats) -> Integers:
         """Return each device's most probable path given all its reports, (T, n) int64; logs as in `smoothed`."""
-        logs, _ = self._usable(logs)
+        logs = self._usable(logs)
         before: Integers = np.empty(logs.shape, dtype=np.int64)
         paths: Integers = np.empty(logs.shape[:2], dtype=np.int64)
-        with np.errstate(divide="ignore"):
-            chances = [np.log(matrix.data) for matrix in self.moves]
-            ahead = np.tile(np.log(self.start), (logs.shape[1], 1))
-        for step in range(self.steps):
+        best = np.log(self._straying(self.start)) + logs[0]
+        for step, matrix in enumerate(self.moves, 1):
+            before[step] = best.argmax(axis=1)[:, np.newaxis]
+            ahead = np.tile(best.max(axis=1, keepdims=True) + np.log(self.strays / len(self.start)), len(self.start))
+            _advance(best, matrix.indptr, matrix.indices, np.log(self._straying(matrix.data)), ahead, before[step])
             best = ahead + logs[step]
-            best = np.where(np.isneginf(best.max(axis=1, keepdims=True)), logs[step], best)
-            if step < self.steps - 1:
-                matrix, ahead = self.moves[step], np.full_like(best, -np.inf)
-                before[step + 1] = best.argmax(axis=1)[:, np.newaxis]
-                _advance(best, matrix.indptr, matrix.indices, chances[step], ahead, before[step + 1])
         paths[-1] = best.argmax(axis=1)
         for step in range(self.steps - 1, 0, -1):
             paths[step - 1] = before[step, np.arange(paths.shape[1]), paths[step]]
@@ -194,24 +192,21 @@ class Chain:
         smoothed = best_guess(after.reshape(-1, len(self.start))).reshape(after.shape[:2])
         return expected(smoothed), expected(self.likeliest(logs))
 
-    def _usable(self, logs: Floats) -> tuple[Floats, Mask]:
-        """Return the logarithms, 0 where the reports are impossible in every place, and where they are not, (T, n)."""
+    def _straying(self, ahead: Floats) -> Floats:
+        """Return probabilities of places, with the probability that a device strays there."""
+        return (1.0 - self.strays) * ahead + self.strays / len(self.start)
+
+    def _usable(self, logs: Floats) -> Floats:
+        """Return the logarithms, 0 where the reports are impossible in every place."""
         if logs.shape != (self.steps, *logs.shape[1:2], len(self.start)) or not (logs < np.inf).all():
             rule = f"must be ({self.steps}, n, {len(self.start)}) logarithms, none of them NaN or +∞"
             raise ParameterError("logs", rule, logs.shape)
-        possible: Mask = np.asarray((logs > -np.inf).any(axis=2))
-        return np.where(possible[..., np.newaxis], logs, 0.0), possible
-
-
-def _scaled(logs: Floats) -> tuple[Floats, Floats]:
-    """Return numbers relative to the largest of their row, from their logarithms, and the largest logarithm."""
-    top = logs.max(axis=1)
-    return np.exp(logs - np.where(np.isneginf(top), 0.0, top)[:, np.newaxis]), top
+        return np.where((logs > -np.inf).any(axis=2, keepdims=True), logs, 0.0)
 
 
 @compiled
 def _advance(best: Floats, rows: Integers, columns: Integers, chances: Floats, ahead: Floats, before: Integers) -> None:
-    """Fill in the logarithm of the most probable path to each place of the next step, and the place before it.
+    """Improve the logarithm of the most probable path to each place of the next step, and the place before it.
 
     Parameters
     ----------
@@ -220,7 +215,7 @@ def _advance(best: Floats, rows: Integers, columns: Integers, chances: Floats, a
     rows, columns, chances
         The transition matrix, with logarithms of probabilities.
     ahead, before : (n, V + 1)
-        What is filled in; −∞ where no path leads.
+        What is improved: the logarithm if the device strays, and the place before it.
     """
     for device in range(len(best)):
         for place in range(best.shape[1]):
