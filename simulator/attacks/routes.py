@@ -4,6 +4,7 @@ A hidden Markov model has the moves of the prior as transitions, and the law of 
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,9 @@ from mechanisms.local import LongitudinalUnary
 from simulator.arrays import IntArray
 from simulator.attacks.guesses import Guesses, Prior
 from simulator.attacks.observation import Linked, Observation, follow
+
+STRAYS = (1e-15, 0.01, 0.03, 0.1, 0.3)
+"""How often devices may stray from a chain that was learned elsewhere: the value is used by which reports are likeliest."""
 
 
 def chain_of(prior: Prior, queries: Sequence[int]) -> Chain | None:
@@ -62,7 +66,10 @@ def guess_routes(
         return [], []
     devices = np.unique(np.concatenate([_handles(group) for _, group in groups]))
     cells, paths = np.empty((2, chain.steps, len(devices)), dtype=np.int32)
-    sure = np.empty(cells.shape)
+    sure, chains = (
+        np.empty(cells.shape),
+        [replace(chain, strays=often) for often in STRAYS] if prior.learned else [chain],
+    )
     for rows in batches(len(devices), chain.steps * places):
         logs = np.zeros((*cells[:, rows].shape, places))
         for step, group in groups:
@@ -70,12 +77,14 @@ def guess_routes(
             place = np.searchsorted(devices[rows], _handles(group)[read])
             reports = list(group.among(read).reports.values())
             logs[step, place] = log_likelihood(mechanism, reports, [round_ for _, round_ in group.rounds])
+        # A learned prior errs: without straying, many linked reports would make a wrong guess certain.
+        chain = max(chains, key=lambda one: one.filtered(logs)[1].sum()) if len(chains) > 1 else chain
         after, _ = chain.smoothed(logs)
         cells[:, rows] = best_guess(after.reshape(-1, places), rng=ties).reshape(after.shape[:2])
         paths[:, rows], sure[:, rows] = chain.likeliest(logs), after.max(axis=2)
     outcomes, success = report_law(mechanism).outcomes(), None
     complete = sum(len(group) for _, group in groups if len(group.rounds) == mechanism.rounds) == cells.size
-    if outcomes is not None and complete and not isinstance(mechanism, LongitudinalUnary):
+    if outcomes and complete and not prior.learned and not isinstance(mechanism, LongitudinalUnary):
         success = chain.success([outcomes.masses] * chain.steps)
     steps, path = (np.full(chain.steps, np.nan), np.nan) if success is None else (success[0].steps, success[1].path)
     kind = groups[0][1].handle_kind

@@ -13,7 +13,7 @@ from simulator.aggregation.transcript import RecordedMessages
 from simulator.attacks.games import play_attacks
 from simulator.attacks.records import CampaignRecord, StoredTranscripts
 from simulator.attacks.world import Member, Observer
-from simulator.experiment.assembly.attacks import build_attack, games_of
+from simulator.experiment.assembly.attacks import build_attack, build_prior, games_of
 from simulator.files.messages import texts_of
 from simulator.results.schema import TABLES
 from simulator.sensing.query import QueryRecord
@@ -156,7 +156,9 @@ def attack(kind, coalition, **keys):
 
 def run_attacks(sections, records, *, streams):
     """Results of attacks given by their sections."""
-    attacks = [build_attack(section, games_of(section)) for section in sections]
+    attacks = [
+        build_attack(section, games_of(section), build_prior(section.prior, None, None, ())) for section in sections
+    ]
     results = play_attacks(attacks, records, streams=streams)
     columns = dict.fromkeys(column.name for column in TABLES["attacks"].columns)
     assert all(row.keys() <= columns.keys() for row in results.findings)
