@@ -17,7 +17,7 @@ from simulator.attacks.guesses import Guesses, Prior
 from simulator.attacks.observation import Linked, Observation, follow
 
 STRAYS = (1e-15, 0.01, 0.03, 0.1, 0.3)
-"""How often devices may stray from a chain that was learned elsewhere: the value is used by which reports are likeliest."""
+"""How often devices may stray from a chain that was learned elsewhere. The value is used that explains reports best."""
 
 
 def chain_of(prior: Prior, queries: Sequence[int]) -> Chain | None:

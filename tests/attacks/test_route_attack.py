@@ -38,16 +38,31 @@ class Moving(Truth):
     """The truth about vehicles whose chain the coalition knows; without a chain it knows the first step's shares."""
 
     chain: Chain | None = None
+    learned: bool = False
 
     def prior(self):
         numbers = [query.number for query in self.queries]
         marginals = self.chain.marginals
         return Prior(
-            dict(zip(numbers, marginals, strict=True)), moves=dict(zip(numbers[1:], self.chain.moves, strict=True))
+            dict(zip(numbers, marginals, strict=True)),
+            moves=dict(zip(numbers[1:], self.chain.moves, strict=True)),
+            learned=self.learned,
         )
 
 
-def played(mechanism, coalition, *, stays=0.8, steps=3, deployment=None, centres=None, seed=1, among=None, loss=0.0):
+def played(
+    mechanism,
+    coalition,
+    *,
+    stays=0.8,
+    steps=3,
+    deployment=None,
+    centres=None,
+    seed=1,
+    among=None,
+    loss=0.0,
+    believed=None,
+):
     """The findings of a route attack, by metric."""
     chain = chain_of(stays, steps, mechanism.cells)
     paths = chain.draw(VEHICLES, rng=np.random.default_rng(seed))
@@ -58,7 +73,8 @@ def played(mechanism, coalition, *, stays=0.8, steps=3, deployment=None, centres
         record = dataclasses.replace(record, queries=queries)
     record = dataclasses.replace(record, centres=None if centres is None else lambda: centres)
     observer = Observer(filed_of(record), tuple(Member(party) for party in coalition))
-    scores = list(RouteGame().play(observer, Moving(record, chain=chain), rng=np.random.default_rng(seed)))
+    known = Moving(record, chain=believed or chain, learned=believed is not None)
+    scores = list(RouteGame().play(observer, known, rng=np.random.default_rng(seed)))
     return {row["metric"]: row for row in pool_scores(scores, rng=np.random.default_rng(seed))}
 
 
@@ -155,6 +171,14 @@ def test_vehicles_that_come_and_go():
     assert rows[None]["success"] > 0.99
     lossy = played(KRandomizedResponse(cells=2, epsilon=8.0), ["server:1"], stays=0.95, loss=0.3)
     assert lossy[None]["success"] > lossy["reports_alone"]["success"] + 0.1
+
+
+@pytest.mark.parametrize("believed", [1.0, 0.0, 0.9])
+def test_a_learned_prior_that_is_wrong_does_no_harm(believed):
+    """It believes that nobody moves, that all do, or nearly what is true; how often they stray is inferred."""
+    rows = played(KRandomizedResponse(cells=2, epsilon=4.0), ["server:1"], steps=6, believed=chain_of(believed, 6))
+    assert rows[None]["success"] > rows["reports_alone"]["success"] - 0.002
+    assert rows["whole_path"]["theory"] is None
 
 
 def test_the_current_place_loses_less_than_the_route():
