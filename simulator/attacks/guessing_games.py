@@ -42,8 +42,7 @@ class CellGame(Game):
         kept = keeps_randomness(mechanism) or not isinstance(self.kind, str)
         observation = observer.observe([query.number for query in truth.queries])
         guesses = attack.guess(observation, prior, rng=rng)
-        for score in score_queries(truth.queries, guesses, prior, observer, rng=rng):
-            yield replace(score, kept=kept)
+        yield from (replace(score, kept=kept) for score in scores_of(guesses, truth.queries, prior, observer, rng))
         if self.kind == "round_one" and isinstance(mechanism, SamplingPrivacy):
             asked = {query.number: query for query in truth.queries}
             for guess in guess_sampled(observation):
@@ -54,17 +53,16 @@ class CellGame(Game):
         return "its servers hold no shares" if self.kind == "shares" and record.deployment.sharing is None else ""
 
 
-def score_queries(
-    queries: Sequence[QueryRecord],
+def scores_of(
     answer: Sequence[Guesses],
+    queries: Sequence[QueryRecord],
     prior: Prior,
     observer: Observer,
-    *,
     rng: np.random.Generator,
 ) -> list[Score]:
-    """Return the score of each query, from what an attack returned for all of them."""
-    about = {query.number: [guess for guess in answer if guess.query == query.number] for query in queries}
-    return [score_cells(query, about[query.number], prior, observer, rng=rng) for query in queries]
+    """Return the score of each query, from what an attack returned for all of them; parameters as of `score_cells`."""
+    about = [[guess for guess in answer if guess.query == query.number] for query in queries]
+    return [score_cells(*one, prior, observer, rng=rng) for one in zip(queries, about, strict=True)]
 
 
 def score_cells(

@@ -207,11 +207,7 @@ def places_of(devices: IntArray, among: Sequence[int] | IntArray) -> IntArray:
 
 
 def record_campaigns(
-    queries: Sequence[Query],
-    campaigns: Sequence[Campaign],
-    *,
-    fleet: IntArray,
-    centres: Callable[[str], FloatArray],
+    queries: Sequence[Query], campaigns: Sequence[Campaign], *, fleet: IntArray, centres: Callable[[str], FloatArray]
 ) -> dict[tuple[str, str], CampaignRecord]:
     """Return the records of closed queries that attacks need, by campaign and mechanism.
 

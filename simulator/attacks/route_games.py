@@ -11,13 +11,14 @@ from mechanisms.inference.likelihood import report_law
 from mechanisms.inference.markov import Chain
 from mechanisms.privacy.temporal_loss import backward_moves, losses
 from mechanisms.privacy.view import LinkedReports
-from simulator.arrays import FloatArray, IntArray
-from simulator.attacks.guessing_games import score_queries
+from simulator.arrays import FloatArray
+from simulator.attacks.guessing_games import scores_of
 from simulator.attacks.observation import follow
 from simulator.attacks.reconstruction import RoundAttack
 from simulator.attacks.routes import chain_of, guess_routes, usual_path
 from simulator.attacks.scores import Score
 from simulator.attacks.world import Game, Observer, Truth
+from simulator.sensing.query import keeps_randomness
 
 NEAR_M = 200.0
 """A guess is near if the centres of the guessed and of the true cell are at most so far apart, metres."""
@@ -52,7 +53,7 @@ class RouteGame(Game):
             # The only vehicle that is not corrupted is followed without a handle, whatever the handles of its reports.
             named = [guess for guess in reports_alone if not by_cell or by_cell[0].handles is not None]
             answers = [named + by_cell, usual_one + by_path, reports_alone, [], usual_one]
-        scores = [score_queries(queries, answer, prior, observer, rng=rng) for answer in answers]
+        scores = [scores_of(answer, queries, prior, observer, rng) for answer in answers]
         # Guesses about one vehicle depend on one another: each interval is as wide as for the trials of one query.
         yield from (replace(score, kept=True, compares=None) for score in scores[0])
         cells, path, alone, unseen, usual = (np.concatenate([score.guesses for score in each]) for each in scores)
@@ -80,19 +81,15 @@ class RouteGame(Game):
             yield from _losses(mechanism, chain, len(queries))
 
 
-def _scores(
-    when: Any, guesses: Any, truth: Any, by_prior: Any, *, kept: bool = True, **columns: Any
-) -> Iterator[Score]:
+def _scores(when: Any, guesses: Any, truth: Any, usual: Any, *, kept: bool = True, **columns: Any) -> Iterator[Score]:
     """Yield a score for each query, given by its place, beside the guesses by the prior."""
     for step in np.unique(when):
         rows = when == step
-        prior = float(np.mean(by_prior[rows] == truth[rows]))
+        prior = float(np.mean(usual[rows] == truth[rows]))
         yield Score(guesses=guesses[rows], truth=truth[rows], prior=prior, kept=kept, **columns)
 
 
-def _distances(
-    when: IntArray, guess: IntArray, at: IntArray, unseen: IntArray, centres: FloatArray, *, metric: str
-) -> Iterator[Score]:
+def _distances(when: Any, guess: Any, at: Any, unseen: Any, centres: FloatArray, **columns: Any) -> Iterator[Score]:
     """Yield for each query which guesses are near, and their mean distance over all queries.
 
     Only vehicles inside are scored; a guess outside is not near, and has no distance.
@@ -101,14 +98,18 @@ def _distances(
     far, by_prior = (np.hypot(*(points[cells] - points[at])[at > 0].T) for cells in (guess, unseen))
     value = float(np.nanmean(far)) if np.isfinite(far).any() else None
     near = far <= NEAR_M
-    yield from _scores(when[at > 0], near, np.ones_like(near), by_prior <= NEAR_M, metric=metric, value=value, unit="m")
+    yield from _scores(when[at > 0], near, np.ones_like(near), by_prior <= NEAR_M, value=value, unit="m", **columns)
 
 
 def _losses(mechanism: Any, chain: Chain | None, queries: int) -> Iterator[Score]:
-    """Yield the ε of the current place, and of all places, of a device whose reports of all queries are linked."""
+    """Yield the ε of the current place, and of all places, of a device whose reports of all queries are linked.
+
+    If devices keep coins, each report depends on earlier places too, and the loss of the route is the only bound.
+    """
     one, every = (mechanism.claim(LinkedReports(asked)).epsilon for asked in (1, queries))
     matrices = [] if chain is None else backward_moves(chain.marginals, chain.moves)
     current = losses(matrices, [one] * (1 + len(matrices))).max()
-    for metric, loss in (("loss_current_place", min(current, every)), ("loss_route", every)):
+    current = every if keeps_randomness(mechanism) else min(current, every)
+    for metric, loss in (("loss_current_place", current), ("loss_route", every)):
         if math.isfinite(loss):
             yield Score(metric=metric, value=float(loss), unit="ε", queries=queries)

@@ -147,8 +147,7 @@ def _losses(run: RunResult, rows: pd.DataFrame) -> list[str]:
     lines = []
     for (campaign, mechanism), own in rows.groupby(["campaign", "mechanism"], sort=False):
         about = f"{inner_case(run.record.label(str(mechanism)))} in campaign {campaign}"
-        losses = own.groupby("metric", sort=True)["value"].max()
-        lines += loss_sentences(about, int(own["trials"].max()), losses.tolist())
+        lines += loss_sentences(about, int(own["trials"].max()), [*own.groupby("metric")["value"].max()])
     return lines
 
 

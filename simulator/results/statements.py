@@ -384,15 +384,12 @@ def loss_sentences(about: str, queries: int, losses: Sequence[float]) -> list[st
     """
     who = f"With {about}, an observer that links a device’s answers to {queries:,} queries"
     which = ("places where the device might be now, if it moves as the prior says", "routes that it might have taken")
-    odds = [
-        f"ε = {claimed(loss)} is no protection"
-        if loss > _LARGEST_LIMIT
-        else f"at most {number(math.exp(loss), up=True)}-fold (ε = {claimed(loss)})"
-        for loss in losses
-    ]
-    return [
-        f"{who} can shift the odds between any two {what}: {limit}." for what, limit in zip(which, odds, strict=True)
-    ]
+    sentences = []
+    for what, loss in zip(which, losses, strict=True):
+        fold = f"at most {number(math.exp(loss), up=True)}-fold (ε = {claimed(loss)})"
+        limit = fold if loss <= _LARGEST_LIMIT else f"ε = {claimed(loss)} is no protection"
+        sentences.append(f"{who} can shift the odds between any two {what}: {limit}.")
+    return sentences
 
 
 def row_words(alike: Sequence[Claim]) -> str:
