@@ -312,8 +312,7 @@ def _queries(attack: ValidFields, campaigns: Sequence[ValidFields]) -> Iterator[
     if starts is not None and starts > most:
         yield RuleViolation(("from_query",), f"must be at most {most}, the queries of a campaign", starts)
     if isinstance(prior := attack.get("prior"), TrainingPrior) and prior.queries >= most:
-        rule = f"must be below {most}, the queries of a campaign: those that follow are attacked"
-        yield RuleViolation(("prior", "queries"), rule, prior.queries)
+        yield RuleViolation(("prior", "queries"), f"must be below {most}, the queries of a campaign", prior.queries)
     if attack.get("together"):
         limit = sum(campaign["queries"] for campaign in campaigns)
         rule = f"must be at most {limit}, the queries of all campaigns together"

@@ -297,10 +297,9 @@ def worlds_of(attack: Attack, stored: StoredTranscripts, members: tuple[Member, 
 
     if not corrupted_vehicles:
         return [with_corrupted(None)]
-    batch = record.mechanism.batch
-    if any(query.occupancy.sum() > batch for query in record.queries):
-        where = f"where at most {batch:,} vehicles are asked"
-        raise NotPlayableError(f"reports of corrupted vehicles are kept only {where}")
+    most = record.mechanism.batch
+    if any(query.occupancy.sum() > most for query in record.queries):
+        raise NotPlayableError(f"reports of corrupted vehicles are kept only where at most {most:,} vehicles are asked")
     several = 0 < honest <= attack.targets
     choices = min(max(1, min(attack.targets, len(fleet)) // honest), MOST_CHOICES) if several else 1
     worlds = [with_corrupted(np.sort(np.roll(fleet, -choice * honest)[honest:])) for choice in range(choices)]

@@ -265,12 +265,11 @@ def broken_answers(answer: Any, observation: Observation) -> Iterator[tuple[str,
         cells, most = np.asarray(guess.cells), observation.mechanism.cells
         if len(outside := cells[(cells < 0) | (cells > most)]):
             yield "cells", f"guess must return cells in 0…{most}, 0 for outside, received {outside[0]}"
-        handles = [None] if guess.handles is None else np.asarray(guess.handles).tolist()
-        if guess.handles is not None:
-            unknown = ~np.isin(guess.handles, _known_handles(observation, guess.query, guess.handle_kind))
-            if unknown.any():
-                rule = f'guess must return handles of the observation, of kind "{guess.handle_kind}"'
-                yield "handles", f"{rule}, received {np.asarray(guess.handles)[unknown][0]}"
+        handles = [None] if guess.handles is None else guess.handles.tolist()
+        known = _known_handles(observation, guess.query, guess.handle_kind)
+        if guess.handles is not None and len(unknown := guess.handles[~np.isin(guess.handles, known)]):
+            rule = f'guess must return handles of the observation, of kind "{guess.handle_kind}"'
+            yield "handles", f"{rule}, received {unknown[0]}"
         keys = {(guess.query, guess.handle_kind, handle) for handle in handles}
         if len(keys) < len(handles) or keys & named:
             yield "handles", f"guess must name each device at most once in query {guess.query}"

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -60,8 +61,9 @@ class Training(PriorSource):
             places = places_of(query.recorded.devices, stored.others)
             tracks[places[places >= 0], column] = query.truth[places >= 0]
         day = np.array([query.number for query in seen])
-        alike = {number: np.flatnonzero((number - day) % self.period == 0) for number in numbers}
-        steps = {number: np.stack([tracks[:, of].ravel(), tracks[:, of + 1].ravel()]) for number, of in alike.items()}
+        alike = [np.flatnonzero(day % self.period == number) for number in range(self.period)]
+        moved = [np.stack([tracks[:, of].ravel(), tracks[:, of + 1].ravel()]) for of in alike]
+        steps = {number: moved[number % self.period] for number in numbers}
         return learned_prior(steps, stored.record.mechanism.cells)
 
 
@@ -82,8 +84,9 @@ class Driven(PriorSource):
         """Return the prior, from where vehicles are when they are met, and are as much later as the next query is."""
         campaign, moments = next(iter(stored.campaigns)), [stored.query(number).time_s for number in numbers]
         gaps = np.diff(moments, prepend=moments[:1]).tolist()
-        cells = [np.stack([self.cells_after(campaign, after_s) for after_s in (0.0, gap)]) for gap in gaps]
-        return learned_prior(dict(zip(numbers, cells, strict=True)), stored.record.mechanism.cells)
+        moved = {gap: np.stack([self.cells_after(campaign, after_s) for after_s in (0.0, gap)]) for gap in {*gaps}}
+        steps = {number: moved[gap] for number, gap in zip(numbers, gaps, strict=True)}
+        return learned_prior(steps, stored.record.mechanism.cells)
 
 
 def learned_prior(steps: Mapping[int, Cells], cells: int) -> Prior:
@@ -97,19 +100,25 @@ def learned_prior(steps: Mapping[int, Cells], cells: int) -> Prior:
     ----------
     steps
         By query, ascending: (2, n) int32, the vehicles' cells in the query before it and in this query; `ABSENT` where
-        a vehicle is not asked.
+        a vehicle is not asked. Queries with the same array have the same moves, which are counted once.
     cells
         V.
     """
-    from scipy.sparse import coo_array, eye_array  # noqa: PLC0415 - slow, and needed by these priors alone
-
-    moves, (first, *_) = {}, steps
+    distinct, (first, *later) = {id(moved): moved for moved in steps.values()}, steps
+    matrices = {key: _moves(moved, cells + 1) for key, moved in distinct.items()}
+    moves = {query: matrices[id(steps[query])] for query in later}
     counts = np.bincount(steps[first][1][steps[first][1] >= 0], minlength=cells + 1) + SMOOTHING
     by_query = {first: counts / counts.sum()}
     for before, query in pairwise(steps):
-        pairs = steps[query][:, (steps[query] >= 0).all(axis=0)]
-        seen = coo_array((np.ones(pairs.shape[1]), tuple(pairs)), shape=(cells + 1, cells + 1)).tocsr()
-        numbers = seen + SMOOTHING * ((seen + seen.T + eye_array(cells + 1)) > 0)
-        moves[query] = (numbers / numbers.sum(axis=1)[:, np.newaxis]).tocsr()
         by_query[query] = by_query[before] @ moves[query]
     return Prior(by_query, learned=True, moves=moves)
+
+
+def _moves(moved: Cells, places: int) -> Any:
+    """Return the probabilities of the cells of vehicles (columns) by their cells in the query before it (rows)."""
+    from scipy.sparse import coo_array, eye_array  # noqa: PLC0415 - slow, and needed by these priors alone
+
+    pairs = moved[:, (moved >= 0).all(axis=0)]
+    seen = coo_array((np.ones(pairs.shape[1]), tuple(pairs)), shape=(places, places)).tocsr()
+    numbers = seen + SMOOTHING * ((seen + seen.T + eye_array(places)) > 0)
+    return (numbers / numbers.sum(axis=1)[:, np.newaxis]).tocsr()
