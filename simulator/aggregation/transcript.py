@@ -142,6 +142,9 @@ class Released:
         (cells,) float64, the estimates that a release published in place of counts; None if there are none.
     k
         Differences below it are suppressed.
+    leaves
+        (cells + 1,) float64: the probability, by cell, that what a device sends at the moment of truth leaves it, which
+        is public; None where everything leaves.
     """
 
     query: int
@@ -151,6 +154,7 @@ class Released:
     suppressed: Mask | None = None
     values: FloatArray | None = None
     k: int = 0
+    leaves: FloatArray | None = None
 
 
 MIXER, NETWORK, VEHICLES = "mixer", "network", "vehicles:"

@@ -147,6 +147,8 @@ def attack(kind, coalition, **keys):
         "magnitude": 1000,
         "asked": (1,),
         "dropped": "others",
+        "lies": ("alone", "again", "alter"),
+        "fakes": (0,),
         "from_query": None,
         "to_query": None,
         "together": False,

@@ -11,7 +11,7 @@ from scenarios import Fault, Scenario, ScenarioError
 from scenarios import attacks as sections
 from simulator.aggregation.transcript import is_member
 from simulator.arrays import Cells
-from simulator.attacks.counterfactual_games import DropOut, KnownOthers, Poisoning
+from simulator.attacks.counterfactual_games import DropOut, KnownOthers, LyingServer, Poisoning
 from simulator.attacks.games import Attack
 from simulator.attacks.guesses import CheckedAttack
 from simulator.attacks.guessing_games import CellGame, LongitudinalGame
@@ -102,19 +102,21 @@ GAMES: Mapping[type[sections.AttackSection], Callable[..., Game]] = {
     sections.LongitudinalSection: LongitudinalGame,
     sections.PoisoningSection: Poisoning,
     sections.DropOutSection: DropOut,
+    sections.LyingServerSection: LyingServer,
+    sections.SilenceSection: CellGame,
     sections.RouteSection: RouteGame,
 }
 """The game of each attack, whose parameters are keys of the section."""
 
 
 def games_of(section: sections.AttackSection) -> list[Game]:
-    """Return the games of an attack: one, or one for each number of queries that it asks for."""
+    """Return the games of an attack: one, or one for each number of queries, or of fake vehicles."""
     if isinstance(section, sections.OwnAttack):
         return [CellGame(CheckedAttack(build_own_kind("attack", section.kind, section.model_extra or {})))]
     build = GAMES[type(section)]
     keys = accepted(build, vars(section))
-    asked = keys.pop("asked", None)
-    return [build(**keys)] if asked is None else [build(asked=times, **keys) for times in asked]
+    listed = next((key for key in ("asked", "fakes") if key in keys), None)
+    return [build(**keys)] if listed is None else [build(**{**keys, listed: number}) for number in keys[listed]]
 
 
 def build_attack(section: Any, games: Sequence[Game], prior: PriorSource) -> Attack:
