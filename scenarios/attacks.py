@@ -263,6 +263,34 @@ class SilenceSection(AttackSection):
     capabilities = frozenset({"guess"})
 
 
+class TraceCountsSection(AttackSection):
+    """Recover traces from published counts, and guess where a vehicle ends whose first cell is known."""
+
+    kind: Literal["trace_counts"]
+    title = "recovers traces from published counts, and guesses the last cell of a vehicle whose first cell is known"
+
+
+class LinkPseudonymsSection(AttackSection):
+    """Join the one-time pseudonyms of each query with those of the next."""
+
+    kind: Literal["link_pseudonyms"]
+    title = "joins the pseudonyms of one query with the pseudonyms of the next"
+    by: Annotated[tuple[Literal["place", "bits", "times"], ...], Field(strict=False, min_length=1)] = ("place", "bits")
+    """What is compared: ``"place"``, under what the prior knows about moves; ``"bits"``, which memoised mechanisms
+    keep; ``"times"``, from the moment asked about until a report arrives."""
+
+
+class KnownPointsSection(AttackSection):
+    """Find a vehicle among the devices that are followed, from some of its cells that are known."""
+
+    kind: Literal["known_points"]
+    title = "finds a vehicle among the devices followed, from a few of its cells that are known"
+    points: Annotated[tuple[Count, ...], Field(strict=False, min_length=1)] = (1, 2, 3, 4)
+    """Numbers of queries at which the vehicle's cell is known; two result rows for each."""
+
+    rules = (EachOnce(("points",)),)
+
+
 class RouteSection(AttackSection):
     """Guess the routes of devices: their cells in all queries together, from reports that are linked and from moves."""
 

@@ -139,7 +139,8 @@ class Released:
     suppressed
         (cells,) bool, which differences were too small to publish; None if none can be suppressed.
     values
-        (cells,) float64, the estimates that a release published in place of counts; None if there are none.
+        (cells,) float64, the estimates that were published beside counts, or by a release in place of them; None if
+        there are none.
     k
         Differences below it are suppressed.
     leaves

@@ -68,9 +68,10 @@ def campaign(
     targets=None,
     loss=0.0,
     seed=1,
+    stays=1.0,
     move=stay,
 ):
-    """A campaign whose vehicles stay where they are, or move.
+    """A campaign whose vehicles stay where they are, with `stays` < 1 move anywhere with the other chance, or `move`.
 
     Vehicle numbers are far from 0…n − 1 and unordered; vehicles outside have no record.
     """
@@ -82,6 +83,9 @@ def campaign(
     records = []
     for number in range(1, queries + 1):
         truth = move(number, truth, rng)
+        if stays < 1.0 and records:
+            moved = rng.integers(0, mechanism.cells + 1, vehicles, dtype=np.int32)
+            truth = np.where(rng.random(vehicles) < stays, truth, moved)
         places = np.concatenate([truth, np.zeros(outside, dtype=np.int32)])
         coins = mechanism.toss(memory, rng=rng)
         rounds = range(1, mechanism.rounds + 1)
@@ -100,6 +104,7 @@ def campaign(
                 aggregator.counts,
                 aggregator.asked,
                 aggregator.counted,
+                mechanism.estimate(aggregator.counts, counted=aggregator.counted, asked=aggregator.asked).count,
                 time_s=60.0 * number,
             )
         )
@@ -152,6 +157,8 @@ def attack(kind, coalition, **keys):
         "from_query": None,
         "to_query": None,
         "together": False,
+        "by": ("place", "bits"),
+        "points": (1,),
     }
     return sections_of("attack")[kind].model_construct(**{**given, **keys})
 

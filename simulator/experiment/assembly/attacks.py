@@ -17,6 +17,7 @@ from simulator.attacks.guesses import CheckedAttack
 from simulator.attacks.guessing_games import CellGame, LongitudinalGame
 from simulator.attacks.priors import ABSENT, Driven, PriorSource, Training
 from simulator.attacks.route_games import RouteGame
+from simulator.attacks.tracing_games import KnownPoints, LinkPseudonyms, TraceCounts
 from simulator.attacks.world import Game, Member
 from simulator.experiment.assembly.campaigns import listed
 from simulator.experiment.assembly.own_kinds import accepted, build_own_kind, faults_of_files, same_keys
@@ -104,6 +105,9 @@ GAMES: Mapping[type[sections.AttackSection], Callable[..., Game]] = {
     sections.DropOutSection: DropOut,
     sections.LyingServerSection: LyingServer,
     sections.SilenceSection: CellGame,
+    sections.TraceCountsSection: TraceCounts,
+    sections.LinkPseudonymsSection: LinkPseudonyms,
+    sections.KnownPointsSection: KnownPoints,
     sections.RouteSection: RouteGame,
 }
 """The game of each attack, whose parameters are keys of the section."""
