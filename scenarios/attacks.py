@@ -291,6 +291,14 @@ class KnownPointsSection(AttackSection):
     rules = (EachOnce(("points",)),)
 
 
+class RouteSection(AttackSection):
+    """Guess the routes of devices: their cells in all queries together, from reports that are linked and from moves."""
+
+    kind: Literal["route"]
+    title = "guesses the vehicle's cells in all queries together, from how vehicles move"
+    capabilities = frozenset({"guess"})
+
+
 class OwnAttack(AttackSection, OwnParameters):
     """A user's attack that guesses cells, ``package.module:Class``; its other keys are its parameters."""
 

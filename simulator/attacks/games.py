@@ -251,7 +251,8 @@ def _rounds(
     """Yield the scores of each game of an attack in some worlds, and the columns of its findings."""
     rng = stored.streams.of("attack", attack.name, *stored.campaigns, stored.name)
     for game in attack.games:
-        scores = [score for observer, truth in worlds for score in game.play(observer, truth, rng=rng)]
+        asked = (world for world in worlds if world[1].queries)  # an only honest vehicle may never be asked
+        scores = [score for observer, truth in asked for score in game.play(observer, truth, rng=rng)]
         yield scores, list(pool_scores(scores, rng=rng))
 
 

@@ -299,8 +299,12 @@ def _wrong_form(guess: Guesses) -> str | None:
 
 
 def _known_handles(observation: Observation, query: int, kind: str) -> np.ndarray:
-    """Return the handles of one kind that a coalition has of a query, its own vehicles' handles included."""
-    stored = [entry.handles for entry in observation.seen if (entry.query, entry.handle_kind) == (query, kind)]
+    """Return the handles of one kind that a coalition has of a query, its own vehicles' handles included.
+
+    A device keeps its number, so that it can be guessed in a query that it did not answer.
+    """
+    alike = [entry for entry in observation.seen if entry.handle_kind == kind]
+    stored = [entry.handles for entry in alike if kind == "device" or entry.query == query]
     sent = observation.own_of(query)
     if sent is not None:
         stored.append(sent.devices if kind == "device" else sent.pseudonyms)

@@ -42,9 +42,7 @@ class CellGame(Game):
         kept = keeps_randomness(mechanism) or not isinstance(self.kind, str)
         observation = observer.observe([query.number for query in truth.queries])
         guesses = attack.guess(observation, prior, rng=rng)
-        for query in truth.queries:
-            about = [guess for guess in guesses if guess.query == query.number]
-            yield replace(score_cells(query, about, prior, observer, rng=rng), kept=kept)
+        yield from (replace(score, kept=kept) for score in scores_of(guesses, truth.queries, prior, observer, rng))
         if self.kind == "round_one" and isinstance(mechanism, SamplingPrivacy):
             asked = {query.number: query for query in truth.queries}
             for guess in guess_sampled(observation):
@@ -53,6 +51,18 @@ class CellGame(Game):
     def unsuited(self, record: CampaignRecord, *, named: bool) -> str:  # noqa: ARG002 - the signature of all games
         """Return why pooled shares are not tried: there are none."""
         return "its servers hold no shares" if self.kind == "shares" and record.deployment.sharing is None else ""
+
+
+def scores_of(
+    answer: Sequence[Guesses],
+    queries: Sequence[QueryRecord],
+    prior: Prior,
+    observer: Observer,
+    rng: np.random.Generator,
+) -> list[Score]:
+    """Return the score of each query, from what an attack returned for all of them; parameters as of `score_cells`."""
+    about = [[guess for guess in answer if guess.query == query.number] for query in queries]
+    return [score_cells(*one, prior, observer, rng=rng) for one in zip(queries, about, strict=True)]
 
 
 def score_cells(

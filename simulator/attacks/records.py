@@ -1,8 +1,9 @@
 """Records of closed queries that games play on: reports, truths, sums and published values, and what parties stored."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pandas as pd
 from mechanisms.local import LocalMechanism, SamplingPrivacy
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.transcript import HandleKind, Released, StoredEntries, named_by
-from simulator.arrays import IntArray
+from simulator.arrays import FloatArray, IntArray
 from simulator.sensing.campaign import Campaign
 from simulator.sensing.query import Query, QueryRecord, answers_of_devices
 from simulator.streams import Streams
@@ -44,6 +45,8 @@ class CampaignRecord:
         the recorded devices in the order of their numbers.
     operator
         Who runs the servers; None if no operator is named.
+    centres
+        Returns the centres of the cells, (V, 2) float64, metres; None if they are not known.
     """
 
     deployment: Deployment
@@ -53,6 +56,7 @@ class CampaignRecord:
     noised: str = ""
     fleet: IntArray | None = None
     operator: str | None = None
+    centres: Callable[[], FloatArray] | None = None
 
     @property
     def parties(self) -> dict[str, str]:
@@ -202,7 +206,7 @@ def places_of(devices: IntArray, among: Sequence[int] | IntArray) -> IntArray:
 
 
 def record_campaigns(
-    queries: Sequence[Query], campaigns: Sequence[Campaign], *, fleet: IntArray
+    queries: Sequence[Query], campaigns: Sequence[Campaign], *, fleet: IntArray, centres: Callable[[str], FloatArray]
 ) -> dict[tuple[str, str], CampaignRecord]:
     """Return the records of closed queries that attacks need, by campaign and mechanism.
 
@@ -214,6 +218,8 @@ def record_campaigns(
         The campaigns of the run.
     fleet
         The numbers of all vehicles in random order.
+    centres
+        Returns the centres of the cells of a partition, by its name.
     """
     named = {campaign.name: campaign for campaign in campaigns}
     return {
@@ -224,6 +230,7 @@ def record_campaigns(
             *_replaced(named[campaign], name),
             fleet=fleet,
             operator=named[campaign].operator,
+            centres=partial(centres, named[campaign].partition),
         )
         for (campaign, name), answered in answers_of_devices(queries).items()
     }

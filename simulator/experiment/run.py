@@ -249,7 +249,7 @@ def _run(
     progress.phase("attacks")
     with stopwatch.phase("attacks"), faults_of_files(scenario, "attacks"):
         fleet = np.argsort(fleet_order(streams, engine.vehicles))
-        records = record_campaigns(queries, parts.campaigns, fleet=fleet)
+        records = record_campaigns(queries, parts.campaigns, fleet=fleet, centres=parts.city.centres)
         attacked = play_attacks(parts.attacks, records, streams=streams)
     progress.phase("scores and claims")
     with stopwatch.phase("scoring"):

@@ -93,6 +93,11 @@ class City:
             return self
         return replace(self, partitions={name: self.partitions[name]})
 
+    def centres(self, partition: str | None = None) -> FloatArray:
+        """Return the centres of the cells of a partition, by default the first, (V, 2) float64, metres."""
+        centres = shapely.centroid(self.divided(partition).cells.polygons().geometry.to_numpy())
+        return np.column_stack([shapely.get_x(centres), shapely.get_y(centres)])
+
     @property
     def cells_before(self) -> dict[str, int]:
         """By partition, the number of cells of those before it: tables number the cells of all one after another."""

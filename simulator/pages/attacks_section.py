@@ -9,9 +9,10 @@ from simulator.pages.charts.styles import PLAIN
 from simulator.pages.document import PageSection
 from simulator.pages.privacy_sections import campaign_words
 from simulator.pages.run_charts import style
-from simulator.results.formatting import number, percent
+from simulator.results.formatting import inner_case, number, percent
 from simulator.results.run import RunResult
-from simulator.results.tables import findings, records
+from simulator.results.statements import loss_sentences
+from simulator.results.tables import NULL_RESULTS, findings, records
 
 KINDS = {kind: title("attack", kind) for kind in names_of("attack")}
 GUESS_KINDS = names_of("attack", "guess")
@@ -36,6 +37,7 @@ def attack_lines(attacks: pd.DataFrame) -> list[str]:
         In the order of the kinds.
     """
     frame = findings(attacks)
+    frame = frame[~frame["metric"].str.startswith(NULL_RESULTS)]
     lines = []
     for kind in [*KINDS, *sorted(set(frame["attack"]) - set(KINDS))]:
         own = frame[frame["attack"] == kind]
@@ -97,6 +99,7 @@ def attacks_section(run: RunResult) -> PageSection | None:
         "gains": _gains(run, rows[guesses].dropna(subset=["gain", "colluding", "prior"])),
         "longitudinal": _longitudinal(run, rows[rows["attack"] == "longitudinal"]),
         "poisoning": _poisoning(run, rows[rows["attack"] == "poisoning"].dropna(subset="value")),
+        "losses": _losses(run, rows[rows["metric"].isin(["loss_current_place", "loss_route"])]),
         "several": rows["campaign"].nunique() > 1,
         "rows": records(rows),
     }
@@ -137,6 +140,15 @@ def _longitudinal(run: RunResult, rows: pd.DataFrame) -> dict[str, object] | Non
         caption = f"{campaign_words(run, str(campaign))}; {name} ({own['coalition'].iloc[0]})"
         drawn.append(success_by_queries(run, own, caption))
     return {"rows": records(shown), "legend": _legend(run, shown), "charts": drawn} if drawn else None
+
+
+def _losses(run: RunResult, rows: pd.DataFrame) -> list[str]:
+    """State for each campaign and mechanism what the current place loses, and what the route loses."""
+    lines = []
+    for (campaign, mechanism), own in rows.groupby(["campaign", "mechanism"], sort=False):
+        about = f"{inner_case(run.record.label(str(mechanism)))} in campaign {campaign}"
+        lines += loss_sentences(about, int(own["trials"].max()), [*own.groupby("metric")["value"].max()])
+    return lines
 
 
 def _poisoning(run: RunResult, rows: pd.DataFrame) -> dict[str, object] | None:

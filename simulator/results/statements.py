@@ -364,6 +364,34 @@ def whole_run_lines(claims: Sequence[Claim]) -> list[str]:
     return lines + [f"stored by {coalition_of(claim)}: {short_limit(claim)}" for claim in pooled]
 
 
+def loss_sentences(about: str, queries: int, losses: Sequence[float]) -> list[str]:
+    """
+    State what linked answers to several queries reveal of a device's current place, and what of its route.
+
+    Parameters
+    ----------
+    about
+        The mechanism, and the campaign if there are several.
+    queries
+        The number of queries.
+    losses
+        ε of the current place, if the device moves as the prior says; and ε of the route, however it moves.
+
+    Returns
+    -------
+    sentences
+        One on the current place and one on the route.
+    """
+    who = f"With {about}, an observer that links a device’s answers to {queries:,} queries"
+    which = ("places where the device might be now, if it moves as the prior says", "routes that it might have taken")
+    sentences = []
+    for what, loss in zip(which, losses, strict=True):
+        fold = f"at most {number(math.exp(loss), up=True)}-fold (ε = {claimed(loss)})"
+        limit = fold if loss <= _LARGEST_LIMIT else f"ε = {claimed(loss)} is no protection"
+        sentences.append(f"{who} can shift the odds between any two {what}: {limit}.")
+    return sentences
+
+
 def row_words(alike: Sequence[Claim]) -> str:
     """State what the observer learns, or of several claims that differ in their crowd, what the limits depend on."""
     claim = alike[0]

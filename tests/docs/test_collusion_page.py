@@ -11,10 +11,10 @@ from simulator.pages.report import build_report
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-def run_scenario_of(page, folder):
-    """Run the only scenario in a page."""
+def run_scenario_of(page, folder, name=""):
+    """Run the only scenario in a page, or the one whose name begins so."""
     blocks = re.findall(r"```toml\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), flags=re.DOTALL)
-    (text,) = (text for text in blocks if "[scenario]" in text)
+    (text,) = (text for text in blocks if f'[scenario]\nname = "{name}' in text)
     path = folder / "mine.toml"
     path.write_text(text, encoding="utf-8")
     return run(path)
@@ -45,7 +45,7 @@ def test_own_coalition_runs(tmp_path):
 
 
 def test_traces_over_several_queries(tmp_path):
-    found = run_scenario_of("week.md", tmp_path).attacks.set_index(["name", "mechanism"])
+    found = run_scenario_of("week.md", tmp_path, "traces").attacks.set_index(["name", "mechanism"])
     text, rows = (DOCS / "week.md").read_text(encoding="utf-8"), found[found["value"].isna()]["success"]
     shown = re.findall(r"^\| (pseudonyms|by bits|by response).*?\| (.+) % \| (.+) % \| (.+) % \|$", text, re.MULTILINE)
     for (_, *shares), name in zip(shown, ("link_pseudonyms", "bits_alone", "times_alone"), strict=True):

@@ -16,6 +16,7 @@ from simulator.attacks.games import Attack
 from simulator.attacks.guesses import CheckedAttack
 from simulator.attacks.guessing_games import CellGame, LongitudinalGame
 from simulator.attacks.priors import ABSENT, Driven, PriorSource, Training
+from simulator.attacks.route_games import RouteGame
 from simulator.attacks.tracing_games import KnownPoints, LinkPseudonyms, TraceCounts
 from simulator.attacks.world import Game, Member
 from simulator.experiment.assembly.campaigns import listed
@@ -107,6 +108,7 @@ GAMES: Mapping[type[sections.AttackSection], Callable[..., Game]] = {
     sections.TraceCountsSection: TraceCounts,
     sections.LinkPseudonymsSection: LinkPseudonyms,
     sections.KnownPointsSection: KnownPoints,
+    sections.RouteSection: RouteGame,
 }
 """The game of each attack, whose parameters are keys of the section."""
 

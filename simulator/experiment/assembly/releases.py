@@ -5,8 +5,6 @@ from collections.abc import Callable, Mapping
 from functools import singledispatch
 from typing import Any
 
-import numpy as np
-
 from mechanisms.central import (
     CountRelease,
     Generalised,
@@ -121,8 +119,7 @@ def _generalise(section: sections.Generalise, *, sampling: float, city: City, th
 
 @counts_release.register
 def _recode(section: sections.Recode, *, sampling: float, city: City, themselves: bool) -> LocalRecoding:  # noqa: ARG001 - as `counts_release`
-    centres = city.cells.polygons().geometry.centroid  # the places of the devices, as far as they are known
-    return LocalRecoding(k=section.k, places=np.column_stack([centres.x, centres.y]))
+    return LocalRecoding(k=section.k, places=city.centres())  # the places of the devices, as far as they are known
 
 
 @counts_release.register
