@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from mechanisms.central import CountRelease
 from mechanisms.local import LocalMechanism, SamplingPrivacy
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.transcript import HandleKind, Released, StoredEntries, named_by
@@ -44,6 +45,8 @@ class CampaignRecord:
         the recorded devices in the order of their numbers.
     operator
         Who runs the servers; None if no operator is named.
+    release
+        The release that replaces the counts of `noised`; None if there is none.
     """
 
     deployment: Deployment
@@ -53,6 +56,7 @@ class CampaignRecord:
     noised: str = ""
     fleet: IntArray | None = None
     operator: str | None = None
+    release: CountRelease | None = None
 
     @property
     def parties(self) -> dict[str, str]:
@@ -223,6 +227,7 @@ def record_campaigns(
             *_replaced(named[campaign], name),
             fleet=fleet,
             operator=named[campaign].operator,
+            release=_release(named[campaign], name),
         )
         for (campaign, name), answered in answers_of_devices(queries).items()
     }
@@ -241,3 +246,9 @@ def _replaced(campaign: Campaign, name: str) -> tuple[int | None, str]:
     k = int(release["k"]) if release["kind"] == "suppress" else None
     shown = k is not None and isinstance(campaign.mechanisms[name], SamplingPrivacy)
     return k, "" if shown else campaign.release_words
+
+
+def _release(campaign: Campaign, name: str) -> CountRelease | None:
+    """Return the release in place of a mechanism's counts; None if differences are published, or no release is."""
+    publication, (_, words) = campaign.publications.get(name), _replaced(campaign, name)
+    return publication.release if publication is not None and words else None

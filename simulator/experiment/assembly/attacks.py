@@ -7,10 +7,11 @@ from typing import Any
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios import attacks as sections
 from simulator.aggregation.transcript import is_member
-from simulator.attacks.counterfactual_games import DropOut, KnownOthers, Poisoning
+from simulator.attacks.counterfactual_games import DropOut, Poisoning
 from simulator.attacks.games import Attack
 from simulator.attacks.guesses import CheckedAttack
 from simulator.attacks.guessing_games import CellGame, LongitudinalGame
+from simulator.attacks.membership import KnownOthers, Membership
 from simulator.attacks.world import Game, Member
 from simulator.experiment.assembly.campaigns import listed
 from simulator.experiment.assembly.own_kinds import accepted, build_own_kind, faults_of_files, same_keys
@@ -45,6 +46,7 @@ GAMES: Mapping[type[sections.AttackSection], Callable[..., Game]] = {
     sections.LongitudinalSection: LongitudinalGame,
     sections.PoisoningSection: Poisoning,
     sections.DropOutSection: DropOut,
+    sections.MembershipSection: Membership,
 }
 """The game of each attack, whose parameters are keys of the section."""
 
@@ -99,7 +101,7 @@ def check_attacks(scenario: Scenario, attacks: Sequence[Attack], campaigns: Sequ
             if campaign.name in (attack.campaigns or counting)
         }
         about = {campaign.partition for campaign in campaigns if campaign.name in parties}
-        if attack.together and len(about) > 1:
+        if attack.together and len(about) > 1 and not all(game.spans_partitions for game in attack.games):
             rule = f"must be about one partition with together = true: they ask about {listed(about)}"
             faults.append(Fault(f"attacks.{attack.name}.campaigns", rule, [*parties]))
         existing = {party for each in parties.values() for there in each for party in there}

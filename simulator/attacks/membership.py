@@ -1,0 +1,408 @@
+"""Membership in a series of published numbers: was a vehicle among those counted all week, or was it left out.
+
+The numbers of the cells where the vehicle would have been are drawn anew, with the vehicle and without it. The attack
+`known_others` is the case of one query.
+"""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from mechanisms.central import LaplaceCounts, SampleThenSuppress, ThresholdCounts
+from mechanisms.inference.evidence import Evidence, epsilon_of_trials, log_ratio
+from mechanisms.inference.known_others import LastDevice, OwnPart, parts_of_reports
+from mechanisms.local import LocalMechanism, NoPrivacy, SamplingPrivacy
+from mechanisms.local.common.frequency_oracle import FrequencyOracle
+from mechanisms.local.unary_encoding import UnaryEncoding
+from mechanisms.privacy.integer_noise import IntegerNoise
+from simulator.aggregation.transcript import Coalition
+from simulator.arrays import FloatArray, IntArray
+from simulator.attacks.observation import Observation, patterns
+from simulator.attacks.records import CampaignRecord, NotPlayableError
+from simulator.attacks.scores import CLAIMING_TOO_MUCH, Score
+from simulator.attacks.world import Game, Observer, Truth
+from simulator.files.extras import import_extra
+from simulator.sensing.query import QueryRecord, keeps_randomness
+
+BITS_MISSING = "not every report was counted, so the sums are not of known numbers of bits"
+NO_NUMBERS = "only Sampling Privacy without refresh publishes numbers of devices, and frequency oracles sums of bits"
+KEPT = "devices keep coins from query to query, so the numbers of several queries depend on each other"
+BASE_RATES = {None: 0.5, "one_in_10": 0.1, "one_in_1000": 0.001}
+"""Shares of vehicles that were counted, by the metric of the row."""
+FALSE_POSITIVES, DELTA = 1e-3, 1e-5
+PROVED = "epsilon_at_delta_1e-5", "learned_epsilon_at_delta_1e-5"
+CLASSIFIERS = {
+    "logistic": ("sklearn.linear_model", "LogisticRegression"),
+    "boosting": ("sklearn.ensemble", "HistGradientBoostingClassifier"),
+}
+CERTAIN = 1e6
+"""Evidence of what is impossible under one hypothesis: finite, so that numbers of a wrong model can be added up."""
+TRAINED = 1_000
+"""Worlds with the vehicle, and without it, from which a classifier learns."""
+MOST_PARTS = 4_000
+"""Greatest number of laws that are composed for the theory; beyond, none is stated."""
+
+
+class Published(NamedTuple):
+    """Numbers published of all cells, and their law, as in `LastDevice`.
+
+    Attributes
+    ----------
+    sums, least
+        (cells + 1,) int64, without what the coalition knows of them.
+    true_yes, false_yes, noise
+        As there.
+    """
+
+    sums: IntArray | None
+    true_yes: float
+    false_yes: float
+    least: IntArray | None = None
+    noise: tuple[float, ...] | None = None
+
+
+def last_devices(
+    observer: Observer, query: QueryRecord, chosen: IntArray, *, k: int | None = None
+) -> Iterator[tuple[IntArray, LastDevice]]:
+    """Yield what a coalition has about targets in the cells, by the set of rounds whose reports it reads.
+
+    Parameters
+    ----------
+    observer
+        The coalition.
+    query
+        A query, with the targets only.
+    chosen
+        (n,) int64, positions of targets that are in a cell; at least one.
+    k
+        Differences below k are suppressed, unless the campaign's release has a greater threshold.
+
+    Yields
+    ------
+    rows
+        Places in `chosen`.
+    last
+        What is published of their cells and read of their reports, all other devices known.
+
+    Raises
+    ------
+    NotPlayableError
+        If the law of what is published is not known, or nothing that tells anything is published or read.
+    """
+    record, cells = observer.stored.campaigns[query.campaign], query.truth[chosen].astype(np.int64)
+    observation = observer.observe_query(observer.stored.query(query.number))
+    read = observer.rounds_read(query, observation)[:, chosen]
+    own = observation.own_occupancy(query.number)
+    if record.release is not None:
+        own *= 0  # vehicles do not know whether a server sampled them
+        published = _of_release(record, query)
+    elif isinstance(record.mechanism, SamplingPrivacy):
+        published = _of_differences(record, query, observation, k)
+        if published.sums is None and not read.any():
+            raise NotPlayableError(record.unpublished)
+    else:
+        published = _of_bits(record, query, observation, observer)
+    inside = query.occupancy[cells] - own[cells] - 1
+    outside = int(query.asked[0] - own.sum()) - 1 - inside
+    for which, rows in patterns(read.T):
+        of_cells = (None if one is None else one[cells[rows]] for one in (published.sums, published.least))
+        sums, least = of_cells
+        parts = _own_parts(record.mechanism, query, chosen[rows], which, published)
+        law = published.true_yes, published.false_yes, *parts, least, published.noise
+        yield rows, LastDevice(sums, inside[rows], outside[rows], *law)
+
+
+def _of_release(record: CampaignRecord, query: QueryRecord) -> Published:
+    """Return what is published through a release whose cells are independent."""
+    release = record.release
+    if not isinstance(release, LaplaceCounts | SampleThenSuppress | ThresholdCounts) or query.values is None:
+        raise NotPlayableError(record.unpublished)
+    if not query.all_counted:
+        raise NotPlayableError(BITS_MISSING)
+    drawn = release.noise if isinstance(release, ThresholdCounts) else release
+    sums = np.append(0, np.rint(query.values * drawn.sampling).astype(np.int64))
+    least = None if isinstance(release, LaplaceCounts) else np.full(len(sums), release.k)
+    noise = None
+    if isinstance(drawn, LaplaceCounts):
+        noise = IntegerNoise("discrete_laplace", 1.0 / drawn.sample_epsilon).masses(1)
+    return Published(sums, drawn.sampling, 0.0, least, noise)
+
+
+def _of_differences(record: CampaignRecord, query: QueryRecord, observation: Observation, k: int | None) -> Published:
+    """Return Sampling Privacy's differences, if published."""
+    mechanism = record.sampling_privacy(NO_NUMBERS)
+    if mechanism.refresh:
+        raise NotPlayableError(NO_NUMBERS)
+    released = observation.released_of(query.number)
+    differences: IntArray | None = None
+    tallies = (observation.own_tally(query.number, round_)[0] for round_ in (2, 1))
+    added = np.broadcast_to(np.subtract(*tallies), mechanism.cells + 1)
+    if released is not None and query.all_counted and record.publishes_differences:
+        if released.counts is not None:
+            differences = released.counts[1] - released.counts[0] - added
+        elif released.differences is not None:
+            shown = np.where(np.asarray(released.suppressed), -1, released.differences)
+            differences = np.append(0, shown) - added
+    least = max(k or 0, record.k or 0)
+    return Published(differences, mechanism.sampling, 0.0, least - added if least else None)
+
+
+def _of_bits(record: CampaignRecord, query: QueryRecord, observation: Observation, observer: Observer) -> Published:
+    """Return the sums of bits; where servers add noise, the coalition knows the noise of its members."""
+    mechanism = record.mechanism
+    if not isinstance(mechanism, NoPrivacy | UnaryEncoding | FrequencyOracle):
+        raise NotPlayableError(NO_NUMBERS)
+    if not query.all_counted:
+        raise NotPlayableError(BITS_MISSING)
+    yes = (1.0, 0.0) if isinstance(mechanism, NoPrivacy) else (mechanism.true_yes, mechanism.false_yes)
+    sums, noise = _bits(mechanism, query.counts[0] - observation.own_tally(query.number, 1)[0]), None
+    if query.noise is not None and record.deployment.noise is not None:
+        names = record.parties
+        parties = [names.get(member.party, "") for member in observer.coalition if member.at(query.number_in_campaign)]
+        unknown = np.delete(query.noise, [number - 1 for number in Coalition.of(parties).servers], axis=0)
+        sums = sums + unknown.sum(axis=0)
+        noise = record.deployment.noise.masses(len(unknown)) if len(unknown) else None
+    return Published(np.append(0, sums), *yes, noise=noise)
+
+
+def _bits(mechanism: LocalMechanism, encoded: IntArray) -> IntArray:
+    """Return the bit about each cell, (…, cells) int64, of encodings or of a tally, (…, *tally_shape)."""
+    bits: IntArray = encoded[..., 1] if len(mechanism.tally_shape) == 2 else encoded[..., 1:]
+    return bits
+
+
+def _own_parts(
+    mechanism: LocalMechanism, query: QueryRecord, chosen: IntArray, which: Sequence[bool], published: Published
+) -> tuple[OwnPart, list[OwnPart]]:
+    """Return what is read of targets of whom the same rounds are read, and all that may be read."""
+    cells, reports, yes = query.truth[chosen].astype(np.int64), query.recorded.reports, published[1:3]
+    if isinstance(mechanism, SamplingPrivacy):
+        rounds = [round_ for round_, in_round in enumerate(which, start=1) if in_round]
+        sent = [np.asarray(all_[chosen]) if is_read else None for all_, is_read in zip(reports, which, strict=True)]
+        return OwnPart.of_reports(mechanism, cells, *sent), [*parts_of_reports(mechanism, cells, rounds)]
+    unread = OwnPart.of_bits(*yes, None, len(chosen))
+    if not which[0]:
+        return unread, [unread]
+    if isinstance(mechanism, NoPrivacy):  # true cells, perhaps sampled by the server
+        there = OwnPart(unread.inside, 0.0 * unread.outside)
+        return there, [there, OwnPart(0.0 * unread.inside, unread.outside)]
+    bits = _bits(mechanism, mechanism.encode(reports[0][chosen]))[np.arange(len(chosen)), cells - 1]
+    known = [OwnPart.of_bits(*yes, one, len(chosen)) for one in (bits, 0 * bits, 0 * bits + 1)]
+    return known[0], known[1:]
+
+
+class Law(NamedTuple):
+    """Probabilities of all that may be seen of a cell, with the vehicle counted and without; the published numbers."""
+
+    counted: FloatArray
+    left_out: FloatArray
+    numbers: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Visit:
+    """What a coalition may see of one cell in one query.
+
+    Attributes
+    ----------
+    true, model
+        Its law given the other vehicles' places, and the law that the coalition believes.
+    evidence
+        ln(P/Q) of all that may be seen under `true`, to the coalition.
+    """
+
+    true: Law
+    model: Law
+    evidence: FloatArray
+
+    @classmethod
+    def of(cls, last: LastDevice, model: LastDevice, row: int) -> "Visit":
+        """Return the laws of one row of what is true, and of what the coalition believes."""
+        laws = []
+        for one in (last, model):
+            first, masses = one.law(row)
+            inside, outside = one.pair(row)
+            numbers = np.append(np.tile(first + np.arange(masses.shape[1]), len(one.possible)), first)
+            laws.append(Law(inside / inside.sum(), outside / outside.sum(), numbers))
+        true, believed = laws
+        ratios = log_ratio(*believed[:2])[:-1].reshape(len(model.possible), -1)
+        places = (model.shown(row, true.numbers[:-1]) - believed.numbers[0]).reshape(len(ratios), -1)
+        there = (places >= 0) & (places < ratios.shape[1])
+        found = np.where(there, np.take_along_axis(ratios, np.where(there, places, 0), axis=1), 0.0)
+        return cls(true, believed, np.append(np.clip(found, -CERTAIN, CERTAIN), 0.0))
+
+    def drawn(self, world: int, size: tuple[int, int], *, rng: np.random.Generator) -> FloatArray:
+        """Return the sums of the evidence of as many independent visits, (trials,); world 0 is with the vehicle."""
+        values, place = np.unique(self.evidence, return_inverse=True)
+        masses = np.bincount(place, self.true[world])
+        if len(values) < size[1]:
+            return np.asarray(rng.multinomial(size[1], masses / masses.sum(), size=size[0]) @ values)
+        return np.asarray(rng.choice(values, p=masses / masses.sum(), size=size).sum(axis=1))
+
+
+@dataclass(frozen=True)
+class Membership(Game):
+    """Whether a vehicle was counted at all queries, or left out of all, is decided from the series of its cells.
+
+    The coalition knows where the vehicle would have been. The trials are drawn from the laws of what is published of
+    these cells, given where the other vehicles were: with the vehicle, and with the vehicle outside every cell.
+
+    Parameters
+    ----------
+    knows
+        Whether the coalition knows the cells of all "others", or their "distribution": its prior.
+    negatives
+        Number of trials with a vehicle left out, over all vehicles attacked; as many with it.
+    learned
+        The classifier that learns from worlds drawn from what the coalition knows, beside the likelihood ratio.
+    """
+
+    knows: Literal["others", "distribution"] = "others"
+    negatives: int = 100_000
+    learned: Literal["logistic", "boosting"] | None = None
+    spans_partitions = True
+
+    def play(self, observer: Observer, truth: Truth, *, rng: np.random.Generator) -> Iterator[Score]:
+        """Yield the scores over all queries, of the likelihood ratio and of the classifier."""
+        series, seen = self._series(observer, truth)
+        if not series:
+            return
+        if any(keeps_randomness(record.mechanism) for record in observer.stored.campaigns.values()):
+            raise NotPlayableError(KEPT)
+        worlds, exact = [self._drawn(series, world, rng=rng) for world in (0, 1)], self._exact(series)
+        yield from _decisions(worlds, exact, rng=rng)
+        values = {"published": float(np.mean(np.array(seen) > 0.0)), **_measured(worlds)}
+        theory = {}
+        if exact is not None:
+            theory = {"published": float(exact.counted[exact.values > 0.0].sum()), **_of_thresholds(exact)}
+        if self.learned is not None:
+            trials = [self._learned(visits, worlds[0].shape[1], rng) for visits in series]
+            learned = _measured([np.array([pair[world] for pair in trials]) for world in (0, 1)])
+            values |= {f"learned_{metric}": value for metric, value in learned.items()}
+        for metric, value in values.items():
+            known, unit = theory.get(metric, math.nan), "ε" if metric in PROVED else "probability"
+            yield Score(metric=metric, value=value, theory=known, unit=unit, queries=len(truth.queries))
+
+    def _drawn(self, series: Sequence[Sequence[Visit]], world: int, *, rng: np.random.Generator) -> FloatArray:
+        """Return the evidence of trials about each vehicle in a world, (vehicles, trials)."""
+        trials = math.ceil(self.negatives / len(series))
+        return np.array(
+            [
+                sum(visit.drawn(world, (trials, times), rng=rng) for visit, times in Counter(visits).items())
+                for visits in series
+            ]
+        )
+
+    def _series(self, observer: Observer, truth: Truth, k: int | None = None) -> tuple[list[list[Visit]], list[float]]:
+        """Return the visits of each vehicle, and the evidence of what was really published of them."""
+        every = np.concatenate([query.recorded.devices for query in truth.queries])
+        devices, asked = np.unique(every, return_counts=True)
+        victims = devices[np.argsort(-asked, kind="stable")[: max(len(query.truth) for query in truth.queries)]]
+        known: dict[object, Visit] = {}
+        series, seen = defaultdict[int, list[Visit]](list), defaultdict[int, float](float)
+        for query in truth.queries:
+            chosen = np.flatnonzero(np.isin(query.recorded.devices, victims) & (query.truth > 0))
+            if not len(chosen):
+                continue
+            share = None
+            if self.knows == "distribution":
+                own = [one for one in truth.queries if one.campaign == query.campaign]
+                record = replace(observer.stored.campaigns[query.campaign], queries=own)
+                of_vehicles = replace(truth, record=record).prior().of(query.number)[query.truth[chosen]]
+                share = of_vehicles * query.occupancy.sum() / query.asked[0]
+            for rows, last in last_devices(observer, query, chosen, k=k):
+                model = last if share is None else replace(last, share=share[rows])
+                evidence = np.clip(model.evidence(), -CERTAIN, CERTAIN)
+                for row, device in enumerate(query.recorded.devices[chosen[rows]].tolist()):
+                    key = query.campaign, model.key(row)
+                    if key not in known:
+                        visit = Visit.of(last, model, row)
+                        # Noise on known counts has one law for all of them.
+                        alike = visit.evidence.tobytes(), visit.true.counted.tobytes(), visit.true.left_out.tobytes()
+                        known[key] = known.setdefault(alike, visit)
+                    series[device].append(known[key])
+                    seen[device] += float(evidence[row])
+        return [*series.values()], [*seen.values()]
+
+    def _exact(self, series: Sequence[Sequence[Visit]]) -> Evidence | None:
+        """Return the exact laws of the evidence over all vehicles; None where the coalition's model is not the law."""
+        alike = Counter(frozenset(Counter(visits).items()) for visits in series)
+        if self.knows != "others" or sum(map(len, alike)) > MOST_PARTS:
+            return None
+        each = [Evidence.of_series([(visit.true[:2], times) for visit, times in visits]) for visits in alike]
+        return Evidence.mixed([law for law, times in zip(each, alike.values(), strict=True) for _ in range(times)])
+
+    def _learned(self, visits: Sequence[Visit], trials: int, rng: np.random.Generator) -> Sequence[FloatArray]:
+        """Return the scores that a classifier gives to trials with the vehicle, and without it."""
+        module, name = CLASSIFIERS[str(self.learned)]
+        fitting = import_extra(module, needed="learned needs scikit-learn", extra="learn", package="scikit-learn")
+        drawn = [
+            np.stack([rng.choice(law.numbers, p=law[world], size=size) for law in laws], axis=1)
+            for laws, size in (([visit.model for visit in visits], TRAINED), ([visit.true for visit in visits], trials))
+            for world in (0, 1)
+        ]
+        train = np.concatenate(drawn[:2])
+        centre, spread = train.mean(axis=0), np.maximum(train.std(axis=0), 1e-9)
+        fitted = getattr(fitting, name)(random_state=int(rng.integers(2**31)))
+        fitted.fit((train - centre) / spread, np.repeat([1, 0], TRAINED))
+        return [np.asarray(fitted.decision_function((one - centre) / spread)) for one in drawn[2:]]
+
+
+def _decisions(worlds: Sequence[FloatArray], exact: Evidence | None, *, rng: np.random.Generator) -> Iterator[Score]:
+    """Yield the scores of the decisions at several shares of vehicles that were counted."""
+    counted, left_out = (world.ravel() for world in worlds)
+    for metric, share in BASE_RATES.items():
+        some = rng.permutation(counted)[: max(1, round(len(left_out) * share / (1.0 - share)))]
+        yield Score(
+            metric=metric,
+            guesses=np.append(some, left_out) > math.log((1.0 - share) / share),
+            truth=np.arange(len(some) + len(left_out)) < len(some),
+            prior=max(share, 1.0 - share),
+            theory=math.nan if exact is None else exact.success(share),
+            epsilon=None if metric else epsilon_of_trials(counted, left_out, alpha=CLAIMING_TOO_MUCH),
+        )
+
+
+def _measured(worlds: Sequence[FloatArray]) -> dict[str, float]:
+    """Return what is measured over all thresholds, over all vehicles together and over the vehicles one by one."""
+    counted, left_out = (world.ravel() for world in worlds)
+    areas = [Evidence.of_trials(*pair).area for pair in zip(*worlds, strict=True)]
+    return {
+        **_of_thresholds(Evidence.of_trials(counted, left_out)),
+        **{f"auc_of_victims_{end}": float(np.percentile(areas, end)) for end in (5, 50, 95)},
+        PROVED[0]: epsilon_of_trials(counted, left_out, alpha=CLAIMING_TOO_MUCH, delta=DELTA),
+    }
+
+
+def _of_thresholds(evidence: Evidence) -> dict[str, float]:
+    rate = evidence.true_positives(FALSE_POSITIVES)
+    return {"auc": evidence.area, "advantage": evidence.advantage, "true_positives": rate}
+
+
+@dataclass(frozen=True)
+class KnownOthers(Membership):
+    """Whether a device is in a cell or outside is guessed from one query, if all other devices are known, at even odds.
+
+    Parameters
+    ----------
+    k
+        Differences below k are suppressed, unless the campaign's release has a greater threshold.
+    """
+
+    k: int | None = None
+
+    def play(self, observer: Observer, truth: Truth, *, rng: np.random.Generator) -> Iterator[Score]:
+        """Yield the score over all targets of all queries, each query by itself."""
+        every, _ = self._series(observer, truth, self.k)
+        if series := [[visit] for visits in every for visit in visits]:
+            worlds = [self._drawn(series, world, rng=rng) for world in (0, 1)]
+            yield next(_decisions(worlds, self._exact(series), rng=rng))
+
+    def unsuited(self, record: CampaignRecord, *, named: bool) -> str:
+        """Return why the attack is not tried on mechanisms that it does not name."""
+        suited = named or record.deployment.noise is not None or isinstance(record.mechanism, SamplingPrivacy)
+        return "" if suited else NO_NUMBERS
