@@ -91,14 +91,14 @@ class Evidence:
         """Greatest difference of the rates of true and false positives over all thresholds."""
         return max(0.0, float((np.cumsum(self.counted) - np.cumsum(self.left_out)).max()))
 
+    def above(self, value: float) -> float:
+        """Return the rate of true positives where evidence above this value decides for P."""
+        return float(self.counted[self.values > value].sum())
+
     def true_positives(self, false_positives: float) -> float:
         """Return the rate of true positives at this rate of false ones; at the threshold, decisions are drawn."""
-        wrong = np.cumsum(self.left_out)
-        whole = int(np.searchsorted(wrong, false_positives, side="right"))
-        if whole == len(wrong):
-            return 1.0
-        left = false_positives - (wrong[whole - 1] if whole else 0.0)
-        return float(self.counted[:whole].sum() + self.counted[whole] * left / self.left_out[whole])
+        wrong, right = (np.append(0.0, np.cumsum(law)) for law in (self.left_out, self.counted))
+        return float(np.interp(false_positives, wrong, right))
 
     def success(self, share: float) -> float:
         """Return the success of the best decision if P holds with this probability; `values` are ln(P/Q)."""

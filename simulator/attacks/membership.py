@@ -34,35 +34,14 @@ KEPT = "devices keep coins from query to query, so the numbers of several querie
 BASE_RATES = {None: 0.5, "one_in_10": 0.1, "one_in_1000": 0.001}
 """Shares of vehicles that were counted, by the metric of the row."""
 FALSE_POSITIVES, DELTA = 1e-3, 1e-5
-PROVED = "epsilon_at_delta_1e-5", "learned_epsilon_at_delta_1e-5"
-CLASSIFIERS = {
-    "logistic": ("sklearn.linear_model", "LogisticRegression"),
-    "boosting": ("sklearn.ensemble", "HistGradientBoostingClassifier"),
-}
+CLASSIFIERS = {"logistic": "linear_model.LogisticRegression", "boosting": "ensemble.HistGradientBoostingClassifier"}
+"""Classes of scikit-learn."""
 CERTAIN = 1e6
 """Evidence of what is impossible under one hypothesis: finite, so that numbers of a wrong model can be added up."""
 TRAINED = 1_000
 """Worlds with the vehicle, and without it, from which a classifier learns."""
 MOST_PARTS = 4_000
 """Greatest number of laws that are composed for the theory; beyond, none is stated."""
-
-
-class Published(NamedTuple):
-    """Numbers published of all cells, and their law, as in `LastDevice`.
-
-    Attributes
-    ----------
-    sums, least
-        (cells + 1,) int64, without what the coalition knows of them.
-    true_yes, false_yes, noise
-        As there.
-    """
-
-    sums: IntArray | None
-    true_yes: float
-    false_yes: float
-    least: IntArray | None = None
-    noise: tuple[float, ...] | None = None
 
 
 def last_devices(
@@ -96,51 +75,61 @@ def last_devices(
     record, cells = observer.stored.campaigns[query.campaign], query.truth[chosen].astype(np.int64)
     observation = observer.observe_query(observer.stored.query(query.number))
     read = observer.rounds_read(query, observation)[:, chosen]
-    own = observation.own_occupancy(query.number)
-    if record.release is not None:
-        own *= 0  # vehicles do not know whether a server sampled them
-        published = _of_release(record, query)
-    elif isinstance(record.mechanism, SamplingPrivacy):
-        published = _of_differences(record, query, observation, k)
-        if published.sums is None and not read.any():
-            raise NotPlayableError(record.unpublished)
-    else:
-        published = _of_bits(record, query, observation, observer)
+    sums, yes, least, noise = _published(observer, record, query, observation, k)
+    if sums is None and not read.any():
+        raise NotPlayableError(record.unpublished)
+    # Vehicles do not know whether a server sampled them.
+    own = observation.own_occupancy(query.number) * (not record.noised or record.release is None)
     inside = query.occupancy[cells] - own[cells] - 1
     outside = int(query.asked[0] - own.sum()) - 1 - inside
     for which, rows in patterns(read.T):
-        of_cells = (None if one is None else one[cells[rows]] for one in (published.sums, published.least))
-        sums, least = of_cells
-        parts = _own_parts(record.mechanism, query, chosen[rows], which, published)
-        law = published.true_yes, published.false_yes, *parts, least, published.noise
-        yield rows, LastDevice(sums, inside[rows], outside[rows], *law)
+        number, few = (None if one is None else one[cells[rows]] for one in (sums, least))
+        parts = _own_parts(record.mechanism, query, chosen[rows], which, yes)
+        yield rows, LastDevice(number, inside[rows], outside[rows], *yes, *parts, few, noise)
 
 
-def _of_release(record: CampaignRecord, query: QueryRecord) -> Published:
-    """Return what is published through a release whose cells are independent."""
-    release = record.release
-    if not isinstance(release, LaplaceCounts | SampleThenSuppress | ThresholdCounts) or query.values is None:
-        raise NotPlayableError(record.unpublished)
+def _published(
+    observer: Observer, record: CampaignRecord, query: QueryRecord, observation: Observation, k: int | None
+) -> tuple[IntArray | None, tuple[float, float], IntArray | None, tuple[float, ...] | None]:
+    """Return `sums`, `true_yes` and `false_yes`, `least` and `noise` of `LastDevice`, arrays of (cells + 1,).
+
+    Sums are without what the coalition knows of them; None if differences are not published.
+    """
+    mechanism, release = record.mechanism, record.release if record.noised else None
+    if isinstance(mechanism, SamplingPrivacy) and release is None:
+        return _differences(record, mechanism, query, observation, k)
     if not query.all_counted:
         raise NotPlayableError(BITS_MISSING)
-    drawn = release.noise if isinstance(release, ThresholdCounts) else release
-    sums = np.append(0, np.rint(query.values * drawn.sampling).astype(np.int64))
-    least = None if isinstance(release, LaplaceCounts) else np.full(len(sums), release.k)
-    noise = None
-    if isinstance(drawn, LaplaceCounts):
-        noise = IntegerNoise("discrete_laplace", 1.0 / drawn.sample_epsilon).masses(1)
-    return Published(sums, drawn.sampling, 0.0, least, noise)
+    if release is not None:
+        if not isinstance(release, LaplaceCounts | SampleThenSuppress | ThresholdCounts) or query.values is None:
+            raise NotPlayableError(record.unpublished)
+        drawn = release.noise if isinstance(release, ThresholdCounts) else release
+        sums, noise = np.append(0, np.rint(query.values * drawn.sampling).astype(np.int64)), None
+        if isinstance(drawn, LaplaceCounts):
+            noise = IntegerNoise("discrete_laplace", 1.0 / drawn.sample_epsilon).masses(1)
+        least = None if isinstance(release, LaplaceCounts) else np.full(len(sums), release.k)
+        return sums, (drawn.sampling, 0.0), least, noise
+    if not isinstance(mechanism, NoPrivacy | UnaryEncoding | FrequencyOracle):
+        raise NotPlayableError(NO_NUMBERS)
+    yes = (1.0, 0.0) if isinstance(mechanism, NoPrivacy) else (mechanism.true_yes, mechanism.false_yes)
+    sums, noise = _bits(mechanism, query.counts[0] - observation.own_tally(query.number, 1)[0]), None
+    if query.noise is not None and record.deployment.noise is not None:
+        # The coalition knows the noise of the servers that are its members.
+        members = [member.party for member in observer.coalition if member.at(query.number_in_campaign)]
+        known = Coalition.of([record.parties.get(party, "") for party in members]).servers
+        unknown = np.delete(query.noise, [number - 1 for number in known], axis=0)
+        sums = sums + unknown.sum(axis=0)
+        noise = record.deployment.noise.masses(len(unknown)) if len(unknown) else None
+    return np.append(0, sums), yes, None, noise
 
 
-def _of_differences(record: CampaignRecord, query: QueryRecord, observation: Observation, k: int | None) -> Published:
-    """Return Sampling Privacy's differences, if published."""
-    mechanism = record.sampling_privacy(NO_NUMBERS)
+def _differences(
+    record: CampaignRecord, mechanism: SamplingPrivacy, query: QueryRecord, observation: Observation, k: int | None
+) -> tuple[IntArray | None, tuple[float, float], IntArray | None, None]:
     if mechanism.refresh:
         raise NotPlayableError(NO_NUMBERS)
-    released = observation.released_of(query.number)
-    differences: IntArray | None = None
-    tallies = (observation.own_tally(query.number, round_)[0] for round_ in (2, 1))
-    added = np.broadcast_to(np.subtract(*tallies), mechanism.cells + 1)
+    released, differences = observation.released_of(query.number), None
+    added = np.subtract(*(observation.own_tally(query.number, round_)[0] for round_ in (2, 1)))
     if released is not None and query.all_counted and record.publishes_differences:
         if released.counts is not None:
             differences = released.counts[1] - released.counts[0] - added
@@ -148,25 +137,8 @@ def _of_differences(record: CampaignRecord, query: QueryRecord, observation: Obs
             shown = np.where(np.asarray(released.suppressed), -1, released.differences)
             differences = np.append(0, shown) - added
     least = max(k or 0, record.k or 0)
-    return Published(differences, mechanism.sampling, 0.0, least - added if least else None)
-
-
-def _of_bits(record: CampaignRecord, query: QueryRecord, observation: Observation, observer: Observer) -> Published:
-    """Return the sums of bits; where servers add noise, the coalition knows the noise of its members."""
-    mechanism = record.mechanism
-    if not isinstance(mechanism, NoPrivacy | UnaryEncoding | FrequencyOracle):
-        raise NotPlayableError(NO_NUMBERS)
-    if not query.all_counted:
-        raise NotPlayableError(BITS_MISSING)
-    yes = (1.0, 0.0) if isinstance(mechanism, NoPrivacy) else (mechanism.true_yes, mechanism.false_yes)
-    sums, noise = _bits(mechanism, query.counts[0] - observation.own_tally(query.number, 1)[0]), None
-    if query.noise is not None and record.deployment.noise is not None:
-        names = record.parties
-        parties = [names.get(member.party, "") for member in observer.coalition if member.at(query.number_in_campaign)]
-        unknown = np.delete(query.noise, [number - 1 for number in Coalition.of(parties).servers], axis=0)
-        sums = sums + unknown.sum(axis=0)
-        noise = record.deployment.noise.masses(len(unknown)) if len(unknown) else None
-    return Published(np.append(0, sums), *yes, noise=noise)
+    few = np.zeros(len(query.occupancy), dtype=np.int64) + least - added
+    return differences, (mechanism.sampling, 0.0), few if least else None, None
 
 
 def _bits(mechanism: LocalMechanism, encoded: IntArray) -> IntArray:
@@ -176,10 +148,10 @@ def _bits(mechanism: LocalMechanism, encoded: IntArray) -> IntArray:
 
 
 def _own_parts(
-    mechanism: LocalMechanism, query: QueryRecord, chosen: IntArray, which: Sequence[bool], published: Published
+    mechanism: LocalMechanism, query: QueryRecord, chosen: IntArray, which: Sequence[bool], yes: tuple[float, float]
 ) -> tuple[OwnPart, list[OwnPart]]:
     """Return what is read of targets of whom the same rounds are read, and all that may be read."""
-    cells, reports, yes = query.truth[chosen].astype(np.int64), query.recorded.reports, published[1:3]
+    cells, reports = query.truth[chosen].astype(np.int64), query.recorded.reports
     if isinstance(mechanism, SamplingPrivacy):
         rounds = [round_ for round_, in_round in enumerate(which, start=1) if in_round]
         sent = [np.asarray(all_[chosen]) if is_read else None for all_, is_read in zip(reports, which, strict=True)]
@@ -235,13 +207,13 @@ class Visit:
         found = np.where(there, np.take_along_axis(ratios, np.where(there, places, 0), axis=1), 0.0)
         return cls(true, believed, np.append(np.clip(found, -CERTAIN, CERTAIN), 0.0))
 
-    def drawn(self, world: int, size: tuple[int, int], *, rng: np.random.Generator) -> FloatArray:
-        """Return the sums of the evidence of as many independent visits, (trials,); world 0 is with the vehicle."""
+    def drawn(self, world: int, trials: int, times: int, *, rng: np.random.Generator) -> FloatArray:
+        """Return the sums of the evidence of independent visits alike, (trials,); world 0 is with the vehicle."""
         values, place = np.unique(self.evidence, return_inverse=True)
-        masses = np.bincount(place, self.true[world])
-        if len(values) < size[1]:
-            return np.asarray(rng.multinomial(size[1], masses / masses.sum(), size=size[0]) @ values)
-        return np.asarray(rng.choice(values, p=masses / masses.sum(), size=size).sum(axis=1))
+        masses = np.bincount(place, self.true[world]) / self.true[world].sum()
+        if len(values) < times:
+            return np.asarray(rng.multinomial(times, masses, size=trials) @ values)
+        return np.asarray(sum(rng.choice(values, p=masses, size=trials) for _ in range(times)))
 
 
 @dataclass(frozen=True)
@@ -276,26 +248,19 @@ class Membership(Game):
         worlds, exact = [self._drawn(series, world, rng=rng) for world in (0, 1)], self._exact(series)
         yield from _decisions(worlds, exact, rng=rng)
         values = {"published": float(np.mean(np.array(seen) > 0.0)), **_measured(worlds)}
-        theory = {}
-        if exact is not None:
-            theory = {"published": float(exact.counted[exact.values > 0.0].sum()), **_of_thresholds(exact)}
+        theory = {} if exact is None else {"published": exact.above(0.0), **_of_thresholds(exact)}
         if self.learned is not None:
             trials = [self._learned(visits, worlds[0].shape[1], rng) for visits in series]
             learned = _measured([np.array([pair[world] for pair in trials]) for world in (0, 1)])
             values |= {f"learned_{metric}": value for metric, value in learned.items()}
         for metric, value in values.items():
-            known, unit = theory.get(metric, math.nan), "ε" if metric in PROVED else "probability"
+            known, unit = theory.get(metric, math.nan), "ε" if "epsilon" in metric else "probability"
             yield Score(metric=metric, value=value, theory=known, unit=unit, queries=len(truth.queries))
 
     def _drawn(self, series: Sequence[Sequence[Visit]], world: int, *, rng: np.random.Generator) -> FloatArray:
         """Return the evidence of trials about each vehicle in a world, (vehicles, trials)."""
-        trials = math.ceil(self.negatives / len(series))
-        return np.array(
-            [
-                sum(visit.drawn(world, (trials, times), rng=rng) for visit, times in Counter(visits).items())
-                for visits in series
-            ]
-        )
+        trials, times = math.ceil(self.negatives / len(series)), [Counter(visits).items() for visits in series]
+        return np.array([sum(visit.drawn(world, trials, n, rng=rng) for visit, n in own) for own in times])
 
     def _series(self, observer: Observer, truth: Truth, k: int | None = None) -> tuple[list[list[Visit]], list[float]]:
         """Return the visits of each vehicle, and the evidence of what was really published of them."""
@@ -310,10 +275,9 @@ class Membership(Game):
                 continue
             share = None
             if self.knows == "distribution":
-                own = [one for one in truth.queries if one.campaign == query.campaign]
-                record = replace(observer.stored.campaigns[query.campaign], queries=own)
-                of_vehicles = replace(truth, record=record).prior().of(query.number)[query.truth[chosen]]
-                share = of_vehicles * query.occupancy.sum() / query.asked[0]
+                record = replace(observer.stored.campaigns[query.campaign], queries=(query,))
+                prior = replace(truth, record=record, shares={query.number: query.occupancy}).prior().of(query.number)
+                share = prior[query.truth[chosen]] * query.occupancy.sum() / query.asked[0]
             for rows, last in last_devices(observer, query, chosen, k=k):
                 model = last if share is None else replace(last, share=share[rows])
                 evidence = np.clip(model.evidence(), -CERTAIN, CERTAIN)
@@ -338,8 +302,8 @@ class Membership(Game):
 
     def _learned(self, visits: Sequence[Visit], trials: int, rng: np.random.Generator) -> Sequence[FloatArray]:
         """Return the scores that a classifier gives to trials with the vehicle, and without it."""
-        module, name = CLASSIFIERS[str(self.learned)]
-        fitting = import_extra(module, needed="learned needs scikit-learn", extra="learn", package="scikit-learn")
+        module, name = CLASSIFIERS[str(self.learned)].split(".")
+        asked = {"needed": "learned needs scikit-learn", "extra": "learn", "package": "scikit-learn"}
         drawn = [
             np.stack([rng.choice(law.numbers, p=law[world], size=size) for law in laws], axis=1)
             for laws, size in (([visit.model for visit in visits], TRAINED), ([visit.true for visit in visits], trials))
@@ -347,7 +311,7 @@ class Membership(Game):
         ]
         train = np.concatenate(drawn[:2])
         centre, spread = train.mean(axis=0), np.maximum(train.std(axis=0), 1e-9)
-        fitted = getattr(fitting, name)(random_state=int(rng.integers(2**31)))
+        fitted = getattr(import_extra(f"sklearn.{module}", **asked), name)(random_state=int(rng.integers(2**31)))
         fitted.fit((train - centre) / spread, np.repeat([1, 0], TRAINED))
         return [np.asarray(fitted.decision_function((one - centre) / spread)) for one in drawn[2:]]
 
@@ -374,7 +338,7 @@ def _measured(worlds: Sequence[FloatArray]) -> dict[str, float]:
     return {
         **_of_thresholds(Evidence.of_trials(counted, left_out)),
         **{f"auc_of_victims_{end}": float(np.percentile(areas, end)) for end in (5, 50, 95)},
-        PROVED[0]: epsilon_of_trials(counted, left_out, alpha=CLAIMING_TOO_MUCH, delta=DELTA),
+        "epsilon_at_delta_1e-5": epsilon_of_trials(counted, left_out, alpha=CLAIMING_TOO_MUCH, delta=DELTA),
     }
 
 

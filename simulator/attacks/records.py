@@ -46,7 +46,7 @@ class CampaignRecord:
     operator
         Who runs the servers; None if no operator is named.
     release
-        The release that replaces the counts of `noised`; None if there is none.
+        The release of the counts; None if there is none.
     """
 
     deployment: Deployment
@@ -227,7 +227,7 @@ def record_campaigns(
             *_replaced(named[campaign], name),
             fleet=fleet,
             operator=named[campaign].operator,
-            release=_release(named[campaign], name),
+            release=getattr(named[campaign].publications.get(name), "release", None),
         )
         for (campaign, name), answered in answers_of_devices(queries).items()
     }
@@ -246,9 +246,3 @@ def _replaced(campaign: Campaign, name: str) -> tuple[int | None, str]:
     k = int(release["k"]) if release["kind"] == "suppress" else None
     shown = k is not None and isinstance(campaign.mechanisms[name], SamplingPrivacy)
     return k, "" if shown else campaign.release_words
-
-
-def _release(campaign: Campaign, name: str) -> CountRelease | None:
-    """Return the release in place of a mechanism's counts; None if differences are published, or no release is."""
-    publication, (_, words) = campaign.publications.get(name), _replaced(campaign, name)
-    return publication.release if publication is not None and words else None
