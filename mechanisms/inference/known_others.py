@@ -114,18 +114,15 @@ class LastDevice:
     noise: tuple[float, ...] | None = None
     share: Floats | None = None
 
-    def evidence(self) -> Floats:
-        """Return ln(P/Q) of what was seen, (n,) float64: P with the device in the cell, and Q with it outside.
+    def evidence(self, row: int, law: tuple[int, Floats] | None = None) -> float:
+        """Return ln(P/Q) of what was seen: P with the device in the cell, and Q with it outside; `law` is the row's.
 
         A sum that is impossible in both cases is no evidence.
         """
-        found = np.empty(len(self.inside))
-        for row in range(len(found)):
-            first, masses = self.law(row)
-            place = 0 if self.sums is None else int(self.shown(row, self.sums[row])) - first
-            seen = masses[:, place] if 0 <= place < masses.shape[1] else np.ones(2)
-            found[row] = log_ratio(self.own.inside[row] @ seen, self.own.outside[row] @ seen)
-        return found
+        first, masses = self.law(row) if law is None else law
+        place = 0 if self.sums is None else int(self.shown(row, self.sums[row])) - first
+        seen = masses[:, place] if 0 <= place < masses.shape[1] else np.ones(2)
+        return float(log_ratio(self.own.inside[row] @ seen, self.own.outside[row] @ seen))
 
     def pair(self, row: int) -> Pair:
         """Return the probabilities of all that may be seen, with the device in the cell and outside.

@@ -8,16 +8,15 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from mechanisms.central import LaplaceCounts, SampleThenSuppress, ThresholdCounts
-from mechanisms.inference.evidence import Evidence, epsilon_of_trials, log_ratio
+from mechanisms.inference.evidence import DIGITS, Evidence, epsilon_of_trials, log_ratio
 from mechanisms.inference.known_others import LastDevice, OwnPart, parts_of_reports
-from mechanisms.local import LocalMechanism, NoPrivacy, SamplingPrivacy
-from mechanisms.local.common.frequency_oracle import FrequencyOracle
-from mechanisms.local.unary_encoding import UnaryEncoding
+from mechanisms.local import NoPrivacy, SamplingPrivacy
+from mechanisms.local.common.frequency_oracle import PureProtocol
 from mechanisms.privacy.integer_noise import IntegerNoise
 from simulator.aggregation.transcript import Coalition
 from simulator.arrays import FloatArray, IntArray
@@ -29,7 +28,7 @@ from simulator.files.extras import import_extra
 from simulator.sensing.query import QueryRecord, keeps_randomness
 
 BITS_MISSING = "not every report was counted, so the sums are not of known numbers of bits"
-NO_NUMBERS = "only Sampling Privacy without refresh publishes numbers of devices, and frequency oracles sums of bits"
+NO_NUMBERS = "only Sampling Privacy without refresh publishes numbers of devices, and pure protocols sums of bits"
 KEPT = "devices keep coins from query to query, so the numbers of several queries depend on each other"
 BASE_RATES = {None: 0.5, "one_in_10": 0.1, "one_in_1000": 0.001}
 """Shares of vehicles that were counted, by the metric of the row."""
@@ -109,10 +108,11 @@ def _published(
             noise = IntegerNoise("discrete_laplace", 1.0 / drawn.sample_epsilon).masses(1)
         least = None if isinstance(release, LaplaceCounts) else np.full(len(sums), release.k)
         return sums, (drawn.sampling, 0.0), least, noise
-    if not isinstance(mechanism, NoPrivacy | UnaryEncoding | FrequencyOracle):
+    if not isinstance(mechanism, NoPrivacy | PureProtocol):
         raise NotPlayableError(NO_NUMBERS)
     yes = (1.0, 0.0) if isinstance(mechanism, NoPrivacy) else (mechanism.true_yes, mechanism.false_yes)
-    sums, noise = _bits(mechanism, query.counts[0] - observation.own_tally(query.number, 1)[0]), None
+    tally, noise = query.counts[0] - observation.own_tally(query.number, 1)[0], None
+    sums = tally[1:] if isinstance(mechanism, NoPrivacy) else mechanism.support(tally)
     if query.noise is not None and record.deployment.noise is not None:
         # The coalition knows the noise of the servers that are its members.
         members = [member.party for member in observer.coalition if member.at(query.number_in_campaign)]
@@ -141,14 +141,8 @@ def _differences(
     return differences, (mechanism.sampling, 0.0), few if least else None, None
 
 
-def _bits(mechanism: LocalMechanism, encoded: IntArray) -> IntArray:
-    """Return the bit about each cell, (…, cells) int64, of encodings or of a tally, (…, *tally_shape)."""
-    bits: IntArray = encoded[..., 1] if len(mechanism.tally_shape) == 2 else encoded[..., 1:]
-    return bits
-
-
 def _own_parts(
-    mechanism: LocalMechanism, query: QueryRecord, chosen: IntArray, which: Sequence[bool], yes: tuple[float, float]
+    mechanism: Any, query: QueryRecord, chosen: IntArray, which: Sequence[bool], yes: tuple[float, float]
 ) -> tuple[OwnPart, list[OwnPart]]:
     """Return what is read of targets of whom the same rounds are read, and all that may be read."""
     cells, reports = query.truth[chosen].astype(np.int64), query.recorded.reports
@@ -162,7 +156,8 @@ def _own_parts(
     if isinstance(mechanism, NoPrivacy):  # true cells, perhaps sampled by the server
         there = OwnPart(unread.inside, 0.0 * unread.outside)
         return there, [there, OwnPart(0.0 * unread.inside, unread.outside)]
-    bits = _bits(mechanism, mechanism.encode(reports[0][chosen]))[np.arange(len(chosen)), cells - 1]
+    supported = (mechanism.support(one) for one in mechanism.encode(reports[0][chosen]))
+    bits = np.array([support[cell - 1] for support, cell in zip(supported, cells, strict=True)])
     known = [OwnPart.of_bits(*yes, one, len(chosen)) for one in (bits, 0 * bits, 0 * bits + 1)]
     return known[0], known[1:]
 
@@ -205,7 +200,7 @@ class Visit:
         places = (model.shown(row, true.numbers[:-1]) - believed.numbers[0]).reshape(len(ratios), -1)
         there = (places >= 0) & (places < ratios.shape[1])
         found = np.where(there, np.take_along_axis(ratios, np.where(there, places, 0), axis=1), 0.0)
-        return cls(true, believed, np.append(np.clip(found, -CERTAIN, CERTAIN), 0.0))
+        return cls(true, believed, np.append(np.clip(np.round(found, DIGITS), -CERTAIN, CERTAIN), 0.0))
 
     def drawn(self, world: int, trials: int, times: int, *, rng: np.random.Generator) -> FloatArray:
         """Return the sums of the evidence of independent visits alike, (trials,); world 0 is with the vehicle."""
@@ -267,7 +262,8 @@ class Membership(Game):
         every = np.concatenate([query.recorded.devices for query in truth.queries])
         devices, asked = np.unique(every, return_counts=True)
         victims = devices[np.argsort(-asked, kind="stable")[: max(len(query.truth) for query in truth.queries)]]
-        known: dict[object, Visit] = {}
+        known: dict[object, tuple[Visit, tuple[int, FloatArray]]] = {}
+        alike: dict[object, Visit] = {}
         series, seen = defaultdict[int, list[Visit]](list), defaultdict[int, float](float)
         for query in truth.queries:
             chosen = np.flatnonzero(np.isin(query.recorded.devices, victims) & (query.truth > 0))
@@ -280,16 +276,15 @@ class Membership(Game):
                 share = prior[query.truth[chosen]] * query.occupancy.sum() / query.asked[0]
             for rows, last in last_devices(observer, query, chosen, k=k):
                 model = last if share is None else replace(last, share=share[rows])
-                evidence = np.clip(model.evidence(), -CERTAIN, CERTAIN)
                 for row, device in enumerate(query.recorded.devices[chosen[rows]].tolist()):
-                    key = query.campaign, model.key(row)
-                    if key not in known:
+                    if (key := (query.campaign, model.key(row))) not in known:
                         visit = Visit.of(last, model, row)
                         # Noise on known counts has one law for all of them.
-                        alike = visit.evidence.tobytes(), visit.true.counted.tobytes(), visit.true.left_out.tobytes()
-                        known[key] = known.setdefault(alike, visit)
-                    series[device].append(known[key])
-                    seen[device] += float(evidence[row])
+                        same = visit.evidence.tobytes(), visit.true.counted.tobytes(), visit.true.left_out.tobytes()
+                        known[key] = alike.setdefault(same, visit), model.law(row)
+                    visit, law = known[key]
+                    series[device].append(visit)
+                    seen[device] += min(max(model.evidence(row, law), -CERTAIN), CERTAIN)
         return [*series.values()], [*seen.values()]
 
     def _exact(self, series: Sequence[Sequence[Visit]]) -> Evidence | None:
@@ -302,8 +297,6 @@ class Membership(Game):
 
     def _learned(self, visits: Sequence[Visit], trials: int, rng: np.random.Generator) -> Sequence[FloatArray]:
         """Return the scores that a classifier gives to trials with the vehicle, and without it."""
-        module, name = CLASSIFIERS[str(self.learned)].split(".")
-        asked = {"needed": "learned needs scikit-learn", "extra": "learn", "package": "scikit-learn"}
         drawn = [
             np.stack([rng.choice(law.numbers, p=law[world], size=size) for law in laws], axis=1)
             for laws, size in (([visit.model for visit in visits], TRAINED), ([visit.true for visit in visits], trials))
@@ -311,7 +304,9 @@ class Membership(Game):
         ]
         train = np.concatenate(drawn[:2])
         centre, spread = train.mean(axis=0), np.maximum(train.std(axis=0), 1e-9)
-        fitted = getattr(import_extra(f"sklearn.{module}", **asked), name)(random_state=int(rng.integers(2**31)))
+        module, name = CLASSIFIERS[str(self.learned)].split(".")
+        learner = import_extra(f"sklearn.{module}", needed="a classifier needs scikit-learn", extra="learn")
+        fitted = getattr(learner, name)(random_state=int(rng.integers(2**31)))
         fitted.fit((train - centre) / spread, np.repeat([1, 0], TRAINED))
         return [np.asarray(fitted.decision_function((one - centre) / spread)) for one in drawn[2:]]
 

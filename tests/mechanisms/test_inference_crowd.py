@@ -130,7 +130,7 @@ def success_of(last):
 
 def guesses_of(last):
     """Whether each device is likelier in the cell; what differs by rounding only is equally likely."""
-    return last.evidence() > 1e-9
+    return np.array([last.evidence(row) for row in range(len(last.inside))]) > 1e-9
 
 
 def difference_guess_success(*, crowd, sampling, k=None):
