@@ -273,7 +273,9 @@ class Membership(Game):
             if self.knows == "distribution":
                 record = replace(observer.stored.campaigns[query.campaign], queries=(query,))
                 prior = replace(truth, record=record, shares={query.number: query.occupancy}).prior().of(query.number)
-                share = prior[query.truth[chosen]] * query.occupancy.sum() / query.asked[0]
+                # The prior counts the vehicle itself.
+                others = np.maximum(prior[query.truth[chosen]] * query.occupancy.sum() - 1.0, 0.0)
+                share = others / (query.asked[0] - 1)
             for rows, last in last_devices(observer, query, chosen, k=k):
                 model = last if share is None else replace(last, share=share[rows])
                 for row, device in enumerate(query.recorded.devices[chosen[rows]].tolist()):

@@ -53,9 +53,8 @@ def check_extras(scenario: Scenario) -> None:
     trips = getattr(scenario.traffic, "trips", None)
     if str(trips).lower().endswith(".omx"):
         needed.append(("traffic.trips", str(trips), "h5py", "omx"))
-    for attack in scenario.attacks:
-        if isinstance(attack, MembershipSection) and attack.learned:
-            needed.append((f"attacks.{attack.name}.learned", attack.learned, "sklearn", "learn"))
+    learning = [attack for attack in scenario.attacks if isinstance(attack, MembershipSection) and attack.learned]
+    needed += [(f"attacks.{attack.name}.learned", str(attack.learned), "sklearn", "learn") for attack in learning]
     rule = "needs {}: pip install 'crowdveil[{}]'"
     faults = [Fault(at, rule.format(*needs), name) for at, name, *needs in needed if find_spec(needs[0]) is None]
     if faults:

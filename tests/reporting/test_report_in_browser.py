@@ -49,7 +49,7 @@ def reports(shipped_run, tmp_path_factory):
 LIKE_OTHERS = (
     "all-day", "anaheim", "bay-area-pems", "beijing-taxis", "bologna-fcd", "breast-cancer", "cabs-san-francisco",
     "grid20", "helsinki-osm", "longitudinal", "manhattan-osm", "parked-cars", "poisoning", "refined", "rivals",
-    "server-noise", "sioux-falls",
+    "series", "server-noise", "sioux-falls",
 )  # fmt: skip
 """Scenarios whose reports have the sections of others."""
 
