@@ -8,6 +8,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -131,11 +132,9 @@ def _differences(
     released, differences = observation.released_of(query.number), None
     added = np.subtract(*(observation.own_tally(query.number, round_)[0] for round_ in (2, 1)))
     if released is not None and query.all_counted and record.publishes_differences:
-        if released.counts is not None:
-            differences = released.counts[1] - released.counts[0] - added
-        elif released.differences is not None:
-            shown = np.where(np.asarray(released.suppressed), -1, released.differences)
-            differences = np.append(0, shown) - added
+        shown = np.where(np.asarray(released.suppressed), -1, np.asarray(released.differences))
+        exact = released.counts
+        differences = (np.append(0, shown) if exact is None else exact[1] - exact[0]) - added
     least = max(k or 0, record.k or 0)
     few = np.zeros(len(query.occupancy), dtype=np.int64) + least - added
     return differences, (mechanism.sampling, 0.0), few if least else None, None
@@ -291,7 +290,8 @@ class Membership(Game):
 
     def _exact(self, series: Sequence[Sequence[Visit]]) -> Evidence | None:
         """Return the exact laws of the evidence over all vehicles; None where the coalition's model is not the law."""
-        alike = Counter(frozenset(Counter(visits).items()) for visits in series)
+        number = {visit: place for place, visit in enumerate(dict.fromkeys(chain.from_iterable(series)))}
+        alike = Counter(tuple(sorted(Counter(visits).items(), key=lambda one: number[one[0]])) for visits in series)
         if self.knows != "others" or sum(map(len, alike)) > MOST_PARTS:
             return None
         each = [Evidence.of_series([(visit.true[:2], times) for visit, times in visits]) for visits in alike]
@@ -332,11 +332,9 @@ def _measured(worlds: Sequence[FloatArray]) -> dict[str, float]:
     """Return what is measured over all thresholds, over all vehicles together and over the vehicles one by one."""
     counted, left_out = (world.ravel() for world in worlds)
     areas = [Evidence.of_trials(*pair).area for pair in zip(*worlds, strict=True)]
-    return {
-        **_of_thresholds(Evidence.of_trials(counted, left_out)),
-        **{f"auc_of_victims_{end}": float(np.percentile(areas, end)) for end in (5, 50, 95)},
-        "epsilon_at_delta_1e-5": epsilon_of_trials(counted, left_out, alpha=CLAIMING_TOO_MUCH, delta=DELTA),
-    }
+    ends = {f"auc_of_victims_{end}": float(np.percentile(areas, end)) for end in (5, 50, 95)}
+    proved = epsilon_of_trials(counted, left_out, alpha=CLAIMING_TOO_MUCH, delta=DELTA)
+    return {**_of_thresholds(Evidence.of_trials(counted, left_out)), **ends, "epsilon_at_delta_1e-5": proved}
 
 
 def _of_thresholds(evidence: Evidence) -> dict[str, float]:
@@ -362,8 +360,3 @@ class KnownOthers(Membership):
         if series := [[visit] for visits in every for visit in visits]:
             worlds = [self._drawn(series, world, rng=rng) for world in (0, 1)]
             yield next(_decisions(worlds, self._exact(series), rng=rng))
-
-    def unsuited(self, record: CampaignRecord, *, named: bool) -> str:
-        """Return why the attack is not tried on mechanisms that it does not name."""
-        suited = named or record.deployment.noise is not None or isinstance(record.mechanism, SamplingPrivacy)
-        return "" if suited else NO_NUMBERS
