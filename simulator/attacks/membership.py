@@ -274,7 +274,7 @@ class Membership(Game):
                 prior = replace(truth, record=record, shares={query.number: query.occupancy}).prior().of(query.number)
                 # The prior counts the vehicle itself.
                 others = np.maximum(prior[query.truth[chosen]] * query.occupancy.sum() - 1.0, 0.0)
-                share = others / (query.asked[0] - 1)
+                share = others / max(query.asked[0] - 1, 1)
             for rows, last in last_devices(observer, query, chosen, k=k):
                 model = last if share is None else replace(last, share=share[rows])
                 for row, device in enumerate(query.recorded.devices[chosen[rows]].tolist()):

@@ -152,6 +152,8 @@ def test_exact_counts_reveal_all_and_suppressed_ones_nothing():
 
 
 def test_the_distribution_of_others_is_worth_less_and_a_classifier_is_no_better_than_the_optimum():
+    alone = scores(published(LaplaceCounts(epsilon=0.8), vehicles=1), knows="distribution", negatives=1_000)
+    assert alone[None].success > 0.5
     record = published(LaplaceCounts(epsilon=0.8), queries=6, vehicles=100)
     known = scores(record, learned="logistic", targets=2, negatives=10_000)
     guessed = scores(record, knows="distribution", learned="boosting", targets=2, negatives=10_000)
