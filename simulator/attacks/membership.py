@@ -31,6 +31,8 @@ from simulator.sensing.query import QueryRecord, keeps_randomness
 BITS_MISSING = "not every report was counted, so the sums are not of known numbers of bits"
 NO_NUMBERS = "only Sampling Privacy without refresh publishes numbers of devices, and pure protocols sums of bits"
 KEPT = "devices keep coins from query to query, so the numbers of several queries depend on each other"
+RELEASES = (LaplaceCounts, SampleThenSuppress, ThresholdCounts)
+"""Releases whose cells are independent, with known laws."""
 BASE_RATES = {None: 0.5, "one_in_10": 0.1, "one_in_1000": 0.001}
 """Shares of vehicles that were counted, by the metric of the row."""
 FALSE_POSITIVES, DELTA = 1e-3, 1e-5
@@ -96,13 +98,11 @@ def _published(
     Sums are without what the coalition knows of them; None if differences are not published.
     """
     mechanism, release = record.mechanism, record.release if record.noised else None
-    if isinstance(mechanism, SamplingPrivacy) and release is None:
+    if isinstance(mechanism, SamplingPrivacy) and not isinstance(release, RELEASES):
         return _differences(record, mechanism, query, observation, k)
     if not query.all_counted:
         raise NotPlayableError(BITS_MISSING)
-    if release is not None:
-        if not isinstance(release, LaplaceCounts | SampleThenSuppress | ThresholdCounts) or query.values is None:
-            raise NotPlayableError(record.unpublished)
+    if isinstance(release, RELEASES) and query.values is not None:
         drawn = release.noise if isinstance(release, ThresholdCounts) else release
         sums, noise = np.append(0, np.rint(query.values * drawn.sampling).astype(np.int64)), None
         if isinstance(drawn, LaplaceCounts):
@@ -121,7 +121,9 @@ def _published(
         unknown = np.delete(query.noise, [number - 1 for number in known], axis=0)
         sums = sums + unknown.sum(axis=0)
         noise = record.deployment.noise.masses(len(unknown)) if len(unknown) else None
-    return np.append(0, sums), yes, None, noise
+    # Another release, or what servers combined: the law is not known.
+    hidden = bool(record.noised) and record.deployment.noise is None
+    return None if hidden else np.append(0, sums), yes, None, noise
 
 
 def _differences(

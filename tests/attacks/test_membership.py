@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import chisquare
 from synthetic_campaigns import CELLS, FAMILY, SAMPLING, agrees, attack, campaign, evaluate_attacks, run_attacks
 
-from mechanisms.central import LaplaceCounts, SampleThenSuppress, ThresholdCounts
+from mechanisms.central import LaplaceCounts, LocalRecoding, SampleThenSuppress, ThresholdCounts
 from mechanisms.inference.evidence import Evidence, epsilon_of_trials, log_ratio
 from mechanisms.inference.known_others import LastDevice, OwnPart
 from mechanisms.local import HadamardResponse, KRandomizedResponse, LongitudinalUnary, NoPrivacy, SymmetricUnary
@@ -145,6 +145,11 @@ def test_exact_counts_reveal_all_and_suppressed_ones_nothing():
     assert rows["auc"].value == 0.5
     assert rows[None].theory == pytest.approx(0.5, abs=1e-12)
     assert rows[None].epsilon_lower == 0.0
+    recoded = published(LocalRecoding(k=3, places=np.zeros((CELLS, 2))))
+    found, (note,) = evaluate_attacks(recoded, attack("membership", []))
+    assert not found
+    assert "not a count but a release" in note
+    assert scores(recoded, coalition=["server:1"])["auc"].value == 1.0
     kept = campaign(Trusted(), LongitudinalUnary(cells=CELLS, epsilon_permanent=2.0, epsilon_first=1.0), vehicles=60)
     found, (note,) = evaluate_attacks(kept, attack("membership", []))
     assert not found
