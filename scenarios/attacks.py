@@ -233,6 +233,22 @@ class DropOutSection(AttackSection):
     """The devices that drop out: the target alone, or all devices but the target."""
 
 
+class MembershipSection(SpanningSection):
+    """Decide from a series of published counts whether a vehicle was counted at all queries, or left out of all."""
+
+    kind: Literal["membership"]
+    title = "from the published counts of all queries, decides whether the vehicle was counted or left out"
+    knows: Literal["others", "distribution"] = "others"
+    """What the coalition knows of the other devices: their cells at every query, or the `prior` of each."""
+    negatives: Annotated[int, Field(ge=1_000, le=LARGEST_MAGNITUDE)] = 100_000
+    """Number of trials with a vehicle left out, over all vehicles attacked; as many with the vehicle."""
+    learned: Literal["logistic", "boosting"] | None = None
+    """A classifier of scikit-learn (extra ``learn``) that is trained on worlds drawn from what the coalition knows, and
+    shown beside the likelihood ratio: logistic regression or gradient boosting. Default: none."""
+    targets: Count = 100
+    """Maximum number of vehicles attacked: of those whose reports are kept, the vehicles asked most often."""
+
+
 class LyingServerSection(AttackSection):
     """Servers of the coalition lie to devices and to the other servers; `lies` that are told together are one lie.
 

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mechanisms.compiled import Floats, Integers, Mask
+from mechanisms.compiled import Floats, Integers
+from mechanisms.inference.evidence import log_ratio
 from mechanisms.local import SamplingPrivacy
+from mechanisms.privacy.hockey_stick import Pair
 from mechanisms.privacy.sum_laws import others_law
-
-TIES = 1e-9
-"""Hypotheses whose probabilities differ by no more than this share are equally likely: they differ by rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +98,9 @@ class LastDevice:
         Sums below it are suppressed. By default none are.
     noise : tuple of float, optional
         Masses of the noise in the sum that is not known, symmetric around 0.
+    share : (n,) float64, optional
+        Where the cells of the other devices are not known, the probability with which each is in the cell,
+        independently. By default the cells are known.
     """
 
     sums: Integers | None
@@ -110,43 +112,51 @@ class LastDevice:
     possible: Sequence[OwnPart]
     least: Integers | None = None
     noise: tuple[float, ...] | None = None
+    share: Floats | None = None
 
-    def guess(self) -> Mask:
-        """Guess by likelihood, at even odds, whether the device was in the cell; "outside" if both are as likely.
+    def evidence(self, row: int, law: tuple[int, Floats] | None = None) -> float:
+        """Return ln(P/Q) of what was seen: P with the device in the cell, and Q with it outside; `law` is the row's.
 
         A sum that is impossible in both cases is no evidence.
-
-        Returns
-        -------
-        (n,) bool
         """
-        guessed = np.empty(len(self.inside), dtype=np.bool_)
-        for row in range(len(guessed)):
-            masses, place = self._law(row)
-            seen = masses[:, place] if 0 <= place < masses.shape[1] else np.ones(2)
-            guessed[row] = self.own.inside[row] @ seen > self.own.outside[row] @ seen * (1.0 + TIES)
-        return guessed
+        first, masses = self.law(row) if law is None else law
+        place = 0 if self.sums is None else int(self.shown(row, self.sums[row])) - first
+        seen = masses[:, place] if 0 <= place < masses.shape[1] else np.ones(2)
+        return float(log_ratio(self.own.inside[row] @ seen, self.own.outside[row] @ seen))
 
-    def success(self) -> Floats:
-        """Return the exact expected success of the guess at even odds, (n,) float64."""
-        success = np.empty(len(self.inside))
-        for row in range(len(success)):
-            masses, _ = self._law(row)
-            best = [np.maximum(part.inside[row] @ masses, part.outside[row] @ masses).sum() for part in self.possible]
-            # Of what else may be read, half of the guesses are right.
-            success[row] = 0.5 * (1.0 + sum(best) - sum(part.outside[row].sum() for part in self.possible))
-        return np.minimum(success, 1.0)
+    def pair(self, row: int) -> Pair:
+        """Return the probabilities of all that may be seen, with the device in the cell and outside.
 
-    def _law(self, row: int) -> tuple[Floats, int]:
-        """Return the masses of all sums for parts 0 and 1, (2, values), and the place of the published one."""
+        First come the published sums with the first of the `possible` reports, and so on; last, all other reports.
+        """
+        _, masses = self.law(row)
+        inside = np.concatenate([part.inside[row] @ masses for part in self.possible])
+        outside = np.concatenate([part.outside[row] @ masses for part in self.possible])
+        rest = max(1.0 - float(outside.sum()), 0.0)
+        return np.append(inside, rest), np.append(outside, rest)
+
+    def key(self, row: int) -> tuple[object, ...]:
+        """Return what determines the laws of a row."""
+        parts = [part.inside[row].tobytes() + part.outside[row].tobytes() for part in self.possible]
+        least, share = (None if one is None else one[row] for one in (self.least, self.share))
+        return self.inside[row], self.outside[row], self.true_yes, least, share, *parts
+
+    def shown(self, row: int, sums: Integers) -> Integers:
+        """Return published sums of a cell; suppressed ones as the greatest number that is suppressed."""
+        return sums if self.least is None else np.maximum(sums, self.least[row] - 1)
+
+    def law(self, row: int) -> tuple[int, Floats]:
+        """Return the first value, and the masses of all sums from it on for parts 0 and 1, (2, values)."""
         if self.sums is None:
-            return np.ones((2, 1)), 0
-        sizes = int(self.inside[row]), int(self.outside[row])
-        first, others = others_law(*sizes, self.true_yes, self.false_yes, self.noise)
+            return 0, np.ones((2, 1))
+        inside, outside, true_yes = int(self.inside[row]), int(self.outside[row]), self.true_yes
+        if self.share is not None:
+            share = float(self.share[row])
+            inside, outside, true_yes = inside + outside, 0, share * true_yes + (1.0 - share) * self.false_yes
+        first, others = others_law(inside, outside, true_yes, self.false_yes, self.noise)
         masses = np.stack([np.append(others, 0.0), np.append(0.0, others)])
-        place = int(self.sums[row]) - first
         hidden = 0 if self.least is None else max(int(self.least[row]) - first, 0)
         if hidden:
             masses = np.hstack([masses[:, :hidden].sum(axis=1, keepdims=True), masses[:, hidden:]])
-            place = max(place - hidden + 1, 0)
-        return masses, place
+            first += hidden - 1
+        return first, masses

@@ -1,6 +1,7 @@
 """Composition of several queries, from one query's pair or δ-curve: a pair on a grid of losses, convolved T times."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -402,23 +403,25 @@ class SummedLoss:
     Parameters
     ----------
     parts : sequence of GridPair
-        Of the same interval; the outputs of a query are one of each, independent of each other.
+        Of the same interval; the outputs of a query are one of each, independent of each other. A pair may be repeated.
     queries : int
         T.
     """
 
     def __init__(self, parts: Sequence[GridPair], queries: int) -> None:
-        self.parts, self.queries = [part for part in parts if part.steps.any()], queries
+        self.parts, self.queries = Counter(part for part in parts if part.steps.any()), queries
         one = parts[0].certain
         for part in parts[1:]:
             one += (1.0 - one) * part.certain
         # The probability that a loss is infinite.
         self.certain = at_least_once(one, queries)
         self.laws: dict[int, tuple[Floats, Floats, float]] = {}
+        self.ends = [sum(n * int(part.steps[end]) for part, n in self.parts.items()) for end in (0, -1)]
         if self.parts:
-            self.width = self.parts[0].interval
+            self.width = next(iter(self.parts)).interval
             self.log_masses = [np.log(part.masses) for part in self.parts]
-            squares = max(sum(float(part.masses @ (part.steps * self.width) ** 2) for part in self.parts), 1e-300)
+            spreads = (n * float(part.masses @ (part.steps * self.width) ** 2) for part, n in self.parts.items())
+            squares = max(sum(spreads), 1e-300)
             # From one that moves the mean by half its spread, or for rare losses from ½, on.
             first = 0.5 / math.sqrt(queries * squares)
             more = max(0, math.ceil(math.log(first / 0.5, 1.5)))
@@ -429,15 +432,17 @@ class SummedLoss:
     def log_mean(self, tilts: Floats) -> Floats:
         """Return ln Σ P(ℓ)e^θℓ of one query's loss for each θ."""
         total = np.zeros(len(tilts))
-        for part, log_masses in zip(self.parts, self.log_masses, strict=True):
+        for (part, n), log_masses in zip(self.parts.items(), self.log_masses, strict=True):
             exponents = np.multiply.outer(tilts, part.steps * self.width) + log_masses
             most = exponents.max(axis=-1)
-            total += most + np.log(np.exp(exponents - most[:, np.newaxis]).sum(axis=-1))
+            total += n * (most + np.log(np.exp(exponents - most[:, np.newaxis]).sum(axis=-1)))
         return total
 
     def delta(self, epsilon: float) -> float:
         """Return a bound of Σ P(ℓ)·[1 − e^(ε − ℓ)]₊ over the summed losses ℓ, the infinite one included."""
-        if not self.parts or epsilon >= self.queries * self.width * sum(int(part.steps[-1]) for part in self.parts):
+        if not self.parts or epsilon >= self.queries * self.width * sum(
+            n * int(part.steps[-1]) for part, n in self.parts.items()
+        ):
             return self.certain
         scales = self.queries * self.log_means - self.tilts * min(epsilon, 1e6)
         best = int(scales.argmin())
@@ -462,21 +467,25 @@ class SummedLoss:
         shifts = np.geomspace(1e-3, 1e3, SHIFTS) * self.scale
         above = (times * (self.log_mean(theta + shifts) - log_mean) - LEFT_OUT_LOG) / shifts
         below = -(times * (self.log_mean(theta - shifts) - log_mean) - LEFT_OUT_LOG) / shifts
-        last = min(math.ceil(above.min() / width), times * sum(int(part.steps[-1]) for part in self.parts))
-        first = max(math.floor(below.max() / width), times * sum(int(part.steps[0]) for part in self.parts))
+        last = min(
+            math.ceil(above.min() / width), times * sum(n * int(part.steps[-1]) for part, n in self.parts.items())
+        )
+        first = max(
+            math.floor(below.max() / width), times * sum(n * int(part.steps[0]) for part, n in self.parts.items())
+        )
         size = 1 << max(4, int(last - first).bit_length())
         stages = 8.0 * UNIT * (size.bit_length() + 4)
         product, moduli = np.ones(size // 2 + 1, dtype=np.complex128), np.ones(size // 2 + 1)
         least = np.full(size // 2 + 1, np.inf)
-        for part, log_masses in zip(self.parts, self.log_masses, strict=True):
+        for (part, n), log_masses in zip(self.parts.items(), self.log_masses, strict=True):
             exponents = theta * width * part.steps + log_masses
             tilted = np.bincount(part.steps % size, np.exp(exponents - exponents.max()), size)
             factors = np.fft.rfft(tilted / tilted.sum())
-            product *= factors
+            product *= _power(factors, n)
             modulus = np.abs(factors) + stages
-            moduli *= modulus
+            moduli *= modulus**n
             least = np.minimum(least, modulus)
-        error = 4.0 * stages * (len(self.parts) * times + 1) * float((moduli**times / least).sum())
+        error = 4.0 * stages * (self.parts.total() * times + 1) * float((moduli**times / least).sum())
         sums = np.roll(np.fft.irfft(_power(product, times), size), -(first % size))
         return (first + np.arange(size)) * width, np.maximum(sums, 0.0), error + 2.0 * math.exp(LEFT_OUT_LOG)
 

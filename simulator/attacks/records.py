@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from mechanisms.central import CountRelease
 from mechanisms.local import LocalMechanism, SamplingPrivacy
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.transcript import HandleKind, Released, StoredEntries, named_by
@@ -47,6 +48,8 @@ class CampaignRecord:
         Who runs the servers; None if no operator is named.
     centres
         Returns the centres of the cells, (V, 2) float64, metres; None if they are not known.
+    release
+        The release of the counts; None if there is none.
     """
 
     deployment: Deployment
@@ -57,6 +60,7 @@ class CampaignRecord:
     fleet: IntArray | None = None
     operator: str | None = None
     centres: Callable[[], FloatArray] | None = None
+    release: CountRelease | None = None
 
     @property
     def parties(self) -> dict[str, str]:
@@ -231,6 +235,7 @@ def record_campaigns(
             fleet=fleet,
             operator=named[campaign].operator,
             centres=partial(centres, named[campaign].partition),
+            release=getattr(named[campaign].publications.get(name), "release", None),
         )
         for (campaign, name), answered in answers_of_devices(queries).items()
     }

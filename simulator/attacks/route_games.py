@@ -55,7 +55,7 @@ class RouteGame(Game):
             answers = [named + by_cell, usual_one + by_path, reports_alone, [], usual_one]
         scores = [scores_of(answer, queries, prior, observer, rng) for answer in answers]
         # Guesses about one vehicle depend on one another: each interval is as wide as for the trials of one query.
-        yield from (replace(score, kept=True, compares=None) for score in scores[0])
+        yield from (replace(score, kept=True, pairs=False) for score in scores[0])
         cells, path, alone, unseen, usual = (np.concatenate([score.guesses for score in each]) for each in scores)
         at, asked = np.concatenate([query.truth for query in queries]), [query.recorded.devices for query in queries]
         when = np.repeat(np.arange(len(queries)), [len(devices) for devices in asked])

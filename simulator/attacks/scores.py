@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -32,9 +32,8 @@ class Score:
         Success of the best guess without the observation.
     theory
         Expected success, or expected value; NaN if it is not known.
-    compares
-        What an ε lower bound is computed from: pairs of "devices" in different cells; the two "worlds" between which a
-        guess decides; nothing, if None.
+    pairs
+        Whether an ε lower bound is computed from pairs of devices in different cells.
     usual
         The best guess without the observation; None if several are equally good.
     kept
@@ -44,6 +43,8 @@ class Score:
     probability
         (n,) float64, the coalition's posterior probability of each guess, NaN where there is none; None for guesses
         that `guesses.parquet` does not show, in worlds that did not occur.
+    epsilon
+        Another lower bound of ε.
     metric, value, unit
         As in `attacks.parquet`. Scores of the same metric are pooled, and of their values the greatest is reported.
     queries
@@ -54,11 +55,12 @@ class Score:
     truth: Any = ()
     prior: float = math.nan
     theory: float = math.nan
-    compares: Literal["devices", "worlds"] | None = None
+    pairs: bool = False
     usual: int | None = None
     kept: bool = False
     query: QueryRecord | None = None
     probability: FloatArray | None = None
+    epsilon: float | None = None
     metric: str | None = None
     value: float | None = None
     unit: str | None = None
@@ -71,7 +73,7 @@ class Score:
         success = float(np.mean(query.truth == usual)) if prior.learned else prior.success(query.number)
         theory = math.nan if prior.learned else float(expected.mean())
         given = {"prior": success, "theory": theory, "usual": usual, **others}
-        return cls(guesses=guesses, truth=query.truth, query=query, compares="devices", **given)
+        return cls(guesses=guesses, truth=query.truth, query=query, pairs=True, **given)
 
     @property
     def hits(self) -> int:
@@ -138,13 +140,10 @@ def _known(theory: float) -> float | None:
 
 
 def _epsilon(scores: Sequence[Score], *, rng: np.random.Generator) -> float | None:
-    """Return an ε lower bound; None if the scores compare nothing, or hold no pair of devices."""
-    if scores[0].compares == "devices":
+    """Return an ε lower bound; None if the scores have none, or hold no pair of devices."""
+    if scores[0].pairs:
         return _of_pairs(scores, rng=rng)
-    if scores[0].compares == "worlds":
-        inside, guesses = (np.concatenate([getattr(score, name) for score in scores]) for name in ("truth", "guesses"))
-        return max(_of_worlds(guesses, inside), _of_worlds(~guesses, ~inside))
-    return None
+    return scores[0].epsilon
 
 
 def _of_pairs(scores: Sequence[Score], *, rng: np.random.Generator) -> float | None:
@@ -169,15 +168,6 @@ def _of_pairs(scores: Sequence[Score], *, rng: np.random.Generator) -> float | N
     if not pairs:
         return None
     return epsilon_lower_bound(hits_p=hits_p, trials_p=pairs, hits_q=hits_q, trials_q=pairs, alpha=CLAIMING_TOO_MUCH)
-
-
-def _of_worlds(event: Any, world: Any) -> float:
-    """Return an ε lower bound from the frequencies of an event in two worlds, with half of the probability of error."""
-    inside, outside = event[world], event[~world]
-    if not len(inside) or not len(outside):
-        return 0.0
-    hits_p, hits_q, alpha = int(inside.sum()), int(outside.sum()), CLAIMING_TOO_MUCH / 2.0
-    return epsilon_lower_bound(hits_p=hits_p, trials_p=len(inside), hits_q=hits_q, trials_q=len(outside), alpha=alpha)
 
 
 class Guesser(NamedTuple):

@@ -183,6 +183,8 @@ class Game:
 
     forges = False
     """Whether the coalition's corrupted vehicles are drawn from the targets, to send false reports."""
+    spans_partitions = False
+    """Whether campaigns that are attacked together may ask about the cells of different partitions."""
 
     def play(self, observer: Observer, truth: Truth, *, rng: np.random.Generator) -> Iterator[Score]:
         """Yield the scores of each query, or of all queries together.

@@ -11,6 +11,7 @@ import pandas as pd
 
 from mechanisms.local import LocalMechanism, NotEstimableError
 from scenarios import Fault, Scenario, ScenarioError
+from scenarios.attacks import MembershipSection
 from scenarios.kinds import sections_of
 from scenarios.run_clock import RunClock, find_zone
 from simulator.attacks.games import Attack
@@ -52,6 +53,8 @@ def check_extras(scenario: Scenario) -> None:
     trips = getattr(scenario.traffic, "trips", None)
     if str(trips).lower().endswith(".omx"):
         needed.append(("traffic.trips", str(trips), "h5py", "omx"))
+    learning = [attack for attack in scenario.attacks if isinstance(attack, MembershipSection) and attack.learned]
+    needed += [(f"attacks.{attack.name}.learned", str(attack.learned), "sklearn", "learn") for attack in learning]
     rule = "needs {}: pip install 'crowdveil[{}]'"
     faults = [Fault(at, rule.format(*needs), name) for at, name, *needs in needed if find_spec(needs[0]) is None]
     if faults:

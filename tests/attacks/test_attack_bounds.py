@@ -30,8 +30,8 @@ from mechanisms.local import (
 from mechanisms.privacy import LinkedReports, ReleasedDifferences, Report
 from mechanisms.privacy.audit import clopper_pearson, delta_lower_bound
 from simulator.aggregation.servers import PerRound
-from simulator.attacks.counterfactual_games import KnownOthers
 from simulator.attacks.guessing_games import score_cells
+from simulator.attacks.membership import KnownOthers
 from simulator.attacks.reconstruction import ROUND_ATTACKS
 from simulator.attacks.scores import pool_scores
 from simulator.attacks.world import Member, Observer, Truth
@@ -121,13 +121,13 @@ def test_known_others_success_reaches_the_bound_of_released_differences(k):
         record = campaign(DEPLOYMENTS["trusted"], mechanism, vehicles=150, queries=2, seed=seed)
         stored = filed_of(record)
         rng = np.random.default_rng(seed)
-        scores = list(KnownOthers(k).play(Observer(stored), Truth(stored.record), rng=rng))
+        scores = list(KnownOthers(negatives=1000, k=k).play(Observer(stored), Truth(stored.record), rng=rng))
         (row,) = pool_scores(scores, rng=rng)
         hits += round(row["success"] * row["trials"])
         trials += row["trials"]
         expected.append((row["theory"], row["trials"]))
         for query in record.queries:
-            crowds = query.occupancy[1:][query.occupancy[1:] > 0]
+            crowds = np.repeat(query.occupancy[1:], query.occupancy[1:])  # of each target
             bound += [total_variation(int(n), 0.45, k) for n in crowds]
             # A claim is for at least so many devices.
             claims += [mechanism.claim(ReleasedDifferences(int(n), k=k)).delta(0.0) for n in crowds]
@@ -137,4 +137,4 @@ def test_known_others_success_reaches_the_bound_of_released_differences(k):
     low, high = clopper_pearson(hits, trials, alpha=FAMILY / 4)
     assert low <= theory <= high
     assert trials > 1500
-    assert theory > (0.6 if k is None else 0.5)
+    assert theory > (0.58 if k is None else 0.5)

@@ -202,7 +202,7 @@ def test_guesses_that_follow_the_prior_give_no_epsilon_bound():
     usual = np.full(len(truth), 2, dtype=np.int32)
 
     def pooled(guesses, truth, prior):
-        score = Score(guesses=guesses, truth=truth, prior=prior, theory=prior, compares="devices")
+        score = Score(guesses=guesses, truth=truth, prior=prior, theory=prior, pairs=True)
         return next(pool_scores([score], rng=rng))
 
     assert pooled(usual, truth, 1 / 3)["epsilon_lower"] == 0.0

@@ -403,7 +403,7 @@ def test_an_attack_without_any_result_says_why(three_deployments):
 
 def test_an_attack_that_is_meant_for_no_mechanism_of_the_run_says_so(tmp_path):
     overrides = [
-        attacks("{kind='known_others', name='others', coalition=['network']}"),
+        attacks("{kind='drop_out', name='others', coalition=['network'], dropped='target'}"),
         "mechanisms=[{kind='k_randomized_response', name='k-ary', epsilon=2}]",
     ]
     result = run(scenario(tmp_path, {"two": SERVERS["two"]}), overrides=overrides)

@@ -26,6 +26,12 @@ def test_scenario_states_what_is_missing_before_anything_is_read(monkeypatch):
     hexagons = tiny.with_({"cells": {"kind": "h3", "resolution": 9}})
     with pytest.raises(ScenarioError, match=r"cells\.kind: needs h3: pip install 'crowdveil\[h3\]'"):
         check_extras(hexagons)
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    learning = tiny.with_({"attacks": [{"kind": "membership", "coalition": [], "learned": "logistic"}]})
+    with pytest.raises(
+        ScenarioError, match=r"attacks\.membership\.learned: needs sklearn: pip install 'crowdveil\[learn\]'"
+    ):
+        check_extras(learning)
 
 
 @pytest.mark.slow

@@ -11,10 +11,11 @@ from scenarios import Fault, Scenario, ScenarioError
 from scenarios import attacks as sections
 from simulator.aggregation.transcript import is_member
 from simulator.arrays import Cells
-from simulator.attacks.counterfactual_games import DropOut, KnownOthers, LyingServer, Poisoning
+from simulator.attacks.counterfactual_games import DropOut, LyingServer, Poisoning
 from simulator.attacks.games import Attack
 from simulator.attacks.guesses import CheckedAttack
 from simulator.attacks.guessing_games import CellGame, LongitudinalGame
+from simulator.attacks.membership import KnownOthers, Membership
 from simulator.attacks.priors import ABSENT, Driven, PriorSource, Training
 from simulator.attacks.route_games import RouteGame
 from simulator.attacks.tracing_games import KnownPoints, LinkPseudonyms, TraceCounts
@@ -109,6 +110,7 @@ GAMES: Mapping[type[sections.AttackSection], Callable[..., Game]] = {
     sections.LinkPseudonymsSection: LinkPseudonyms,
     sections.KnownPointsSection: KnownPoints,
     sections.RouteSection: RouteGame,
+    sections.MembershipSection: Membership,
 }
 """The game of each attack, whose parameters are keys of the section."""
 
@@ -165,7 +167,7 @@ def check_attacks(scenario: Scenario, attacks: Sequence[Attack], campaigns: Sequ
             if campaign.name in (attack.campaigns or counting)
         }
         about = {campaign.partition for campaign in campaigns if campaign.name in parties}
-        if attack.together and len(about) > 1:
+        if attack.together and len(about) > 1 and not all(game.spans_partitions for game in attack.games):
             rule = f"must be about one partition with together = true: they ask about {listed(about)}"
             faults.append(Fault(f"attacks.{attack.name}.campaigns", rule, [*parties]))
         existing = {party for each in parties.values() for there in each for party in there}
