@@ -1,4 +1,4 @@
-"""Systems in use, as published and computed: sampling with a threshold, sums of bits, shuffled reports, counts over time."""
+"""Systems in use, as published and computed: samples with a threshold, sums of bits, shuffles, counts over time."""
 
 import itertools
 import math
@@ -159,7 +159,7 @@ def origin_destination_flows(results: Reproduction, seed: int) -> None:  # noqa:
     for trips in TRIPS:
         bound = 1.0 / (1.0 + math.exp(-FLOW_EPSILON * trips))
         results.add_row("criticised" if trips == 32 else "optimum", success[trips - 1], trips=trips, bound=bound)
-    published = Series("published", [1, 32], [0.66, 0.954], "points", PUBLISHED)
+    published = Series("as stated", [1, 32], [0.66, 0.954], "points", PUBLISHED)
     results.add_panel("success", [Series("best observer", most, success), published])
     results.add_findings("unit", once=success[0], often=success[31])
 

@@ -368,7 +368,15 @@ def read_paper(name: str) -> DeclaredPaper:
 
 PAPERS = [
     read_paper(name)
-    for name in ("sampling_privacy", "anonymized_local", "safe_sampling", "amplification", "rivals", "deployed")
+    for name in (
+        "sampling_privacy",
+        "anonymized_local",
+        "safe_sampling",
+        "amplification",
+        "rivals",
+        "deployed",
+        "over_time",
+    )
 ]
 CITATIONS = {paper.paper: paper.citation for paper in PAPERS}
 ENTRIES: tuple[Entry, ...] = tuple(entry for paper in PAPERS for entry in paper.entries)
