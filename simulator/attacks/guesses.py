@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from mechanisms.parameter import ParameterError, check_integer
 from simulator.aggregation.transcript import HandleKind
 from simulator.arrays import Cells, FloatArray, IntArray
 from simulator.attacks.observation import Linked, Observation
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 ROUNDING = 1e-12
 
@@ -36,11 +39,15 @@ class Prior:
         Whether the devices guessed are known to be distributed over the cells in exactly these shares. Reports that
         cannot be linked to a device then reveal nothing more about one (together with linked reports, only by how the
         coins happened to fall, which is not used).
+    moves
+        By query, all but the first: (cells + 1, cells + 1) float64, the probabilities of the cell in this query, in
+        columns, given the cell in the query before it, in rows. None: nothing is known about movement.
     """
 
     by_query: Mapping[int, FloatArray]
     even: bool = False
     exact: bool = False
+    moves: "Mapping[int, csr_array] | None" = None
 
     @classmethod
     def from_counts(cls, counts: Mapping[int, IntArray], *, exact: bool = False) -> "Prior":
@@ -144,28 +151,30 @@ class Guesses:
 
 
 class CellAttack(Protocol):
-    """An attack that guesses the cells of devices, one query at a time.
+    """An attack that guesses the cells of devices in the queries of a campaign, or of several together.
 
     The project makes the observation and the prior, scores the guesses against the truth, and lets the prior guess for
     every device that the attack does not name. The page docs/collusion.md has an example.
     """
 
     def guess(self, observation: Observation, prior: Prior, *, rng: np.random.Generator) -> Sequence[Guesses]:
-        """Return guesses about devices of the query that was observed.
+        """Return guesses about devices, of any of the queries that were observed.
 
         Parameters
         ----------
         observation
-            What the coalition received and knows, and what is public, of one query (``observation.queries[0]``).
+            What the coalition received and knows, and what is public, of all queries of the campaign, or campaigns
+            (``observation.queries``). An attack on single queries takes them one after the other.
         prior
-            The coalition's prior; ``prior.of(query)`` has the probabilities, (cells + 1,) float64 with [0] outside.
+            The coalition's prior; ``prior.of(query)`` has the probabilities, (cells + 1,) float64 with [0] outside,
+            and ``prior.moves`` what is known about movement.
         rng
             The attack's own random numbers.
 
         Returns
         -------
         sequence of Guesses
-            Each handle of the observation at most once; empty where the coalition has nothing to guess from.
+            Each handle of a query at most once; empty where the coalition has nothing to guess from.
         """
 
 

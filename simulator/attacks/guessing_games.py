@@ -19,10 +19,9 @@ from simulator.sensing.query import QueryRecord, keeps_randomness
 
 @dataclass(frozen=True)
 class CellGame(Game):
-    """An attack on single queries guesses the cell of every target.
+    """An attack guesses the cell of every target in every query, from what was received in all queries.
 
-    If the coalition can read no report of a target, the target is guessed by the prior. If campaigns are attacked
-    together, reports of all queries at the same moment are used.
+    If the coalition can read no report of a target, the target is guessed by the prior.
 
     Parameters
     ----------
@@ -35,20 +34,20 @@ class CellGame(Game):
     def play(self, observer: Observer, truth: Truth, *, rng: np.random.Generator) -> Iterator[Score]:
         """Yield the scores of each query."""
         mechanism, prior = truth.record.mechanism, truth.prior()
-        single: CellAttack = ROUND_ATTACKS[self.kind] if isinstance(self.kind, str) else self.kind
+        attack: CellAttack = ROUND_ATTACKS[self.kind] if isinstance(self.kind, str) else self.kind
         if isinstance(self.kind, str):
             # Without a likelihood nothing was tried, even where no report is read: a gain of 0 would say more.
             report_law(mechanism)
         kept = keeps_randomness(mechanism)
+        observation = observer.observe([query.number for query in truth.queries])
+        guesses = attack.guess(observation, prior, rng=rng)
         for query in truth.queries:
-            numbers = observer.stored.simultaneous(query.number)
-            observation = observer.observe(numbers)
-            attack = LongitudinalAttack(numbers, query.number) if len(numbers) > 1 else single
-            guesses = attack.guess(observation, prior, rng=rng)
-            yield replace(score_cells(query, guesses, prior, observer, rng=rng), kept=kept)
-            if self.kind == "round_one" and isinstance(mechanism, SamplingPrivacy):
-                for guess in guess_sampled(observation):
-                    yield _score_sampled(mechanism, guess, query, observer)
+            about = [guess for guess in guesses if guess.query == query.number]
+            yield replace(score_cells(query, about, prior, observer, rng=rng), kept=kept)
+        if self.kind == "round_one" and isinstance(mechanism, SamplingPrivacy):
+            asked = {query.number: query for query in truth.queries}
+            for guess in guess_sampled(observation):
+                yield _score_sampled(mechanism, guess, asked[guess.query], observer)
 
     def unsuited(self, record: CampaignRecord, *, named: bool) -> str:  # noqa: ARG002 - the signature of all games
         """Return why pooled shares are not tried: there are none."""

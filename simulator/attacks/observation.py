@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -68,6 +68,8 @@ class Observation:
         Number of devices that each query asked, corrupted ones included: public.
     last_vehicle
         Whether all vehicles but one are corrupted, so that all other reports are of the same vehicle in every query.
+    moments
+        By query, the moment of truth, seconds from the start of the run: public.
     """
 
     mechanism: LocalMechanism
@@ -77,6 +79,15 @@ class Observation:
     own: tuple[OwnReports, ...] = ()
     asked: Mapping[int, int] | None = None
     last_vehicle: bool = False
+    moments: Mapping[int, float] | None = None
+    _by_round: dict[tuple[int, int], list[StoredEntries]] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Sort the entries by query and round: a campaign may have hundreds of queries."""
+        by_round: dict[tuple[int, int], list[StoredEntries]] = {}
+        for entry in self.seen:
+            by_round.setdefault((entry.query, entry.round), []).append(entry)
+        object.__setattr__(self, "_by_round", by_round)
 
     @classmethod
     def of(
@@ -90,6 +101,7 @@ class Observation:
         asked: Mapping[int, int] | None = None,
         keys: Iterable[str] | None = None,
         last_vehicle: bool = False,
+        moments: Mapping[int, float] | None = None,
     ) -> "Observation":
         """Return the observation of a coalition whose members pool what they received.
 
@@ -101,7 +113,7 @@ class Observation:
             Names of parties, and "vehicles:N"; with none, only published values are seen.
         mechanism
             The mechanism that made the reports.
-        released, own, asked, last_vehicle
+        released, own, asked, last_vehicle, moments
             As in the class.
         keys
             Parties whose keys the coalition has; by default its members.
@@ -125,6 +137,7 @@ class Observation:
             tuple(own),
             dict(asked or {}),
             last_vehicle,
+            dict(moments or {}),
         )
 
     @classmethod
@@ -138,6 +151,7 @@ class Observation:
             tuple(sent for part in parts for sent in part.own),
             {query: asked for part in parts for query, asked in (part.asked or {}).items()},
             all(part.last_vehicle for part in parts),
+            {query: at for part in parts for query, at in (part.moments or {}).items()},
         )
 
     @property
@@ -147,7 +161,7 @@ class Observation:
 
     def of_round(self, query: int, round_: int) -> list[StoredEntries]:
         """Return the entries of one round of one query, by party."""
-        return [entry for entry in self.seen if (entry.query, entry.round) == (query, round_)]
+        return self._by_round.get((query, round_), [])
 
     def of_query(self, query: int) -> "Observation":
         """Return the observation of one query."""
@@ -156,6 +170,7 @@ class Observation:
             seen=tuple(entry for entry in self.seen if entry.query == query),
             released=tuple(released for released in self.released if released.query == query),
             own=tuple(sent for sent in self.own if sent.query == query),
+            moments={one: at for one, at in (self.moments or {}).items() if one == query},
         )
 
     def own_of(self, query: int) -> OwnReports | None:
@@ -308,6 +323,38 @@ def link(read: Mapping[Any, Linked]) -> Iterator[Linked]:
             key: part.content[places[rows, column]] for column, (key, part) in enumerate(read.items()) if which[column]
         }
         yield Linked(next(iter(read.values())).handle_kind, handles[rows], reports)
+
+
+def follow(observation: Observation, queries: Iterable[int] | None = None) -> list[Linked]:
+    """Return the devices that the coalition follows from query to query, grouped by the reports that it reads.
+
+    A device is followed if its reports are stored under its own number, if the network links its pseudonyms to it, or
+    if there is no other vehicle that is not corrupted.
+
+    Parameters
+    ----------
+    observation
+        What the coalition observed.
+    queries
+        Their numbers; by default all that are observed.
+
+    Returns
+    -------
+    list of Linked
+        The keys of `reports` are pairs of a query and a round, in order; a device has reports of one or more queries.
+    """
+    rounds = range(1, observation.mechanism.rounds + 1)
+    keys = [(query, round_) for query in sorted(queries or observation.queries) for round_ in rounds]
+    read = {key: reports for key in keys if (reports := read_round(observation, *key)) is not None}
+    followed = {key: reports for key, reports in read.items() if reports.handle_kind == "device"}
+    if followed:
+        return list(link(followed))
+    alone = {
+        (query, round_): reports.content
+        for (query, round_), reports in read.items()
+        if observation.last_vehicle and observation.unknown_devices(query) == 1 and len(reports.content) == 1
+    }
+    return [Linked("none", None, alone)] if alone else []
 
 
 def join(read: Collection[Linked]) -> tuple[IntArray, IntArray]:

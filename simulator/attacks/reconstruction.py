@@ -34,7 +34,7 @@ from mechanisms.inference.tilted import CrowdLaw, TiltedPairs, crowd_law
 from mechanisms.local import HadamardResponse, KRandomizedResponse, LocalMechanism, NoPrivacy, SamplingPrivacy
 from simulator.arrays import Cells, FloatArray, IntArray
 from simulator.attacks.guesses import ROUNDING, Guesses, Prior
-from simulator.attacks.observation import Linked, Observation, holds_enough, link, link_rounds_of, read_round
+from simulator.attacks.observation import Linked, Observation, follow, holds_enough, link_rounds_of, read_round
 
 ONE_OUTPUT = (SamplingPrivacy, KRandomizedResponse, NoPrivacy, HadamardResponse)
 """Mechanisms whose report is one of a few outputs, so that their counts are the unordered list of all reports."""
@@ -309,11 +309,11 @@ LARGEST = 2**32
 
 @dataclass(frozen=True)
 class RoundAttack:
-    """Guess every device's cell from the readable reports of some rounds of each query.
+    """Guess every device's cell from the readable reports of some rounds of each query, one query at a time.
 
-    The guess uses the device's reports that are linked to it, and lists and published sums of these rounds
-    (`guess_devices`). Sampling Privacy answers round one independently of the truth: from round one alone the guess is
-    the prior's guess.
+    Queries at the same moment, as of campaigns that are attacked together, are used together. The guess uses the
+    device's reports that are linked to it, and lists and published sums of these rounds (`guess_devices`). Sampling
+    Privacy answers round one independently of the truth: from round one alone the guess is the prior's guess.
 
     Parameters
     ----------
@@ -347,7 +347,12 @@ class RoundAttack:
         last = observation.mechanism.rounds
         rounds = range(1, last + 1) if self.only_round is None else (min(self.only_round, last),)
         guesses: list[Guesses] = []
+        moments = observation.moments or {}
         for query in observation.queries:
+            at_once = [other for other in moments if moments[other] == moments.get(query)]
+            if len(at_once) > 1:
+                guesses += LongitudinalAttack(at_once, query).guess(observation, prior, rng=rng)
+                continue
             groups = list(link_rounds_of(observation, query, rounds, partial=self.partial))
             held = [entry for entry in observation.of_query(query).seen if entry.sharing is not None]
             if self.partial and held and not holds_enough(held) and any(group.handles is not None for group in groups):
@@ -404,9 +409,8 @@ def _possible(group: Linked) -> np.ndarray:
 class LongitudinalAttack:
     """Guess every device's cell from all its reports of several queries, assuming that it stayed in one cell.
 
-    Reports of different queries are linked to one device if they are stored under its own number, if the network links
-    its pseudonyms to it, or if there is no other vehicle that is not corrupted. Otherwise, and where the linked reports
-    do not depend on the truth, only what is seen of the last query is used.
+    Where devices are not followed (`follow`), and where the linked reports do not depend on the truth, only what is
+    seen of the last query is used.
 
     Parameters
     ----------
@@ -421,21 +425,9 @@ class LongitudinalAttack:
 
     def guess(self, observation: Observation, prior: Prior, *, rng: np.random.Generator) -> list[Guesses]:
         """Return the guesses for the query `last`; parameters and errors as of `RoundAttack.guess`."""
-        rounds = range(1, observation.mechanism.rounds + 1)
-        keys = [(query, round_) for query in sorted(self.queries) for round_ in rounds]
-        read = {key: reports for key in keys if (reports := read_round(observation, *key)) is not None}
-        followed = {key: reports for key, reports in read.items() if reports.handle_kind == "device"}
-        if followed:
-            groups = list(link(followed))
-        else:
-            # The only vehicle that is not corrupted needs no handle.
-            alone = {
-                (query, round_): reports.content
-                for (query, round_), reports in read.items()
-                if observation.last_vehicle and observation.unknown_devices(query) == 1 and len(reports.content) == 1
-            }
-            groups = [Linked("none", None, alone)] if alone else []
-        guesses = [self._guess(observation.mechanism, group, prior, rng=rng) for group in groups]
+        guesses = [
+            self._guess(observation.mechanism, group, prior, rng=rng) for group in follow(observation, self.queries)
+        ]
         if not guesses or all(guess.theory <= prior.success(self.last) for guess in guesses):
             return RoundAttack().guess(observation.of_query(self.last), prior, rng=rng)
         return guesses

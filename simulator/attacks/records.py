@@ -175,13 +175,6 @@ class StoredTranscripts:
         """Return a query with all recorded devices."""
         return self._queries[query]
 
-    def simultaneous(self, query: int) -> list[int]:
-        """Return the given query, and queries of other campaigns with the same moment of truth."""
-        if len(self.campaigns) == 1:
-            return [query]
-        moment = self._queries[query].time_s
-        return [other.number for other in self._queries.values() if other.time_s == moment or other.number == query]
-
     def transcripts(self, query: QueryRecord) -> dict[str, list[StoredEntries]]:
         """Return what each party stored of a query, by party; drawn again if the query's reports were altered."""
         unaltered = query is self._queries[query.number]

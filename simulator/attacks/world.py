@@ -92,6 +92,7 @@ class Observer:
             asked={query.number: int(query.asked[0])},
             keys=[names.get(member.party, member.party) for member in self.coalition],
             last_vehicle=self.last_vehicle,
+            moments={query.number: query.time_s},
         )
 
     def places(self, targets: QueryRecord, kind: HandleKind, handles: IntArray | None) -> IntArray:

@@ -83,6 +83,7 @@ def campaign(deployment, mechanism=SAMPLING, *, vehicles=3000, outside=0, querie
                 aggregator.counts,
                 aggregator.asked,
                 aggregator.counted,
+                time_s=60.0 * number,
             )
         )
     return CampaignRecord(deployment, mechanism, tuple(records))
