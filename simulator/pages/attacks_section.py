@@ -1,5 +1,7 @@
 """Report section and terminal lines: the attacks of coalitions and their success, with plots."""
 
+from typing import Any
+
 import pandas as pd
 
 from scenarios.kinds import names_of, title
@@ -11,63 +13,71 @@ from simulator.pages.privacy_sections import campaign_words
 from simulator.pages.run_charts import style
 from simulator.results.formatting import number, percent
 from simulator.results.run import RunResult
-from simulator.results.tables import findings, records
+from simulator.results.statements import driver_sentence, guess_words, reviewer_words
+from simulator.results.tables import records
 
 KINDS = {kind: title("attack", kind) for kind in names_of("attack")}
 GUESS_KINDS = names_of("attack", "guess")
 OWN = "guesses the cell; an attack of the user's own"
+ASIDE = ("known_others", "drop_out", "sampled_posterior")
+"""Kinds of attacks in worlds that did not occur, and a metric that is about coins: told after all others."""
 STEP = 0.07
 """Horizontal distance between the points of neighbouring mechanisms at the same number of colluders."""
 MARGIN = 0.04
 
 
-def attack_lines(attacks: pd.DataFrame) -> list[str]:
+def attack_lines(run: RunResult) -> list[str]:
     """
-    Summarize each kind of attack in one or two lines for a terminal.
+    Summarize the attacks of a run in few lines for a terminal.
 
     Parameters
     ----------
-    attacks
-        The frame of `attacks.parquet`.
+    run
+        The finished run.
 
     Returns
     -------
     lines
-        In the order of the kinds.
+        For each kind of attack and what it guesses the sentence about the best coalition; then the greatest values of
+        what else was measured.
     """
-    frame = findings(attacks)
-    lines = []
-    for kind in [*KINDS, *sorted(set(frame["attack"]) - set(KINDS))]:
-        own = frame[frame["attack"] == kind]
-        # The number of queries is not a quantity that is measured or guessed.
-        for metric, measured in own.groupby(own["metric"].replace("queries", ""), sort=False):
-            words = (kind.replace("_", " ") if kind in KINDS else kind, str(metric).replace("_", " "))
-            name = ", ".join(word for word in words if word)
-            summary = _rates(measured.dropna(subset="success")) or _largest(measured.dropna(subset="value"))
-            lines += [f"{name}: {summary}"] if summary else []
+    lines = [driver_sentence(row, run.record.owners, where_of(run, row)) for row in told(run, "attack", "words")]
+    measured = run.findings[run.findings["success"].isna()].dropna(subset="value")
+    for (kind, metric), rows in measured.groupby(["attack", "metric"], sort=False):
+        most = rows.sort_values("value", ascending=False, kind="stable").iloc[0]
+        source = ", ".join(filter(None, most[["coalition", "campaign", "mechanism"]]))
+        name = f"{kind}, {metric}".replace("_", " ")
+        lines.append(f"{name}: at most {number(most['value'])} {most['unit']} ({source})")
     return lines
 
 
-def _rates(rates: pd.DataFrame) -> str:
-    better = rates[rates["gain_low"] > 0.0]
-    idle = len(rates) - len(better)
-    words = [f"{idle} of {len(rates)} had no significant gain"] if idle else []
-    if len(better):
-        best = better.sort_values("gain", ascending=False, kind="stable").iloc[0]
-        rate, prior = percent(best["success"]), percent(best["prior"])
-        words.append(f"the best: {rate} right, {prior} by the baseline guess ({_source(best)})")
-    return "; ".join(words)
+def told(run: RunResult, *alike: str) -> list[dict[Any, Any]]:
+    """
+    Choose the findings about guesses that are told in sentences: of the first mechanism other than no privacy.
+
+    Parameters
+    ----------
+    run
+        The finished run.
+    *alike
+        Columns of `attacks.parquet`, or ``words``, of what is guessed. Of the findings that have the same values in
+        them the one with the greatest gain is told.
+
+    Returns
+    -------
+    findings
+        Rows of `attacks.parquet`, the one with the greatest gain first; those of `ASIDE` are last.
+    """
+    rows = run.findings.dropna(subset=["success", "prior"])
+    rows = rows[rows["mechanism"] == (run.record.first_private or rows["mechanism"].min())]
+    rows["words"] = [guess_words(*pair) for pair in zip(rows["attack"], rows["metric"], strict=True)]
+    order = rows["success"] - rows["prior"] - (rows["attack"].isin(ASIDE) | rows["metric"].isin(ASIDE))
+    return records(rows.loc[order.sort_values(ascending=False, kind="stable").index].drop_duplicates([*alike]))
 
 
-def _largest(values: pd.DataFrame) -> str:
-    if values.empty:
-        return ""
-    most = values.sort_values("value", ascending=False, kind="stable").iloc[0]
-    return f"at most {number(most['value'])} {most['unit']} ({_source(most)})"
-
-
-def _source(row: "pd.Series[str]") -> str:
-    return ", ".join(filter(None, row[["coalition", "campaign", "mechanism"]]))
+def where_of(run: RunResult, row: dict[Any, Any]) -> str:
+    """Return the campaign of a finding in words, if the attacks of the run are on several."""
+    return f"campaign {row['campaign']}" if run.findings["campaign"].nunique() > 1 else ""
 
 
 def attacks_section(run: RunResult) -> PageSection | None:
@@ -92,6 +102,7 @@ def attacks_section(run: RunResult) -> PageSection | None:
     values = {
         "kinds": [(name, words) for name, words in KINDS.items() if name in set(rows["attack"])]
         + [(name, OWN) for name in own],
+        "told": _told(run),
         "gains": _gains(run, rows[guesses].dropna(subset=["gain", "colluding", "prior"])),
         "longitudinal": _longitudinal(run, rows[rows["attack"] == "longitudinal"]),
         "poisoning": _poisoning(run, rows[rows["attack"] == "poisoning"].dropna(subset="value")),
@@ -99,6 +110,19 @@ def attacks_section(run: RunResult) -> PageSection | None:
         "rows": records(rows),
     }
     return PageSection("attacks", "Attacks", template="attacks", values=values)
+
+
+def _told(run: RunResult) -> list[tuple[str, str]]:
+    """Return for each coalition, campaign and guess a sentence for a driver, and numbers for a reviewer."""
+    keys = ["name", "coalition", "campaign", "mechanism"]
+    measured = run.findings[run.findings["success"].isna()].dropna(subset="value").groupby(keys).groups
+    return [
+        (
+            driver_sentence(row, run.record.owners, where_of(run, row)),
+            reviewer_words(row, records(run.findings.loc[measured.get(tuple(row[key] for key in keys), [])])),
+        )
+        for row in told(run, "coalition", "campaign", "words")
+    ]
 
 
 def _legend(run: RunResult, rows: pd.DataFrame) -> list[tuple[str, str, str]]:

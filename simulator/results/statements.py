@@ -1,24 +1,29 @@
 """The only maker of sentences: claims, their reasons and notes of a run in words."""
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mechanisms.privacy.claim import Claim, Reason
 from simulator.files.messages import Note
 from simulator.results.claims import LINKED, PUBLISHED, RECEIVED, VALUES
 from simulator.results.formatting import (
     LEAST_CHANCE,
+    at_least,
     chance,
     claimed,
     inner_case,
+    listed,
     number,
+    of_hundred,
     percent,
     related,
     sentence_case,
 )
+from simulator.results.names import OwnerNames
 
 _ALWAYS = attrgetter("epsilon")
 
@@ -374,3 +379,87 @@ def row_words(alike: Sequence[Claim]) -> str:
         f"{subject_of(replace(claim, crowd=None))}, to tell apart {_alternatives(claim)}: "
         f"the limits depend on how many devices, including this one, are {where}."
     )
+
+
+GUESSED = {
+    "": ("answered a query", "name the right cell"),
+    "queries": ("stayed in one cell through {value:.0f} queries", "name the right cell"),
+    "one_vehicle": ("answered while all others pooled what they knew", "name the right cell"),
+    "sampled_posterior": ("answered a query", "say rightly whether the device was sampled"),
+    "released_twice": ("were in what was published once, and missing once", "name the right cell"),
+    "drop_out": ("answered while others were kept from answering", "name the right cell"),
+    "known_others": ("were or were not in a cell, as likely", "say rightly which"),
+    "whole_path": ("answered all queries", "name every cell of the route"),
+    "within_200_m": ("answered all queries", "name a place within 200 m"),
+    "published_matching": ("were counted", "have the place at a moment, on the most similar of the recovered routes,"),
+    "optimal_matching": ("were counted", "have the place at a moment, on the recovered route assigned to the driver,"),
+    "same_start_last_step": ("were first seen at a known place", "name the last place"),
+    "membership": ("were or were not in the statistics, as likely", "say rightly which"),
+}
+"""What was guessed, by an attack's kind and metric, else by its metric alone: of which drivers, and what a right guess
+does. The first may hold the finding's numbers, as in ``{value:.0f}``."""
+
+
+def guess_words(attack: str, metric: str) -> tuple[str, str]:
+    """Return of which drivers an attack guessed what its metric says, and what a right guess does."""
+    found = (GUESSED[key] for key in (f"{attack} {metric}".strip(), metric) if key in GUESSED)
+    return next(found, ("were attacked", f"be right ({metric.replace('_', ' ')})"))
+
+
+_MEMBERS = (
+    (r"operator:([^,/]+)/", r"operator \1’s "),
+    (r"server:(\d+)", r"server \1"),
+    (r"vehicles:(\d+)", r"\1 corrupted vehicles"),
+    (r"(^|, )mixer", r"\1the mixer"),
+    (r"(^|, )network", r"\1an observer of the network"),
+    (r"^none$", "any reader of what is published"),
+)
+"""Names of parties in `attacks.parquet`, as patterns, and in words."""
+
+
+def parties_of(coalition: str) -> str:
+    """Name the members of a coalition of `attacks.parquet`, as in ``server 1 and the mixer together``."""
+    for pattern, words in _MEMBERS:
+        coalition = re.sub(pattern, words, coalition)
+    members = coalition.split(", ")
+    return listed(members) + " together" * (len(members) > 1)
+
+
+def driver_sentence(found: Mapping[str, Any], owners: OwnerNames, where: str = "") -> str:
+    """
+    State for a driver how often a coalition guesses right, and how often anybody does without the system.
+
+    Parameters
+    ----------
+    found
+        A finding about guesses, a row of `attacks.parquet`.
+    owners
+        The nouns for data owners.
+    where
+        Where the drivers were asked, as in ``campaign rush``; empty for nothing.
+
+    Returns
+    -------
+    text
+        ``Of 100 drivers who answered a query, server 1 would name the right cell for about 47; guessing without the
+        system, for about 6.``
+    """
+    who, right = guess_words(found["attack"], found["metric"])
+    drivers = "drivers" if owners == OwnerNames() else owners.many
+    of_100 = f"In {where}, of 100" if where else "Of 100"
+    told = f"{of_100} {drivers} who {who.format(**found)}, {parties_of(found['coalition'])} would {right}"
+    guessed, usual = of_hundred(found["success"]), of_hundred(found["prior"])
+    return f"{told} for {guessed}; guessing without the system, for {usual}."
+
+
+def reviewer_words(found: Mapping[str, Any], measured: Iterable[Mapping[str, Any]] = ()) -> str:
+    """State the numbers of a finding about guesses that can be checked, and what else was measured of its attack."""
+    low, high = (percent(found["prior"] + (found[end] or 0.0)) for end in ("gain_low", "gain_high"))
+    words = {
+        f"{percent(found['success'])} right": found["success"],
+        f"95 % interval {low} to {high}": found["gain_low"],
+        f"in theory {percent(found['theory'])}": found["theory"],
+        f"ε at least {at_least(found['epsilon_lower'])}": found["epsilon_lower"] or None,
+    }
+    known = [text for text, value in words.items() if value is not None]
+    return "; ".join([*known, *(f"{one['metric'].replace('_', ' ')} {number(one['value'])}" for one in measured)])
