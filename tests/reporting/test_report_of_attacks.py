@@ -18,6 +18,7 @@ from simulator.pages.privacy_sections import coalition_words, deployment_words
 from simulator.pages.report import build_report, write_report
 from simulator.pages.terminal_summary import print_summary
 from simulator.results.record import DeploymentRecord
+from simulator.results.run import RunResult
 from simulator.results.statements import sentence
 
 PRIOR = 0.06
@@ -142,11 +143,14 @@ def test_gain_is_drawn_with_theory_and_interval(attacked: Path) -> None:
 
 def test_success_is_drawn_by_queries_and_inflation_by_vehicles(attacked: Path) -> None:
     source = build_report(attacked)
-    (success,) = figures(source, "attacks-1")
+    (honest,) = figures(source, "attacks-1")
+    assert [round(at) for at in honest["series"][1]["x"]] == [0, 1, 2]
+    assert honest["series"][1]["y"][::-1] == pytest.approx([0.0, 0.001, 0.421]), "of fewer honest servers more"
+    (success,) = figures(source, "attacks-2")
     assert success["series"][1]["x"] == [1.0, 2.0, 4.0]
     assert success["series"][1]["y"] == pytest.approx([0.5, 0.75, 0.9375])
     assert success["series"][-1]["y"] == pytest.approx([PRIOR] * 3), "the prior is drawn"
-    (poisoned,) = figures(source, "attacks-2")
+    (poisoned,) = figures(source, "attacks-3")
     honest, crafted = (series["y"] for series in poisoned["series"] if series["mark"] == "points")
     assert honest == pytest.approx([22.0, 220.0])
     assert crafted == pytest.approx([22e3, 220e3])
@@ -239,7 +243,7 @@ def test_sentence_of_share_claims(colluding: int, start: str) -> None:
 def test_browser_draws_the_report_without_errors(attacked: Path, browse: Callable[..., str]) -> None:
     dom = browse(write_report(attacked))
     assert 'data-report="ready"' in dom
-    for name in ("attacks-0", "attacks-1", "attacks-2", "loss-0"):
+    for name in ("attacks-0", "attacks-1", "attacks-2", "attacks-3", "loss-0"):
         place = dom.index(f'data-chart="{name}"')
         assert 'class="chart"' in dom[place : place + 3000], name
 
@@ -257,9 +261,15 @@ def test_attack_names_are_escaped(tmp_path: Path, browse: Callable[..., str]) ->
 
 
 def test_terminal_summarises_the_attacks(attacked: Path) -> None:
-    lines = attack_lines(pd.read_parquet(attacked / "attacks.parquet"))
+    lines = attack_lines(RunResult.load(attacked))
     assert len(lines) == 4, "guesses of two kinds, and two numbers of a third"
-    assert lines[0].startswith("shares: 2 of 4 had no significant gain; the best: 62 % right, 6 %")
+    queries, pooled = (
+        "stayed in one cell through 4 queries, server 1",
+        "answered a query, server 1, server 2 and server 3 together",
+    )
+    for line, who, right in zip(lines[:2], (queries, pooled), (94, 48), strict=True):
+        assert line.startswith(f"Of 100 drivers who {who} would name the right cell for about {right}; ")
+        assert line.endswith("guessing without the system, for about 6.")
     assert "at most 220,000 vehicles (vehicles:100, rush, sampling)" in lines[-1]
     stream = io.StringIO()
     print_summary(attacked, Console(file=stream, width=200))
