@@ -14,7 +14,7 @@ from simulator.pages.privacy_sections import campaign_words
 from simulator.pages.run_charts import style
 from simulator.results.formatting import number, percent, sentence_case
 from simulator.results.run import RunResult
-from simulator.results.statements import driver_sentence, guess_words, reviewer_words
+from simulator.results.statements import NULLS, driver_sentence, guess_words, reviewer_words
 from simulator.results.tables import records
 
 KINDS = {kind: title("attack", kind) for kind in names_of("attack")}
@@ -78,6 +78,7 @@ def told(run: RunResult, *alike: str) -> list[dict[Any, Any]]:
     """
     rows = run.findings.dropna(subset=["success", "prior"])
     rows = rows[rows["mechanism"] == (run.record.first_private or rows["mechanism"].min())]
+    rows = rows[~rows["metric"].str.startswith(tuple(NULLS))]
     rows["words"] = [guess_words(*pair) for pair in zip(rows["attack"], rows["metric"], strict=True)]
     order = rows["success"] - rows["prior"] - (rows["attack"].isin(ASIDE) | rows["metric"].isin(ASIDE))
     return records(rows.loc[order.sort_values(ascending=False, kind="stable").index].drop_duplicates([*alike]))
@@ -123,11 +124,11 @@ def attacks_section(run: RunResult) -> PageSection | None:
 def _told(run: RunResult) -> list[tuple[str, str]]:
     """Return for each coalition, campaign and guess a sentence for a driver, and numbers for a reviewer."""
     keys = ["name", "coalition", "campaign", "mechanism"]
-    measured = run.findings[run.findings["success"].isna()].dropna(subset="value").groupby(keys).groups
+    alike = {key: records(rows) for key, rows in run.findings.groupby(keys, sort=False)}
     return [
         (
             driver_sentence(row, run.record.owners, where_of(run, row)),
-            reviewer_words(row, records(run.findings.loc[measured.get(tuple(row[key] for key in keys), [])])),
+            reviewer_words(row, alike[tuple(row[key] for key in keys)]),
         )
         for row in told(run, "coalition", "campaign", "words")
     ]

@@ -2,9 +2,11 @@
 
 import math
 import re
+import tomllib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from mechanisms.privacy.claim import Claim, Reason
@@ -381,45 +383,21 @@ def row_words(alike: Sequence[Claim]) -> str:
     )
 
 
-GUESSED = {
-    "": ("answered a query", "name the right cell"),
-    "queries": ("stayed in one cell through {value:.0f} queries", "name the right cell"),
-    "one_vehicle": ("answered while all others pooled what they knew", "name the right cell"),
-    "sampled_posterior": ("answered a query", "say rightly whether the device was sampled"),
-    "released_twice": ("were in what was published once, and missing once", "name the right cell"),
-    "drop_out": ("answered while others were kept from answering", "name the right cell"),
-    "known_others": ("were or were not in a cell, as likely", "say rightly which"),
-    "whole_path": ("answered all queries", "name every cell of the route"),
-    "within_200_m": ("answered all queries", "name a place within 200 m"),
-    "published_matching": ("were counted", "have the place at a moment, on the most similar of the recovered routes,"),
-    "optimal_matching": ("were counted", "have the place at a moment, on the recovered route assigned to the driver,"),
-    "same_start_last_step": ("were first seen at a known place", "name the last place"),
-    "membership": ("were or were not in the statistics, as likely", "say rightly which"),
-}
-"""What was guessed, by an attack's kind and metric, else by its metric alone: of which drivers, and what a right guess
-does. The first may hold the finding's numbers, as in ``{value:.0f}``."""
+_WORDS = tomllib.loads(Path(__file__).with_name("guess_words.toml").read_text(encoding="utf-8"))
+NULLS: Mapping[str, str] = _WORDS["nulls"]
+"""Guesses by attacks that know less, in words, by what their metrics begin with."""
 
 
 def guess_words(attack: str, metric: str) -> tuple[str, str]:
     """Return of which drivers an attack guessed what its metric says, and what a right guess does."""
-    found = (GUESSED[key] for key in (f"{attack} {metric}".strip(), metric) if key in GUESSED)
-    return next(found, ("were attacked", f"be right ({metric.replace('_', ' ')})"))
-
-
-_MEMBERS = (
-    (r"operator:([^,/]+)/", r"operator \1’s "),
-    (r"server:(\d+)", r"server \1"),
-    (r"vehicles:(\d+)", r"\1 corrupted vehicles"),
-    (r"(^|, )mixer", r"\1the mixer"),
-    (r"(^|, )network", r"\1an observer of the network"),
-    (r"^none$", "any reader of what is published"),
-)
-"""Names of parties in `attacks.parquet`, as patterns, and in words."""
+    unnamed = "were attacked", f"be right ({metric.replace('_', ' ')})"
+    key = next((key for key in (f"{attack} {metric}".strip(), metric) if key in _WORDS["guessed"]), None)
+    return unnamed if key is None else tuple(_WORDS["guessed"][key])
 
 
 def parties_of(coalition: str) -> str:
     """Name the members of a coalition of `attacks.parquet`, as in ``server 1 and the mixer together``."""
-    for pattern, words in _MEMBERS:
+    for pattern, words in _WORDS["parties"].items():
         coalition = re.sub(pattern, words, coalition)
     members = coalition.split(", ")
     return listed(members) + " together" * (len(members) > 1)
@@ -452,14 +430,29 @@ def driver_sentence(found: Mapping[str, Any], owners: OwnerNames, where: str = "
     return f"{told} for {guessed}; guessing without the system, for {usual}."
 
 
-def reviewer_words(found: Mapping[str, Any], measured: Iterable[Mapping[str, Any]] = ()) -> str:
-    """State the numbers of a finding about guesses that can be checked, and what else was measured of its attack."""
+def reviewer_words(found: Mapping[str, Any], others: Iterable[Mapping[str, Any]] = ()) -> str:
+    """
+    State the numbers of a finding about guesses that can be checked.
+
+    Parameters
+    ----------
+    found
+        A finding about guesses, a row of `attacks.parquet`.
+    others
+        The other findings of the same attack on the same campaign and mechanism. Those that know less and what is
+        measured and no guess are stated too.
+    """
     low, high = (percent(found["prior"] + (found[end] or 0.0)) for end in ("gain_low", "gain_high"))
     words = {
         f"{percent(found['success'])} right": found["success"],
         f"95 % interval {low} to {high}": found["gain_low"],
         f"in theory {percent(found['theory'])}": found["theory"],
         f"ε at least {at_least(found['epsilon_lower'])}": found["epsilon_lower"] or None,
+        f"{number(found['value'])} m off on average": found["value"] if found["unit"] == "m" else None,
     }
-    known = [text for text, value in words.items() if value is not None]
-    return "; ".join([*known, *(f"{one['metric'].replace('_', ' ')} {number(one['value'])}" for one in measured)])
+    nulls = {f"{null}_{found['metric']}".rstrip("_"): name for null, name in NULLS.items()}
+    for one in others:
+        name = (nulls | _WORDS["measured"]).get(one["metric"], one["metric"].replace("_", " "))
+        words[f"{name} {percent(one['success'])}"] = one["success"] if one["metric"] in nulls else None
+        words[f"{name} {number(one['value'])}"] = one["value"] if one["success"] is None else None
+    return "; ".join(text for text, value in words.items() if value is not None)
