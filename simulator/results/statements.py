@@ -423,9 +423,10 @@ def driver_sentence(found: Mapping[str, Any], owners: OwnerNames, where: str = "
         system, for about 6.``
     """
     who, right = guess_words(found["attack"], found["metric"])
+    who = who.format(**found).replace(" 1 queries", " one query")
     drivers = "drivers" if owners == OwnerNames() else owners.many
     of_100 = f"In {where}, of 100" if where else "Of 100"
-    told = f"{of_100} {drivers} who {who.format(**found)}, {parties_of(found['coalition'])} would {right}"
+    told = f"{of_100} {drivers} who {who}, {parties_of(found['coalition'])} would {right}"
     guessed, usual = of_hundred(found["success"]), of_hundred(found["prior"])
     return f"{told} for {guessed}; guessing without the system, for {usual}."
 
