@@ -440,8 +440,8 @@ def reviewer_words(found: Mapping[str, Any], others: Iterable[Mapping[str, Any]]
     found
         A finding about guesses, a row of `attacks.parquet`.
     others
-        The other findings of the same attack on the same campaign and mechanism. Those that know less and what is
-        measured and no guess are stated too.
+        The other findings of the same attack on the same campaign and mechanism. Of them the guesses that know less are
+        stated too, and beside the attack's first guess what is measured and no guess.
     """
     low, high = (percent(found["prior"] + (found[end] or 0.0)) for end in ("gain_low", "gain_high"))
     words = {
@@ -455,5 +455,7 @@ def reviewer_words(found: Mapping[str, Any], others: Iterable[Mapping[str, Any]]
     for one in others:
         name = (nulls | _WORDS["measured"]).get(one["metric"], one["metric"].replace("_", " "))
         words[f"{name} {percent(one['success'])}"] = one["success"] if one["metric"] in nulls else None
-        words[f"{name} {number(one['value'])}"] = one["value"] if one["success"] is None else None
+        words[f"{name} {number(one['value'])}"] = (
+            None if found["metric"] or one["success"] is not None else one["value"]
+        )
     return "; ".join(text for text, value in words.items() if value is not None)
