@@ -400,6 +400,8 @@ def parties_of(coalition: str) -> str:
     for pattern, words in _WORDS["parties"].items():
         coalition = re.sub(pattern, words, coalition)
     members = coalition.split(", ")
+    if len(members) > 1 and all(member.startswith("server ") for member in members):
+        return f"servers {listed([member.removeprefix('server ') for member in members])} together"
     return listed(members) + " together" * (len(members) > 1)
 
 

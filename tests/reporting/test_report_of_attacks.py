@@ -268,7 +268,7 @@ def test_terminal_summarises_the_attacks(attacked: Path) -> None:
     assert len(lines) == 4, "guesses of two kinds, and two numbers of a third"
     queries, pooled = (
         "stayed in one cell through 4 queries, server 1",
-        "answered a query, server 1, server 2 and server 3 together",
+        "answered a query, servers 1, 2 and 3 together",
     )
     for line, who, right in zip(lines[:2], (queries, pooled), (94, 48), strict=True):
         assert line.startswith(f"Of 100 drivers who {who} would name the right cell for about {right}; ")
