@@ -202,6 +202,64 @@ class DropOutSection(AttackSection):
     """The devices that drop out: the target alone, or all devices but the target."""
 
 
+class LyingServerSection(AttackSection):
+    """Servers of the coalition lie to devices and to the other servers; `lies` that are told together are one lie.
+
+    In ``alone`` only the victim is asked, with as many `fakes` as the servers need to publish a sum. In ``again`` the
+    query about the same moment is asked again. In ``false_question`` the question states parameters at which a report
+    is the cell. In ``alter`` a server adds to its sums. A lie that a defence would expose is not told.
+    """
+
+    kind: Literal["lying_server"]
+    title = "guesses the cell from what a server that lies obtains"
+    lies: Annotated[tuple[Literal["alone", "again", "false_question", "alter"], ...], Field(strict=False, min_length=1)]
+    """The lies: some of ``"alone"``, ``"again"`` and ``"false_question"`` together, or ``"alter"``."""
+    times: Annotated[int, Field(ge=1, le=100)] = 10
+    """How many times the query is asked within a minimum gap of the campaign, where there is one (``again``)."""
+    fakes: Annotated[tuple[Annotated[int, Field(ge=0, le=10**9)], ...], Field(strict=False, min_length=1)] = (0,)
+    """Numbers of fake vehicles that join beside those of the traffic (``alone``); one result row for each."""
+    cell: Count = 1
+    """Number of the cell whose estimate is raised (``alter``), from 1."""
+    magnitude: Annotated[int, Field(ge=1, le=LARGEST_MAGNITUDE)] = MAGNITUDE
+    """Largest number that a server adds to an entry of its sums (``alter``)."""
+
+
+class SilenceSection(AttackSection):
+    """Guess the cells of devices from all their reports, and from whether they answered at all."""
+
+    kind: Literal["silence"]
+    title = "guesses the cell from the reports and from who did not answer"
+    capabilities = frozenset({"guess"})
+
+
+class TraceCountsSection(AttackSection):
+    """Recover traces from published counts, and guess where a vehicle ends whose first cell is known."""
+
+    kind: Literal["trace_counts"]
+    title = "recovers traces from published counts, and guesses the last cell of a vehicle whose first cell is known"
+
+
+class LinkPseudonymsSection(AttackSection):
+    """Join the one-time pseudonyms of each query with those of the next."""
+
+    kind: Literal["link_pseudonyms"]
+    title = "joins the pseudonyms of one query with the pseudonyms of the next"
+    by: Annotated[tuple[Literal["place", "bits", "times"], ...], Field(strict=False, min_length=1)] = ("place", "bits")
+    """What is compared: ``"place"``, under what the prior knows about moves; ``"bits"``, which memoised mechanisms
+    keep; ``"times"``, from the moment asked about until a report arrives."""
+
+
+class KnownPointsSection(AttackSection):
+    """Find a vehicle among the devices that are followed, from some of its cells that are known."""
+
+    kind: Literal["known_points"]
+    title = "finds a vehicle among the devices followed, from a few of its cells that are known"
+    points: Annotated[tuple[Count, ...], Field(strict=False, min_length=1)] = (1, 2, 3, 4)
+    """Numbers of queries at which the vehicle's cell is known; two result rows for each."""
+
+    rules = (EachOnce(("points",)),)
+
+
 class OwnAttack(AttackSection, OwnParameters):
     """A user's attack that guesses cells, ``package.module:Class``; its other keys are its parameters."""
 

@@ -25,12 +25,13 @@ class BehaviourSection(NamedByKind):
 
 
 class FixedCellSection(BehaviourSection):
-    """Devices say that they are in one cell wherever they are."""
+    """Devices say that they are in one cell wherever they are, or hide that they are in one."""
 
-    kind: Literal["fixed_cell", "hide_cell"]
+    kind: Literal["fixed_cell", "hide_cell", "refuse_cell"]
     title: ClassVar[dict[str, str]] = {
         "fixed_cell": "say that they are in one cell wherever they are",
         "hide_cell": "say that they are outside every cell while they are in one cell",
+        "refuse_cell": "send nothing about moments at which they are in one cell",
     }
     cell: Count
     """Number of the cell, from 1, in the partition that is asked about."""

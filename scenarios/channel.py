@@ -120,6 +120,8 @@ class ChannelSection(Section):
     burst_s: NotNegative = 0.0
     """How long a device's connection stays down once it is down, seconds; at 0, every report is lost independently of
     others."""
+    slot_s: NotNegative = 0.0
+    """Length of slots, at whose end devices send what they are ready to send, from the question on; at 0, at once."""
     anonymous: bool = False
     """Whether devices send over an anonymous channel: neither the network nor the party that receives a message then
     learns which device sent it."""
@@ -218,7 +220,19 @@ def _honest_servers(valid: ValidFields) -> Iterator[RuleViolation]:
         yield RuleViolation(("noise", "honest"), f"must be at most the number of servers ({servers})", shares)
 
 
-class Aggregation(AggregationSection):
+class GuardedServers(AggregationSection):
+    """Servers, and what limits the questions that they can ask and the sums that they can publish."""
+
+    min_batch: Annotated[int, Field(ge=1, le=1_000_000)] = 1
+    """Fewest reports of each round that servers add up: from fewer, they publish nothing."""
+    min_gap_s: NotNegative = 0.0
+    """Seconds from a query that a device answers until it answers another of the campaign; it refuses those between."""
+    committed: bool = False
+    """Whether devices answer only a question whose hash was published to all before. The question then states the
+    parameters, and public randomness draws who is added up with whom."""
+
+
+class Aggregation(GuardedServers):
     """The servers that add up the reports."""
 
     title: ClassVar[Mapping[str, str]] = {
@@ -275,7 +289,7 @@ class Aggregation(AggregationSection):
     )
 
 
-class SharingServersSection(AggregationSection):
+class SharingServersSection(GuardedServers):
     """Servers that hold shares of each report."""
 
     capabilities = frozenset({"shares"})

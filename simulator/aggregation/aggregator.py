@@ -179,6 +179,12 @@ class Aggregator:
             if into is self._counted:
                 self.sums.add_counts(row + 1, sums[row])
 
+    def refuse_below(self, least: int) -> None:
+        """Reject all reports, and publish nothing, if fewer than `least` of a round were counted."""
+        if least > 1 and self._counted.min() < least:
+            self._rejected += self._counted
+            self._counted[:] = 0
+
     def close_round(
         self,
         round_: int,
@@ -243,7 +249,7 @@ class Aggregator:
     @property
     def counts(self) -> Counts:
         """(rounds, *tally_shape) int64: the sums of the counted reports, without noise."""
-        return self.sums.total
+        return self.sums.total * bool(self._counted.any())
 
     @property
     def added(self) -> IntArray | None:

@@ -30,6 +30,8 @@ Handles = Literal["device", "query"]
 QUESTION_NBYTES = 16
 """Bytes that a device downloads in a round: the query's number and its deadline, 8 bytes each. Cells and parameters
 are already installed; transport and its headers are not counted."""
+HASH_NBYTES = 32
+"""Bytes of a SHA-256 hash, by which a device checks that a question was published to all."""
 DEVICE_NBYTES = 8
 """Bytes of a device's number as stored. It is not sent: the connection identifies the device."""
 
@@ -94,6 +96,12 @@ class Deployment(ABC):
         Noise that each server adds to each cell's count before it publishes; by default none.
     question_nbytes
         Bytes of a question.
+    min_batch
+        Fewest reports of each round from which the servers publish anything.
+    min_gap_s
+        Seconds from a query that a device answers until it answers another of the campaign.
+    committed
+        Whether devices answer only a question whose hash was published to all before.
 
     Raises
     ------
@@ -105,6 +113,9 @@ class Deployment(ABC):
     anonymous: bool = False
     noise: IntegerNoise | None = None
     question_nbytes: int = QUESTION_NBYTES
+    min_batch: int = 1
+    min_gap_s: float = 0.0
+    committed: bool = False
     sums_reports: ClassVar[bool] = True
     """Whether the sum of all servers' counts is published, from which the mechanism's estimate is computed."""
     can_pair: ClassVar[bool] = True

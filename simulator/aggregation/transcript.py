@@ -139,9 +139,13 @@ class Released:
     suppressed
         (cells,) bool, which differences were too small to publish; None if none can be suppressed.
     values
-        (cells,) float64, the estimates that a release published in place of counts; None if there are none.
+        (cells,) float64, the estimates that were published beside counts, or by a release in place of them; None if
+        there are none.
     k
         Differences below it are suppressed.
+    leaves
+        (cells + 1,) float64: the probability, by cell, that what a device sends at the moment of truth leaves it, which
+        is public; None where everything leaves.
     """
 
     query: int
@@ -151,6 +155,7 @@ class Released:
     suppressed: Mask | None = None
     values: FloatArray | None = None
     k: int = 0
+    leaves: FloatArray | None = None
 
 
 MIXER, NETWORK, VEHICLES = "mixer", "network", "vehicles:"

@@ -5,7 +5,7 @@ A coalition has all that its members received, in addition to what is published.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -13,7 +13,8 @@ import numpy as np
 
 from mechanisms.inference.dropout import dropped_others_success, released_twice_success
 from mechanisms.inference.known_others import LastDevice, OwnPart, parts_of_reports
-from mechanisms.inference.likelihood import batches, guess_cells, guess_success
+from mechanisms.inference.likelihood import batches, best_guess, guess_success, posterior, repeated_log_likelihood
+from mechanisms.inference.poisoning import contribution
 from mechanisms.local import LocalMechanism, NoPrivacy, SamplingPrivacy
 from mechanisms.local.unary_encoding import UnaryEncoding
 from simulator.aggregation.transcript import Coalition
@@ -246,7 +247,7 @@ class DropOut(Game):
 
 @dataclass(frozen=True, eq=False)
 class _DropOut:
-    """One query whose targets, or all devices but the target, are dropped.
+    """One query whose targets, or all devices but the target, are dropped; or in which a server lies to the targets.
 
     Attributes
     ----------
@@ -276,6 +277,8 @@ class _DropOut:
     def others(self) -> tuple[Cells, FloatArray]:
         """Return the guesses if all devices but the target are dropped, and their expected success, (n,) each."""
         record, query, read, complete = self.record, self.query, self.read, self.complete
+        if record.deployment.min_batch > 1:
+            return self.from_reports(read)
         mechanism = record.mechanism
         tally, corrupted = self.observation.own_tally(query.number, 1)
         alone = record.deployment.paired or mechanism.rounds == 1
@@ -353,30 +356,37 @@ class _DropOut:
             )
         return guesses
 
-    def from_reports(self, readable: Mask) -> tuple[Cells, FloatArray]:
+    def from_reports(
+        self, readable: Mask, mechanism: LocalMechanism | None = None, answers: Sequence[Sequence[Any]] = ()
+    ) -> tuple[Cells, FloatArray]:
         """Return the best guess from the readable reports of each target, and its expected success.
 
         Parameters
         ----------
         readable
             (rounds, n) bool, which reports can be read.
+        mechanism
+            The mechanism that the targets ran; by default the campaign's.
+        answers
+            The targets' reports by round, for each time that they answered; by default as recorded.
 
         Returns
         -------
         guesses : (n,) int32
         theory : (n,) float64, NaN where it is not known
         """
-        query, prior, mechanism = self.query, self.prior, self.record.mechanism
-        q = prior.of(query.number)
+        query, prior, mechanism = self.query, self.prior, mechanism or self.record.mechanism
+        q, answers = prior.of(query.number), answers or [query.recorded.reports]
         guesses = prior.guess(query.number, len(query.truth), rng=self.rng)
         # Where servers are chosen by place, it is not by chance which reports a coalition reads: no theory is known.
         theory = np.full(len(guesses), math.nan if self.record.deployment.locates else prior.success(query.number))
         for which, rows in patterns(readable.T):
             rounds = tuple(round_ for round_, in_round in enumerate(which, start=1) if in_round)
             if rounds:
-                reports = [query.recorded.reports[round_ - 1][rows] for round_ in rounds]
-                guesses[rows], _ = guess_cells(mechanism, reports, q, rounds, rng=prior.tie_rng(self.rng))
-                theory[rows] = prior.trusted(guess_success(mechanism, rounds, q), query.number)
+                reports = [[answer[round_ - 1][rows] for round_ in rounds] for answer in answers]
+                after = posterior(repeated_log_likelihood(mechanism, reports, rounds), q)
+                guesses[rows] = best_guess(after, rng=prior.tie_rng(self.rng))
+                theory[rows] = prior.trusted(guess_success(mechanism, rounds, q, len(answers)), query.number)
         return guesses, theory
 
     def own_encodings(self, rows: IntArray) -> Iterator[tuple[IntArray, list[IntArray]]]:
@@ -385,6 +395,104 @@ class _DropOut:
         for batch in batches(len(rows), math.prod(mechanism.tally_shape)):
             some = rows[batch]
             yield some, [mechanism.encode(reports[some]) for reports in self.query.recorded.reports]
+
+
+COSTS = ("share of all devices", "messages", "bytes")
+"""The units in which the cost of fake vehicles is stated."""
+
+
+@dataclass(frozen=True)
+class LyingServer(Game):
+    """A server asks one vehicle alone, asks again, states a false question, or alters its sums.
+
+    Whichever server lies, the coalition has what its members receive and what is published. What a defence would expose
+    is not done: the coalition then has what it has of the honest query. A false question states parameters at which a
+    report is the cell. Targets answer it, and repeated questions, with new coins and what they keep; their messages
+    arrive as the messages of the recorded query did.
+
+    Parameters
+    ----------
+    lies
+        "alone", "again" and "false_question", told together; or "alter".
+    times
+        How many times the query is asked, within the minimum gap between a device's answers if there is one.
+    fakes
+        The number of fake vehicles, whose reports the coalition knows.
+    cell, magnitude
+        The cell whose estimate is raised, and the greatest number that is added to an entry of the sums.
+    """
+
+    lies: Sequence[str]
+    times: int = 10
+    fakes: int = 0
+    cell: int = 1
+    magnitude: int = 1_000
+
+    def play(self, observer: Observer, truth: Truth, *, rng: np.random.Generator) -> Iterator[Score]:
+        """Yield the scores of each query, and what fake vehicles cost; or by how much an estimate is raised."""
+        record, prior, mechanism = truth.record, truth.prior(), truth.record.mechanism
+        deployment, kept = record.deployment, keeps_randomness(mechanism)
+        if "alter" in self.lies:
+            yield self._altered(record, rng)
+        if weaker := "false_question" in self.lies and not deployment.committed:
+            mechanism = NoPrivacy(cells=mechanism.cells)
+        times = self.times if "again" in self.lies and not deployment.min_gap_s else 1
+        columns: dict[str, Any] = {} if times == 1 and not weaker else {"compares": None}  # ε is of the honest question
+        if self.fakes:
+            columns |= {"metric": "fakes", "value": float(self.fakes), "unit": "fakes"}
+        guessed = truth.queries if {*self.lies} != {"alter"} else []
+        for query in guessed:
+            observation, cells = observer.observe([query.number]), query.truth
+            case = _DropOut(record, query, prior, observation, observer.rounds_read(query, observation), rng)
+            readable, answers = case.read, list[Sequence[Any]]()
+            if "alone" in self.lies:
+                alone = rng.random(len(cells)) < self._alone(record, int(query.asked[0]) - 1)
+                readable = readable | (alone & case.complete)
+            if weaker:
+                readable = np.any(readable, axis=0, keepdims=True)
+            if weaker or times > 1:
+                memory = mechanism.enrol(len(cells), rng=rng)
+                answers = [_answers(mechanism, cells, mechanism.toss(memory, rng=rng)) for _ in range(times)]
+            found = case.from_reports(readable, mechanism, answers)
+            yield replace(Score.of(query, *found, prior, kept=kept), **columns)
+        if self.fakes and guessed:
+            sent, routes = self.fakes * times, [deployment.route(1 + row) for row in range(mechanism.rounds)]
+            asked = float(np.mean([query.asked[0] for query in guessed]))
+            nbytes, messages = sent * len(routes) * deployment.cost(mechanism).bytes_up, sent * sum(map(len, routes))
+            for unit, cost in zip(COSTS, (self.fakes / (self.fakes + asked), messages, nbytes), strict=True):
+                metric = f"fake_{unit.replace(' ', '_')}"
+                yield Score(metric=metric, value=float(cost), unit=unit, queries=len(guessed))
+
+    def _alone(self, record: CampaignRecord, others: int) -> float:
+        """Return the probability that sums are published of the reports of the victim and of fake vehicles alone.
+
+        Where batches are drawn by public randomness, it is the probability that all others of a batch are fakes.
+        """
+        if not record.publishes_counts:
+            return 0.0
+        drawn = np.arange(record.deployment.min_batch - 1)
+        if not record.deployment.committed:
+            return float(self.fakes >= len(drawn))
+        return float(np.prod((self.fakes - drawn) / np.maximum(self.fakes + others - drawn, 1)))
+
+    def _altered(self, record: CampaignRecord, rng: np.random.Generator) -> Score:
+        """Return the score of the mean change of the cell's estimate."""
+        if not record.deployment.sums_reports:
+            raise NotPlayableError(f"what altered sums change depends on how {record.deployment.kind} combines them")
+        forgery, nobody = Forgery.of_vectors(record.mechanism, self.cell, 1, magnitude=self.magnitude), np.arange(0)
+        added = np.asarray(forgery.vectors)[:, 0]
+        pairs = ((replace(query, counts=query.counts + added), query) for query in record.queries)
+        remade = [[remake(record, one, nobody, None, rng=rng)[self.cell - 1] for one in pair] for pair in pairs]
+        value, known = float(-np.diff(remade).mean()), math.nan
+        if all(query.all_counted for query in record.queries):
+            known = forgery.per_vehicle - contribution(record.mechanism, np.zeros_like(added), self.cell)
+        return Score(metric="vehicles_added", value=value, unit="vehicles", theory=known, queries=len(remade))
+
+
+def _answers(mechanism: LocalMechanism, cells: Cells, coins: Any) -> list[Any]:
+    """Return the reports of devices in these cells, by round; before the truth round, as if outside."""
+    rounds = range(1, mechanism.rounds + 1)
+    return [mechanism.answer(r, cells if r >= mechanism.truth_round else np.zeros_like(cells), coins) for r in rounds]
 
 
 INFLATION, CRAFTED = "inflation", "crafted_inflation"

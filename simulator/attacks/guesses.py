@@ -149,6 +149,12 @@ class Guesses:
         if len(self.cells) != (1 if self.handles is None else len(self.handles)):
             raise ValueError(f"there must be one guess a device, received {len(self.cells)}")
 
+    def among(self, rows: IntArray) -> "Guesses":
+        """Return the guesses about some of the devices, given by their positions."""
+        sure = None if self.probability is None else self.probability[rows]
+        handles = None if self.handles is None else self.handles[rows]
+        return replace(self, handles=handles, cells=self.cells[rows], probability=sure)
+
 
 class CellAttack(Protocol):
     """An attack that guesses the cells of devices in the queries of a campaign, or of several together.

@@ -10,8 +10,8 @@ the published sums. It guesses from all of these together:
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ from mechanisms.inference.likelihood import (
 )
 from mechanisms.inference.tilted import CrowdLaw, TiltedPairs, crowd_law
 from mechanisms.local import HadamardResponse, KRandomizedResponse, LocalMechanism, NoPrivacy, SamplingPrivacy
+from simulator.aggregation.transcript import StoredEntries
 from simulator.arrays import Cells, FloatArray, IntArray
 from simulator.attacks.guesses import ROUNDING, Guesses, Prior
 from simulator.attacks.observation import Linked, Observation, follow, holds_enough, link_rounds_of, read_round
@@ -386,11 +387,49 @@ class RoundAttack:
         return Guesses(query, group.handle_kind, group.handles, cells, theory, sure)
 
 
-ROUND_ATTACKS: Mapping[str, RoundAttack] = {
+class SilenceAttack:
+    """Guess every device's cell from its reports, and from whether anything came from it at the moment of truth.
+
+    How likely a device is to be silent in each cell is public (`Released.leaves`): in tunnels, and in cells in which a
+    known share of devices refuse to answer. A device that sent nothing in the whole query is known by its number, from
+    another query; of a device behind a pseudonym, the coalition does not know that it was silent.
+    """
+
+    def guess(self, observation: Observation, prior: Prior, *, rng: np.random.Generator) -> list[Guesses]:
+        """Return the guesses about devices that are known by number or read; parameters as of `RoundAttack.guess`."""
+        guesses, known = list[Guesses](), _handles(observation.seen, "device")
+        for query in observation.queries:
+            q, released = prior.of(query), observation.released_of(query)
+            entries = observation.of_round(query, observation.mechanism.truth_round)
+            leaves = np.ones(len(q)) if released is None or released.leaves is None or not entries else released.leaves
+            heard = _handles(entries, "device")
+            for silent, weights in enumerate((q * leaves, q * (1.0 - leaves))):
+                own = replace(prior, by_query={query: weights / weights.sum() if weights.any() else q})
+                left = np.setdiff1d(known, heard) if silent else heard
+                for guess in RoundAttack().guess(observation.of_query(query), own, rng=rng):
+                    if guess.handles is not None:
+                        came = np.isin(guess.handles, _handles(entries, guess.handle_kind))
+                        guesses.append(guess.among(np.flatnonzero(came != silent)))
+                        left = np.setdiff1d(left, guess.handles)
+                    elif not silent:
+                        guesses.append(guess)
+                cells, sure = own.guess(query, len(left), rng=rng), own.success(query)
+                guesses.append(Guesses(query, "device", left, cells, sure, np.full(len(left), sure)))
+        return guesses
+
+
+def _handles(entries: Iterable[StoredEntries], kind: str) -> IntArray:
+    """Return the handles of one kind under which something was stored, ascending."""
+    named = [entry.handles for entry in entries if entry.handle_kind == kind and entry.handles is not None]
+    return np.unique(np.concatenate([np.empty(0, dtype=np.int64), *named]))
+
+
+ROUND_ATTACKS: Mapping[str, RoundAttack | SilenceAttack] = {
     "round_one": RoundAttack(1),
     "round_two": RoundAttack(2),
     "link_rounds": RoundAttack(),
     "shares": RoundAttack(partial=True),
+    "silence": SilenceAttack(),
 }
 """The attacks on single queries, by kind."""
 

@@ -89,10 +89,9 @@ class CampaignRecord:
     def released(self, query: QueryRecord) -> Released:
         """Return the values published of a query."""
         counted = tuple(query.counted)
-        if self.publishes_counts:
-            return Released(query.number, counted, counts=query.counts)
-        if not self.publishes_differences:
-            return Released(query.number, counted, values=query.values)
+        if self.publishes_counts or not self.publishes_differences:
+            counts = query.counts if self.publishes_counts else None
+            return Released(query.number, counted, counts=counts, values=query.values)
         differences = (query.counts[1] - query.counts[0])[1:]
         k = self.k or 0
         suppressed = differences < k

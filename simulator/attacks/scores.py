@@ -212,7 +212,8 @@ def choose_vehicles(guesses: Guesses) -> dict[Guesser, int]:
     because its guesses are right, or wrong, would show an attack that is better, or worse, than it is.
     """
     chosen: dict[Guesser, int] = {}
-    about = {guesser: np.concatenate([score.devices for score in scores]) for guesser, scores in guesses.items()}
+    made = ((guesser, scores) for guesser, scores in guesses.items() if scores)
+    about = {guesser: np.concatenate([score.devices for score in scores]) for guesser, scores in made}
     for campaigns in dict.fromkeys(guesser.campaigns for guesser in about):
         left = [guesser for guesser in about if guesser.campaigns == campaigns and len(about[guesser])]
         while left:

@@ -87,7 +87,7 @@ class Observer:
             # A coalition that spans campaigns may have parties that one of the campaigns does not have.
             [names.get(member.party, member.party) for member in members if member.vehicles or member.party in names],
             mechanism=campaign.mechanism,
-            released=(campaign.released(query),),
+            released=(replace(campaign.released(query), leaves=query.leaves),),
             own=() if corrupted is None else (corrupted,),
             asked={query.number: int(query.asked[0])},
             keys=[names.get(member.party, member.party) for member in self.coalition],

@@ -28,6 +28,7 @@ COMMANDS = {
     "sweep": "Run a scenario with varied values, and go on where an earlier command stopped; exit code 1 if points "
     "failed.",
     "evaluate": "Evaluate mechanisms over data sets: error, leak and cost of each, set for one target; one table.",
+    "defences": "Print attacks × defences: of 100 drivers, how many each attack finds in each campaign of a scenario.",
     "participation": "Find how many vehicles must take part: error of counts, flows and speeds against participation.",
     "report": "Write report.html of a finished run again.",
     "statement": "Write one page on a finished run to take to a meeting: what is collected, who learns what, what can "

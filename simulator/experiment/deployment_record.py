@@ -184,6 +184,7 @@ def describe_deployments(campaigns: Sequence[Campaign], queries: Sequence[Query]
                 servers=max(len(deployment.servers_of(campaign.mechanisms[name])) for name in answering),
                 mechanisms=mechanisms,
                 **same_keys(deployment, "kind", "needed", "paired", "robust", "handles"),
+                **same_keys(deployment, "min_batch", "min_gap_s", "committed"),
             )
         )
     return described

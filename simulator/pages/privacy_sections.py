@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from scenarios.kinds import is_capable, title
 from simulator.pages.document import PageSection
 from simulator.results.claims import by_crowd
-from simulator.results.formatting import inner_case, listed, sentence_case
+from simulator.results.formatting import duration, inner_case, listed, sentence_case
 from simulator.results.record import DeploymentRecord, ViewRecord
 from simulator.results.run import RunResult
 from simulator.results.statements import row_words, share_holders
@@ -38,6 +38,12 @@ def deployment_words(record: DeploymentRecord) -> str:
         words.append("one-time pseudonyms")
     if record.robust and shared:
         words.append("with range proofs")
+    if record.min_batch > 1:
+        words.append(f"sums of {record.min_batch} reports or more")
+    if record.min_gap_s:
+        words.append(f"answers {duration(record.min_gap_s)} apart")
+    if record.committed:
+        words.append("committed questions")
     return ", ".join(words)
 
 

@@ -368,18 +368,8 @@ def read_paper(name: str) -> DeclaredPaper:
     return DeclaredPaper.model_validate(tomllib.loads(text))
 
 
-PAPERS = [
-    read_paper(name)
-    for name in (
-        "sampling_privacy",
-        "anonymized_local",
-        "safe_sampling",
-        "amplification",
-        "rivals",
-        "deployed",
-        "over_time",
-    )
-]
+FOUNDING = ("sampling_privacy", "anonymized_local", "safe_sampling", "amplification")
+PAPERS = [read_paper(name) for name in (*FOUNDING, "rivals", "deployed", "traces", "over_time")]
 CITATIONS = {paper.paper: paper.citation for paper in PAPERS}
 ENTRIES: tuple[Entry, ...] = tuple(entry for paper in PAPERS for entry in paper.entries)
 

@@ -271,6 +271,8 @@ class DeploymentRecord(Record):
         Whether the reports of a device's rounds are paired, and whether shares carry range proofs.
     handles
         Scope of the pseudonym a report carries: "device", "query" or None.
+    min_batch, min_gap_s, committed
+        Fewest reports that servers add up, seconds between a device's answers, and whether the question is committed.
     mechanisms
         The mechanisms that answer in the campaign.
     """
@@ -283,6 +285,9 @@ class DeploymentRecord(Record):
     paired: bool = False
     robust: bool = False
     handles: str | None = None
+    min_batch: int = 1
+    min_gap_s: float = 0.0
+    committed: bool = False
     mechanisms: list[MechanismDeployment]
 
 

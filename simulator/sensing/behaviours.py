@@ -36,6 +36,16 @@ class HiddenCell(FixedCell):
         return 0 if own == self._cell else own
 
 
+class RefusedCell(FixedCell):
+    """Sends nothing in rounds at whose moment it is in the cell; parameters as of `FixedCell`."""
+
+    def takes_part(self, question: Question) -> bool:
+        """Return whether it is elsewhere."""
+        return self.cell(question.subject) != self._cell
+
+    cell = Device.cell
+
+
 class RandomCell(Device):
     """Says that it is in a cell drawn at random for each query."""
 

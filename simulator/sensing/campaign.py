@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.publication import Publication
 from simulator.aggregation.rounds import report_nbytes
 from simulator.aggregation.transcript import Party, named_by
-from simulator.arrays import Cells, IntArray
+from simulator.arrays import Cells, FloatArray, IntArray
 from simulator.files.messages import Note, release_parameters
 from simulator.files.resources import Stopwatch
 from simulator.sensing.adaptive_survey import PUBLICATION, AdaptiveSurvey, BudgetHistory, BudgetSchedule
@@ -240,6 +240,11 @@ class CampaignProcess:
     context: SensingContext
     _histories: dict[str, BudgetHistory] = field(default_factory=dict, init=False)
 
+    @cached_property
+    def _answered_s(self) -> FloatArray:
+        """(vehicles + 1,) float64: when each vehicle last answered a query, and the devices outside, which do alike."""
+        return np.full(len(self.context.population.takes_part) + 1, -np.inf)
+
     def run(self, env: simpy.Environment) -> Generator[simpy.Event, None, None]:
         """Ask every query of the schedule."""
         schedule = self.campaign.schedule
@@ -262,7 +267,7 @@ class CampaignProcess:
         with context.stopwatch.phase("sensing"):
             totals, selection = context.engine.totals(), self._select(number, start_s)
             vehicles = selection.vehicles
-            present = asked = Respondents.everyone(len(vehicles), context.population.outside)
+            asked, present = self._respondents(vehicles, start_s)
         with context.stopwatch.phase("protocol"):
             targets, numbers = self._select_targets(vehicles, number), self._one_by_one(vehicles)
             surveys = {
@@ -290,7 +295,10 @@ class CampaignProcess:
                     truth, truth_s = of_all[vehicles], at_s
                     now, before = places.within(context.population.answering), selection.eligible
                     seen["measured"] = fixed[vehicles]
-                    likely = selection.expected(places, of_all, fixed, at_s=at_s, minlength=minlength)
+                    likely, leaves = (
+                        selection.expected(places, of_all, fixed, at_s=at_s, minlength=minlength),
+                        self._leaves(selection.leaving(places, of_all, at_s=at_s, minlength=minlength)),
+                    )
                     occupancy = Occupancy.of(of_all, now=now, before=before, minlength=minlength, expected=likely)
             with context.stopwatch.phase("protocol"):
                 for name, survey, round_ in _asked_at(moment, surveys):
@@ -304,7 +312,7 @@ class CampaignProcess:
             of_vehicles = np.bincount(truth, minlength=minlength).astype(np.int64)
             counts = of_vehicles + asked.outside * (np.arange(minlength) == 0)
             records = ((name, survey.recorded(of_vehicles, truth_s)) for name, survey in surveys.items())
-            kept = {name: record for name, record in records if record is not None}
+            kept = {name: replace(record, leaves=leaves) for name, record in records if record is not None}
             expected = counts if likely is None else likely.asked_counts
             answers = [
                 QueryAnswer(
@@ -469,6 +477,23 @@ class CampaignProcess:
         fleet = len(self.context.population.takes_part)
         rank = fleet_order(self.context.streams, fleet)[vehicles]
         return Targets(number, vehicles, rank, self.campaign.targets, fleet - self.context.corrupted)
+
+    def _leaves(self, leaving: FloatArray) -> FloatArray:
+        """Return the probability that what a device sends leaves it, by cell, from the probability in loss zones."""
+        channel, world = self.context.channel, self.context.world
+        for cell, share in ({} if world is None else world.behaviour.refusing).items():
+            leaving[cell] *= 1.0 - share
+        return leaving * (1.0 - channel.loss(TRUTH_MOMENT)) * (1.0 - channel.question.loss)
+
+    def _respondents(self, vehicles: IntArray, start_s: float) -> tuple[Respondents, Respondents]:
+        """Return the devices asked, and those that answer: of their answers none is younger than `min_gap_s`."""
+        gap_s, outside = self.campaign.deployment.min_gap_s, self.context.population.outside
+        asked, devices = Respondents.everyone(len(vehicles), outside), np.append(vehicles, -1)
+        if gap_s == 0.0:
+            return asked, asked
+        rested = start_s - self._answered_s[devices] >= gap_s
+        self._answered_s[devices[rested]] = start_s
+        return asked, Respondents(rested[:-1], outside * int(rested[-1]))
 
     def _apply_churn(self, present: Respondents, *, rng: np.random.Generator) -> Respondents:
         """Return the devices of `present` that remain after churn; a device that left does not return in this query."""

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -310,6 +310,8 @@ class Channel:
         How the question of a round reaches a device.
     zones
         The probability that all messages which a device sends at a moment leave, where it is then; other losses add.
+    slot_s
+        Devices send at the end of slots of this length, the first of which begins with the question; 0: at once.
     """
 
     latency: Latency = field(default_factory=ConstantDelay)
@@ -321,6 +323,11 @@ class Channel:
     outages: tuple[Downtime, ...] = ()
     question: QuestionChannel = field(default_factory=QuestionChannel)
     zones: tuple[LocalShare, ...] = ()
+    slot_s: float = 0.0
+
+    def slotted(self, ready_s: Any) -> Any:
+        """Return when devices send, from when they are ready: at the end of a slot; seconds after the question."""
+        return np.maximum(np.ceil(ready_s / self.slot_s), 1.0) * self.slot_s if self.slot_s else ready_s
 
     def loss(self, moment: int) -> float:
         """Return the loss probability at `moment` 1 (round one), 2 (round two) or later."""
@@ -347,7 +354,7 @@ class Channel:
         messages of a report are not independent, and it is left out.
         """
         if isinstance(self.question.latency, ConstantDelay):
-            heard_s = self.question.latency.value_s
+            heard_s = self.slotted(self.question.latency.value_s)
             sent_s, deadline_s = transmission.sent_s + heard_s, transmission.deadline_s - heard_s
             transmission = replace(transmission, sent_s=sent_s, deadline_s=deadline_s)
         down = 0.0 if message and self.burst_s else self._down(transmission, was_down=was_down)
@@ -400,7 +407,7 @@ class Channel:
             return [Flight(took_s, np.broadcast_to(np.False_, reports))] * len(transmission.route)
         flights: list[Flight] = []
         link_down = np.zeros(reports, dtype=np.bool_)
-        heard_s = self.question.latency.draw(reports, rng=rng)
+        heard_s = self.slotted(self.question.latency.draw(reports, rng=rng))
         for number in range(len(transmission.route)):
             took_s = heard_s + self.latency.draw(reports, rng=rng)
             if (number == 0 or not self.burst_s) and self.loss(transmission.moment):
@@ -435,7 +442,7 @@ class Channel:
         """Return whether all messages are certain to arrive in time, and at the same time."""
         messages = range(len(transmission.route))
         certain = all(self.probabilities(transmission, message).in_time == 1.0 for message in messages)
-        at_once = self.question.latency == ConstantDelay()
+        at_once = self.question.latency == ConstantDelay() and not self.slot_s
         return certain and at_once and isinstance(self.latency, ConstantDelay)
 
     def copies(self, in_time: int, *, rng: np.random.Generator) -> int:

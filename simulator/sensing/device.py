@@ -462,10 +462,13 @@ class Behaviour:
         The class of all devices, or a function from a device's number to its class.
     parties
         By name, "server:1", …, or "mixer": the class of a party; of all others, `Party`.
+    refusing
+        By cell: the share of devices that send nothing while they are there, where it is public.
     """
 
     device: type[Device] | Callable[[int], Callable[[int, World], Device]] = Device
     parties: Mapping[str, type[Party]] = field(default_factory=dict)
+    refusing: Mapping[int, float] = field(default_factory=dict)
 
     def class_of(self, number: int) -> Callable[[int, World], Device]:
         """Return the class of a device."""

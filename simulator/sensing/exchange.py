@@ -171,7 +171,8 @@ class Exchange:
         if not self._is_open:
             return False
         row, asked = self._row[device.number], self._rounds[question.round]
-        waited_s = self.world.time_s - question.asked_s
+        # The first slot is part of what was drawn.
+        waited_s = self.channel.slotted(self.world.time_s - question.asked_s) - self.channel.slotted(0.0)
         if row not in asked.reports:
             flights = [(took_s[row], down[row]) for took_s, down in asked.flights]
         else:

@@ -226,6 +226,8 @@ class QueryRecord:
         (servers, cells) int64, what each server added to the counts that it published; None if none did.
     campaign, number_in_campaign
         The query's campaign, and its number there; `number` differs from it if several campaigns are attacked together.
+    leaves
+        As of `Released`.
     """
 
     recorded: RecordedMessages
@@ -239,6 +241,7 @@ class QueryRecord:
     noise: IntArray | None = None
     campaign: str = ""
     number_in_campaign: int = 0
+    leaves: FloatArray | None = None
 
     @property
     def number(self) -> int:

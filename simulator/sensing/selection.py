@@ -132,6 +132,12 @@ class QuerySelection:
             return None
         return self.lost.random(len(self.vehicles)) >= share_of(self.zones, places, at_s)[self.vehicles]
 
+    def leaving(self, places: VehicleStates, cells: Cells, *, at_s: float, minlength: int) -> FloatArray:
+        """Return the mean probability by cell that messages leave a vehicle there, (minlength,) float64; 1 if empty."""
+        there = np.bincount(cells, minlength=minlength)
+        leaving = np.bincount(cells, weights=share_of(self.zones, places, at_s), minlength=minlength)
+        return np.divide(leaving, there, out=np.ones(minlength), where=there > 0)
+
     def measured(self, places: VehicleStates, cells: Cells) -> Cells:
         """Return the cells in which all vehicles believe they are, from those where they are, (departed,) int32."""
         return cells if self.measured_cells is None else self.measured_cells(places, rng=self.position)

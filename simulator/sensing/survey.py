@@ -500,6 +500,7 @@ class Survey:
             self._answer()
         self._add_answers()
         self._answer_by_counts()
+        self._server.refuse_below(self.deployment.min_batch)
         cost = self.deployment.cost(self.mechanism)
         for round_, asked in enumerate(self._rounds, start=1):
             servers, first = asked.servers, [path[0] for path in asked.transmission.route]

@@ -53,8 +53,10 @@ def draw_truth(mechanism, n, *, rng):
     return rng.choice(mechanism.cells + 1, size=n, p=shares / shares.sum()).astype(np.int32)
 
 
-def campaign(deployment, mechanism=SAMPLING, *, vehicles=3000, outside=0, queries=1, targets=None, loss=0.0, seed=1):
-    """A campaign whose vehicles stay where they are.
+def campaign(
+    deployment, mechanism=SAMPLING, *, vehicles=3000, outside=0, queries=1, targets=None, loss=0.0, seed=1, stays=1.0
+):
+    """A campaign whose vehicles stay where they are, or with `stays` < 1 move anywhere with the other chance.
 
     Vehicle numbers are far from 0…n − 1 and unordered; vehicles outside have no record.
     """
@@ -66,6 +68,10 @@ def campaign(deployment, mechanism=SAMPLING, *, vehicles=3000, outside=0, querie
     kept = np.sort(rng.permutation(vehicles)[:targets])
     records = []
     for number in range(1, queries + 1):
+        if stays < 1.0 and records:
+            moved = rng.integers(0, mechanism.cells + 1, vehicles, dtype=np.int32)
+            truth = np.where(rng.random(vehicles) < stays, truth, moved)
+            places = np.concatenate([truth, places[vehicles:]])
         coins = mechanism.toss(memory, rng=rng)
         rounds = range(1, mechanism.rounds + 1)
         reports = [mechanism.answer(round_, places, coins) for round_ in rounds]
@@ -83,6 +89,7 @@ def campaign(deployment, mechanism=SAMPLING, *, vehicles=3000, outside=0, querie
                 aggregator.counts,
                 aggregator.asked,
                 aggregator.counted,
+                mechanism.estimate(aggregator.counts, counted=aggregator.counted, asked=aggregator.asked).count,
                 time_s=60.0 * number,
             )
         )
@@ -130,9 +137,13 @@ def attack(kind, coalition, **keys):
         "magnitude": 1000,
         "asked": (1,),
         "dropped": "others",
+        "lies": ("alone", "again", "alter"),
+        "fakes": (0,),
         "from_query": None,
         "to_query": None,
         "together": False,
+        "by": ("place", "bits"),
+        "points": (1,),
     }
     return sections_of("attack")[kind].model_construct(**{**given, **keys})
 

@@ -1,4 +1,4 @@
-"""The scenarios in docs/collusion.md and docs/over_time.md run as they stand there, and show what the pages say."""
+"""The scenarios in docs/collusion.md, over_time.md and week.md run as they stand there, and show what the pages say."""
 
 import re
 from pathlib import Path
@@ -42,3 +42,16 @@ def test_own_coalition_runs(tmp_path):
     assert linked.theory > two.theory
     assert linked.gain_low > two.gain
     assert last.trials < linked.trials
+
+
+def test_traces_over_several_queries(tmp_path):
+    found = run_scenario_of("week.md", tmp_path).attacks.set_index(["name", "mechanism"])
+    text, rows = (DOCS / "week.md").read_text(encoding="utf-8"), found[found["value"].isna()]["success"]
+    shown = re.findall(r"^\| (pseudonyms|by bits|by response).*?\| (.+) % \| (.+) % \| (.+) % \|$", text, re.MULTILINE)
+    for (_, *shares), name in zip(shown, ("link_pseudonyms", "bits_alone", "times_alone"), strict=True):
+        assert [100 * rows[name, mechanism] for mechanism in ("exact", "kary", "memoised")] == pytest.approx(
+            list(map(float, shares)), abs=0.05
+        )
+    assert rows["trace_counts", "exact"] == pytest.approx(0.895, abs=5e-4)
+    known = found[found["metric"] == "known_4"].loc["known_points"]["success"]
+    assert known["exact"].round(3).tolist() == [0.0, 0.267]

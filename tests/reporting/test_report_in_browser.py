@@ -48,8 +48,8 @@ def reports(shipped_run, tmp_path_factory):
 
 LIKE_OTHERS = (
     "all-day", "anaheim", "bay-area-pems", "beijing-taxis", "bologna-fcd", "breast-cancer", "cabs-san-francisco",
-    "grid20", "helsinki-osm", "longitudinal", "manhattan-osm", "parked-cars", "poisoning", "refined", "rivals",
-    "server-noise", "sioux-falls",
+    "grid20", "helsinki-osm", "longitudinal", "lying-server", "manhattan-osm", "parked-cars", "poisoning", "refined",
+    "rivals", "server-noise", "sioux-falls", "sybils",
 )  # fmt: skip
 """Scenarios whose reports have the sections of others."""
 

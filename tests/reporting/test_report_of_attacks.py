@@ -207,6 +207,10 @@ def test_deployment_matrix_is_in_plain_words(attacked: Path) -> None:
             {"kind": "secret_shared", "servers": 2, "paired": True, "robust": True, "handles": "query"},
             "shares among 2 servers, paired, with range proofs",
         ),
+        (
+            {"kind": "trusted", "servers": 1, "min_batch": 20, "min_gap_s": 300.0, "committed": True},
+            "one trusted server, sums of 20 reports or more, answers 5 min 0 s apart, committed questions",
+        ),
     ],
 )
 def test_deployment_names(record: dict[str, Any], words: str) -> None:

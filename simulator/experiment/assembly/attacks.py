@@ -7,10 +7,11 @@ from typing import Any
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios import attacks as sections
 from simulator.aggregation.transcript import is_member
-from simulator.attacks.counterfactual_games import DropOut, KnownOthers, Poisoning
+from simulator.attacks.counterfactual_games import DropOut, KnownOthers, LyingServer, Poisoning
 from simulator.attacks.games import Attack
 from simulator.attacks.guesses import CheckedAttack
 from simulator.attacks.guessing_games import CellGame, LongitudinalGame
+from simulator.attacks.tracing_games import KnownPoints, LinkPseudonyms, TraceCounts
 from simulator.attacks.world import Game, Member
 from simulator.experiment.assembly.campaigns import listed
 from simulator.experiment.assembly.own_kinds import accepted, build_own_kind, faults_of_files, same_keys
@@ -45,16 +46,21 @@ GAMES: Mapping[type[sections.AttackSection], Callable[..., Game]] = {
     sections.LongitudinalSection: LongitudinalGame,
     sections.PoisoningSection: Poisoning,
     sections.DropOutSection: DropOut,
+    sections.LyingServerSection: LyingServer,
+    sections.SilenceSection: CellGame,
+    sections.TraceCountsSection: TraceCounts,
+    sections.LinkPseudonymsSection: LinkPseudonyms,
+    sections.KnownPointsSection: KnownPoints,
 }
 """The game of each attack, whose parameters are keys of the section."""
 
 
 def games_of(section: sections.AttackSection) -> list[Game]:
-    """Return the games of a built-in attack: one, or one for each number of queries that it asks for."""
+    """Return the games of a built-in attack: one, or one for each number of queries, or of fake vehicles."""
     build = GAMES[type(section)]
     keys = accepted(build, vars(section))
-    asked = keys.pop("asked", None)
-    return [build(**keys)] if asked is None else [build(asked=times, **keys) for times in asked]
+    listed = next((key for key in ("asked", "fakes") if key in keys), None)
+    return [build(**keys)] if listed is None else [build(**{**keys, listed: number}) for number in keys[listed]]
 
 
 def build_attack(section: Any, games: Sequence[Game]) -> Attack:

@@ -8,25 +8,26 @@ import numpy as np
 
 from mechanisms.local.mechanism import rows_of
 from scenarios import Fault, Scenario, ScenarioError
-from scenarios.behaviours import BehaviourSection, OwnBehaviour, parameters_of
+from scenarios.behaviours import BehaviourSection, FixedCellSection, OwnBehaviour, parameters_of
 from scenarios.kinds import title
 from scenarios.mechanisms import PlugInSection
 from simulator.experiment.assembly.campaigns import faults_of_parties
 from simulator.experiment.assembly.own_kinds import load_own_kind
 from simulator.files.messages import Note, counted, warning
-from simulator.sensing.behaviours import Amplifier, FixedCell, HiddenCell, Late, RandomCell, SilentInRound, Twice
+from simulator.sensing import behaviours
 from simulator.sensing.campaign import Campaign
 from simulator.sensing.device import Behaviour, Device
 from simulator.streams import Streams
 
 DEVICES: Mapping[str, type[Device]] = {
-    "fixed_cell": FixedCell,
-    "hide_cell": HiddenCell,
-    "random_cell": RandomCell,
-    "amplify": Amplifier,
-    "silent": SilentInRound,
-    "late": Late,
-    "twice": Twice,
+    "fixed_cell": behaviours.FixedCell,
+    "hide_cell": behaviours.HiddenCell,
+    "refuse_cell": behaviours.RefusedCell,
+    "random_cell": behaviours.RandomCell,
+    "amplify": behaviours.Amplifier,
+    "silent": behaviours.SilentInRound,
+    "late": behaviours.Late,
+    "twice": behaviours.Twice,
 }
 """The class of the devices of each kind; its parameters are keys of the section."""
 
@@ -66,7 +67,12 @@ def build_behaviour(scenario: Scenario, given: Behaviour, *, devices: int, strea
         raise ScenarioError(scenario.name, faults)
     classes = [partial(_class_of(section), **parameters_of(section)) for section in scenario.behaviours]
     every = [given.class_of(number) if index == len(classes) else classes[index] for number, index in enumerate(which)]
-    return Behaviour(every.__getitem__, given.parties)
+    refusing: dict[int, float] = {}
+    for section in scenario.behaviours:
+        if isinstance(section, FixedCellSection) and section.kind == "refuse_cell":
+            share = section.share or len(section.devices or ()) / devices
+            refusing[section.cell] = refusing.get(section.cell, 0.0) + share
+    return Behaviour(every.__getitem__, given.parties, refusing)
 
 
 def _class_of(section: BehaviourSection) -> Callable[..., Device]:

@@ -7,26 +7,13 @@ from typing import Any
 from mechanisms.local import LocalMechanism, ParameterError
 from mechanisms.privacy.integer_noise import IntegerNoise
 from scenarios import Fault, Scenario, ScenarioError
+from scenarios import channel as sections
 from scenarios.campaigns import CampaignSection
-from scenarios.channel import (
-    Aggregation,
-    AggregationSection,
-    ChannelSection,
-    ConstantLatency,
-    ExponentialLatency,
-    GaussianNoise,
-    LaplaceNoise,
-    LatencySection,
-    LognormalLatency,
-    NoiseSection,
-    OwnAggregation,
-    PolyaNoise,
-)
 from scenarios.field_types import exceeds, number
 from scenarios.kinds import is_capable
 from scenarios.release import ReleaseRules
 from simulator.aggregation.combining import Combining, RoadsideUnits
-from simulator.aggregation.deployment import Deployment
+from simulator.aggregation.deployment import HASH_NBYTES, Deployment
 from simulator.aggregation.private_write import PrivateWrite, check_one_cell
 from simulator.aggregation.secret_sharing import EncodingRule
 from simulator.aggregation.server_noise import NOT_NOISY, weight_of
@@ -162,10 +149,10 @@ def _overlapping(scenario: Scenario, campaigns: list[Campaign]) -> list[Fault]:
 FEW_PARTIES = 8
 
 
-LATENCIES: Mapping[type[LatencySection], Callable[..., Latency]] = {
-    ConstantLatency: ConstantDelay,
-    ExponentialLatency: ExponentialDelay,
-    LognormalLatency: LognormalDelay,
+LATENCIES: Mapping[type[sections.LatencySection], Callable[..., Latency]] = {
+    sections.ConstantLatency: ConstantDelay,
+    sections.ExponentialLatency: ExponentialDelay,
+    sections.LognormalLatency: LognormalDelay,
 }
 """The distribution of each kind of latency, whose parameters are the keys of the section."""
 
@@ -176,13 +163,13 @@ def build_channel(scenario: Scenario, zones: tuple[LocalShare, ...]) -> Channel:
     loss_one, loss_two = section.losses
     question = QuestionChannel(_latency(section.question.latency_s), section.question.loss)
     outages = tuple(Downtime(outage.server, outage.from_s, outage.to_s) for outage in section.outages)
-    keys = same_keys(section, "burst_s", "churn", "duplicates")
+    keys = same_keys(section, "burst_s", "churn", "duplicates", "slot_s")
     latency = _latency(section.latency_s)
     keys |= {"outages": outages, "zones": zones, "question": question}
     return Channel(latency, loss_one=loss_one, loss_two=loss_two, **keys)
 
 
-def _latency(section: LatencySection) -> Latency:
+def _latency(section: sections.LatencySection) -> Latency:
     return LATENCIES[type(section)](**section.model_dump(exclude={"kind"}))
 
 
@@ -218,12 +205,12 @@ def faults_of_servers(
         yield from _unfit(f"{at}.kind", mechanisms, check_one_cell, value=deployment.kind)
 
 
-def _servers_of(scenario: Scenario, campaign: CampaignSection) -> tuple[AggregationSection, str]:
+def _servers_of(scenario: Scenario, campaign: CampaignSection) -> tuple[sections.AggregationSection, str]:
     """Return the section of a campaign's servers, and its key path."""
     if campaign.aggregation:
         return campaign.aggregation, f"campaigns.{campaign.name}.aggregation"
     # Speeds are always sent to a trusted server, whatever the deployment of campaigns that count.
-    return scenario.aggregation if campaign.statistic == "count" else Aggregation(), "aggregation"
+    return scenario.aggregation if campaign.statistic == "count" else sections.Aggregation(), "aggregation"
 
 
 def faults_of_parties(named: Mapping[str, str], campaigns: Iterable[Campaign]) -> list[Fault]:
@@ -273,10 +260,11 @@ DEPLOYMENTS: Mapping[str, Callable[..., Deployment | RoadsideUnits]] = {
 """The servers of each kind, by name since several kinds have one section; parameters are its keys, and others."""
 
 
-def _deployment(section: AggregationSection, cells: Partition, channel: ChannelSection) -> Deployment:
+def _deployment(section: sections.AggregationSection, cells: Partition, channel: sections.ChannelSection) -> Deployment:
     """Build the deployment of a section, from the keys that the kind's constructor takes."""
-    of_channel: dict[str, Any] = {"anonymous": channel.anonymous, "question_nbytes": channel.question.bytes}
-    if isinstance(section, OwnAggregation):
+    nbytes = channel.question.bytes + HASH_NBYTES * getattr(section, "committed", False)
+    of_channel: dict[str, Any] = {"anonymous": channel.anonymous, "question_nbytes": nbytes}
+    if isinstance(section, sections.OwnAggregation):
         built = build_own_kind("deployment", section.kind, section.model_extra or {}, cells=cells)
     else:
         build = DEPLOYMENTS[section.kind]
@@ -291,10 +279,10 @@ def _deployment(section: AggregationSection, cells: Partition, channel: ChannelS
     return OwnSharing(own=built, name=section.kind, servers=built.servers, **of_channel, **chosen)
 
 
-NOISES: Mapping[type[NoiseSection], Callable[[Any], IntegerNoise]] = {
-    GaussianNoise: lambda section: IntegerNoise(section.kind, section.sigma),
-    LaplaceNoise: lambda section: IntegerNoise(section.kind, section.scale),
-    PolyaNoise: lambda section: IntegerNoise(section.kind, section.scale, section.honest),
+NOISES: Mapping[type[sections.NoiseSection], Callable[[Any], IntegerNoise]] = {
+    sections.GaussianNoise: lambda section: IntegerNoise(section.kind, section.sigma),
+    sections.LaplaceNoise: lambda section: IntegerNoise(section.kind, section.scale),
+    sections.PolyaNoise: lambda section: IntegerNoise(section.kind, section.scale, section.honest),
 }
 """What makes the noise that each server adds, by the class of its section."""
 
