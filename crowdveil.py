@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import scenarios
     from mechanisms.declared import Declared, Parameter
     from mechanisms.inference.likelihood import best_guess, log_likelihood
+    from mechanisms.inference.markov import Chain
     from mechanisms.inference.report_law import NoLikelihoodError
     from mechanisms.local import (
         Estimate,
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
     from simulator.aggregation.transcript import Sharing
     from simulator.api import DifferentTruthError, RunHandle, RunResult, compare, load, roads_of, run
     from simulator.attacks.guesses import CellAttack, Guesses, Prior
-    from simulator.attacks.observation import Observation, link_rounds_of, read_round
+    from simulator.attacks.observation import Linked, Observation, follow, link_rounds_of, read_round
     from simulator.kits.aggregator import AggregatorContract, check_aggregator
     from simulator.kits.attack import AttackContract, check_attack
     from simulator.kits.findings import ConformanceError, ConformanceReport
@@ -74,6 +75,7 @@ _MODULES = {
     "simulator.kits.mechanism": ("MechanismContract", "check_mechanism"),
     "mechanisms.declared": ("Declared", "Parameter"),
     "mechanisms.inference.likelihood": ("best_guess", "log_likelihood"),
+    "mechanisms.inference.markov": ("Chain",),
     "mechanisms.inference.report_law": ("NoLikelihoodError",),
     "mechanisms.local": ("Estimate", "LocalMechanism", "NoMemory", "NotEstimableError"),
     "mechanisms.local.k_randomized_response": ("KRandomizedResponse",),
@@ -99,7 +101,7 @@ _MODULES = {
     "simulator.aggregation.secret_sharing": ("ThresholdSharing",),
     "simulator.aggregation.transcript": ("Sharing",),
     "simulator.api": ("DifferentTruthError", "RunHandle", "RunResult", "compare", "load", "roads_of", "run"),
-    "simulator.attacks.observation": ("Observation", "link_rounds_of", "read_round"),
+    "simulator.attacks.observation": ("Linked", "Observation", "follow", "link_rounds_of", "read_round"),
     "simulator.attacks.guesses": ("CellAttack", "Guesses", "Prior"),
     "simulator.kits.aggregator": ("AggregatorContract", "check_aggregator"),
     "simulator.kits.attack": ("AttackContract", "check_attack"),

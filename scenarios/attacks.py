@@ -37,13 +37,44 @@ class MemberSection(Section):
     rules = (bounded("to_query", "at least", "from_query"),)
 
 
-def _member_tag(value: Any) -> str:
-    return "<table>" if isinstance(value, dict | MemberSection) else "<name>"
+def _name_or_table(value: Any) -> str:
+    return "<table>" if isinstance(value, dict | Section) else "<name>"
 
 
 Member = Annotated[
-    Annotated[Party, Tag("<name>")] | Annotated[MemberSection, Tag("<table>")], Discriminator(_member_tag)
+    Annotated[Party, Tag("<name>")] | Annotated[MemberSection, Tag("<table>")], Discriminator(_name_or_table)
 ]
+
+
+class PriorSection(Section):
+    """What a coalition knows about where vehicles are before it observes anything."""
+
+    role = "prior"
+
+
+class TrainingPrior(PriorSection):
+    """Other people and other days: cells and moves of every other vehicle, none of which is attacked."""
+
+    kind: Literal["training"]
+    title = "what vehicles that are not attacked did in the queries before"
+    queries: Count
+    """Number of first queries of each campaign from which it is learned; they are not attacked."""
+    period: Count = 1
+    """Number of queries of a day: a query is like those that precede it by whole days. With 1 all are alike."""
+
+    rules = (bounded("period", "at most", "queries"),)
+
+
+class RoadsPrior(PriorSection):
+    """The road map alone: cells and moves of invented vehicles that drive between any places, on empty roads."""
+
+    kind: Literal["roads"]
+    title = "the road map alone"
+
+
+_PriorName = Annotated[Literal["occupancy", "uniform"], Tag("<name>")]
+_PriorTable = Annotated[PriorSection, ByKind("prior"), Tag("<table>")]
+Prior = Annotated[_PriorName | _PriorTable, Discriminator(_name_or_table)]
 
 
 def _members(valid: ValidFields) -> Iterator[RuleViolation]:
@@ -91,9 +122,9 @@ class AttackSection(NamedByKind):
     targets: Count = TARGETS
     """Maximum number of devices attacked in each query: a random sample of the vehicles asked, the same ones in every
     query."""
-    prior: Literal["occupancy", "uniform"] = "occupancy"
+    prior: Prior = "occupancy"
     """Prior of the coalition: the share of its targets in each cell at that moment, which is more than an outsider
-    could know; or a uniform distribution over the cells."""
+    could know; a uniform distribution over the cells; or what a table says, as ``{kind = "roads"}``."""
     growing: bool = False
     """Whether the attack is also run by the first member alone, by the first two members, and so on; of
     ``"server:*"``, by one server, two, and so on up to all."""
@@ -330,6 +361,8 @@ def _queries(attack: ValidFields, campaigns: Sequence[ValidFields]) -> Iterator[
     starts = attack.get("from_query")
     if starts is not None and starts > most:
         yield RuleViolation(("from_query",), f"must be at most {most}, the queries of a campaign", starts)
+    if isinstance(prior := attack.get("prior"), TrainingPrior) and prior.queries >= most:
+        yield RuleViolation(("prior", "queries"), f"must be below {most}, the queries of a campaign", prior.queries)
     if attack.get("together"):
         limit = sum(campaign["queries"] for campaign in campaigns)
         rule = f"must be at most {limit}, the queries of all campaigns together"

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from mechanisms.local import NotEstimableError
 from mechanisms.parameter import ParameterError
 from simulator.arrays import IntArray
 from simulator.attacks.guesses import WrongGuessesError
+from simulator.attacks.priors import PriorSource
 from simulator.attacks.records import CampaignRecord, NotPlayableError, StoredTranscripts
 from simulator.attacks.scores import Guesser, Score, pool_scores, tabulate_guesses
 from simulator.attacks.world import Game, Member, Observer, Truth
@@ -49,8 +50,8 @@ class Attack:
         Their names; None: all on which the attack is possible.
     targets
         Greatest number of targets in a query.
-    even
-        Whether the prior is uniform.
+    prior
+        Where its prior comes from.
     growing
         Whether the first members alone attack too.
     together
@@ -64,7 +65,7 @@ class Attack:
     campaigns: Sequence[str] | None = None
     mechanisms: Sequence[str] | None = None
     targets: int
-    even: bool = False
+    prior: PriorSource = field(default_factory=PriorSource)
     growing: bool = False
     together: bool = False
 
@@ -275,39 +276,37 @@ def worlds_of(attack: Attack, stored: StoredTranscripts, members: tuple[Member, 
     If there are fewer honest vehicles than targets requested, several choices are tried; each vehicle is honest in at
     most one of them.
     """
-    record = stored.record
+    record, source = stored.record, attack.prior
+    attacked = [query for query in record.queries if query.number_in_campaign > source.queries]
     if members:
-        present = (query for query in record.queries if any(member.at(query.number_in_campaign) for member in members))
-        record = replace(record, queries=tuple(present))
+        attacked = [query for query in attacked if any(member.at(query.number_in_campaign) for member in members)]
+    record = replace(record, queries=tuple(attacked))
     forging = any(game.forges for game in attack.games)
     corrupted_vehicles = 0 if forging else sum(member.vehicles for member in members)
-    fleet = stored.record.devices if stored.record.fleet is None else stored.record.fleet
+    numbers = [query.number for query in record.queries if len(query.truth)]
+    given, fleet = source.of(stored, numbers) if numbers else None, stored.fleet
+    others = stored.others if source.queries else fleet[:0]
     honest = len(fleet) - corrupted_vehicles
 
     def with_corrupted(corrupted: IntArray | None) -> World:
         rng = stored.streams.of("attack targets", *stored.campaigns)
-        targets = record.with_targets(attack.targets if honest > 0 else 0, corrupted=corrupted, rng=rng)
-        return Observer(stored, members, corrupted, last_vehicle=honest == 1), Truth(targets, attack.even)
+        spared = others if corrupted is None else np.append(others, corrupted)
+        targets = record.with_targets(attack.targets if honest > 0 else 0, spared=spared, rng=rng)
+        return Observer(stored, members, corrupted, last_vehicle=honest == 1), Truth(targets, given)
 
     if not corrupted_vehicles:
         return [with_corrupted(None)]
-    batch = record.mechanism.batch
-    if any(query.occupancy.sum() > batch for query in record.queries):
-        raise NotPlayableError(
-            f"reports of corrupted vehicles are kept only where at most {batch:,} vehicles are asked"
-        )
+    most = record.mechanism.batch
+    if any(query.occupancy.sum() > most for query in record.queries):
+        raise NotPlayableError(f"reports of corrupted vehicles are kept only where at most {most:,} vehicles are asked")
     several = 0 < honest <= attack.targets
     choices = min(max(1, min(attack.targets, len(fleet)) // honest), MOST_CHOICES) if several else 1
     worlds = [with_corrupted(np.sort(np.roll(fleet, -choice * honest)[honest:])) for choice in range(choices)]
     if choices == 1 and honest >= MANY_TARGETS:
         return worlds
-    if choices == 1:  # with so few targets, their own shares would already reveal their cells
-        shares = {query.number: query.occupancy for query in record.queries}
-    else:
-        shares = {
-            query.number: np.bincount(
-                np.concatenate([truth.record.queries[row].truth for _, truth in worlds]), minlength=len(query.occupancy)
-            )
-            for row, query in enumerate(record.queries)
-        }
+    # With few targets in one world, their own shares would already reveal their cells.
+    shares = {query.number: query.occupancy for query in record.queries}
+    for row, query in enumerate(record.queries if choices > 1 else ()):
+        cells = np.concatenate([truth.record.queries[row].truth for _, truth in worlds])
+        shares[query.number] = np.bincount(cells, minlength=len(query.occupancy))
     return [(observer, replace(truth, shares=shares)) for observer, truth in worlds]

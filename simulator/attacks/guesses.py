@@ -39,6 +39,9 @@ class Prior:
         Whether the devices guessed are known to be distributed over the cells in exactly these shares. Reports that
         cannot be linked to a device then reveal nothing more about one (together with linked reports, only by how the
         coins happened to fall, which is not used).
+    learned
+        Whether the probabilities are not the devices' own shares, but were learned elsewhere: no success is known then,
+        and the success of the guess without an observation is counted.
     moves
         By query, all but the first: (cells + 1, cells + 1) float64, the probabilities of the cell in this query, in
         columns, given the cell in the query before it, in rows. None: nothing is known about movement.
@@ -47,6 +50,7 @@ class Prior:
     by_query: Mapping[int, FloatArray]
     even: bool = False
     exact: bool = False
+    learned: bool = False
     moves: "Mapping[int, csr_array] | None" = None
 
     @classmethod
@@ -100,9 +104,9 @@ class Prior:
         """Return an expected success computed for this prior; NaN if devices are not distributed like the prior.
 
         Under a uniform prior they are not. The expected success is then known only if the observation reveals nothing,
-        as every guess is then drawn.
+        as every guess is then drawn. Under a learned prior it never is.
         """
-        if theory is None or (self.even and theory > self.success(query) * (1.0 + ROUNDING)):
+        if theory is None or self.learned or (self.even and theory > self.success(query) * (1.0 + ROUNDING)):
             return math.nan
         return theory
 
@@ -143,7 +147,10 @@ class Guesses:
         return cls(query, group.handle_kind, group.handles, cells, theory)
 
     def __post_init__(self) -> None:
-        """Check that there is one guess for each handle."""
+        """Make arrays of lists, and check that there is one guess for each handle."""
+        for name in ("handles", "cells", "probability"):
+            if (given := getattr(self, name)) is not None:
+                object.__setattr__(self, name, np.asarray(given))
         if (self.handles is None) != (self.handle_kind == "none"):
             raise ValueError(f"handles are required unless handle_kind is 'none', received {self.handle_kind!r}")
         if len(self.cells) != (1 if self.handles is None else len(self.handles)):
@@ -223,16 +230,7 @@ class CheckedAttack:
             raise WrongGuessesError(f"guess raises {type(error).__name__}: {error}{where}") from error
         for _, rule in broken_answers(answer, observation):
             raise WrongGuessesError(rule)
-        return [
-            replace(
-                guess,
-                handles=None if guess.handles is None else np.asarray(guess.handles, dtype=np.int64),
-                cells=np.asarray(guess.cells, dtype=np.int32),
-                theory=float(guess.theory),
-                probability=None if guess.probability is None else np.asarray(guess.probability, dtype=np.float64),
-            )
-            for guess in answer
-        ]
+        return list(answer)
 
 
 def broken_answers(answer: Any, observation: Observation) -> Iterator[tuple[str, str]]:
@@ -252,10 +250,9 @@ def broken_answers(answer: Any, observation: Observation) -> Iterator[tuple[str,
     rule : str
         The rule and the value received, beginning with "guess must".
     """
-    if not isinstance(answer, list | tuple) or not all(isinstance(guess, Guesses) for guess in answer):
-        received = type(answer).__name__
-        if isinstance(answer, list | tuple):
-            received = str([type(item).__name__ for item in answer])
+    listed = isinstance(answer, list | tuple)
+    if not listed or not all(isinstance(guess, Guesses) for guess in answer):
+        received = [type(item).__name__ for item in answer] if listed else type(answer).__name__
         yield "form", f"guess must return a list of crowdveil.Guesses, received {received}"
         return
     named: set[tuple[int, str, int | None]] = set()
@@ -274,12 +271,11 @@ def broken_answers(answer: Any, observation: Observation) -> Iterator[tuple[str,
         cells, most = np.asarray(guess.cells), observation.mechanism.cells
         if len(outside := cells[(cells < 0) | (cells > most)]):
             yield "cells", f"guess must return cells in 0…{most}, 0 for outside, received {outside[0]}"
-        handles = [None] if guess.handles is None else np.asarray(guess.handles).tolist()
-        if guess.handles is not None:
-            unknown = ~np.isin(guess.handles, _known_handles(observation, guess.query, guess.handle_kind))
-            if unknown.any():
-                rule = f'guess must return handles of the observation, of kind "{guess.handle_kind}"'
-                yield "handles", f"{rule}, received {np.asarray(guess.handles)[unknown][0]}"
+        handles = [None] if guess.handles is None else guess.handles.tolist()
+        known = _known_handles(observation, guess.query, guess.handle_kind)
+        if guess.handles is not None and len(unknown := guess.handles[~np.isin(guess.handles, known)]):
+            rule = f'guess must return handles of the observation, of kind "{guess.handle_kind}"'
+            yield "handles", f"{rule}, received {unknown[0]}"
         keys = {(guess.query, guess.handle_kind, handle) for handle in handles}
         if len(keys) < len(handles) or keys & named:
             yield "handles", f"guess must name each device at most once in query {guess.query}"
@@ -297,8 +293,7 @@ def _wrong_form(guess: Guesses) -> str | None:
         entries = np.asarray([0] if column is None else column)
         if entries.ndim != 1 or (len(entries) and entries.dtype.kind not in "iu"):
             return f"guess must return {name} as whole numbers, (n,), received {entries.dtype} of {entries.shape}"
-    devices = 1 if guess.handles is None else len(guess.handles)
-    if len(guess.cells) != devices:  # arrays may have changed since it was made
+    if len(guess.cells) != (1 if guess.handles is None else len(guess.handles)):  # arrays may have changed since
         return f"guess must return one cell for each handle, received {len(guess.cells)}"
     return None
 

@@ -38,7 +38,8 @@ class CellGame(Game):
         if isinstance(self.kind, str):
             # Without a likelihood nothing was tried, even where no report is read: a gain of 0 would say more.
             report_law(mechanism)
-        kept = keeps_randomness(mechanism)
+        # A user's own attack may use a report in the guesses of several queries, which then depend on the same coins.
+        kept = keeps_randomness(mechanism) or not isinstance(self.kind, str)
         observation = observer.observe([query.number for query in truth.queries])
         guesses = attack.guess(observation, prior, rng=rng)
         for query in truth.queries:
@@ -60,7 +61,6 @@ def score_cells(
     prior: Prior,
     observer: Observer,
     *,
-    scored: IntArray | None = None,
     rng: np.random.Generator,
 ) -> Score:
     """Return the score of one guess for each target: the attack's guess or, if it has none, the prior's guess.
@@ -73,8 +73,6 @@ def score_cells(
         What the attack returned for it.
     prior, observer
         The coalition's prior, and the coalition.
-    scored
-        Positions of the targets that are scored; by default all.
     rng
         Breaks ties under a uniform prior.
     """
@@ -92,8 +90,6 @@ def score_cells(
         asked = targets >= 0
         cells[targets[asked]], expected[targets[asked]] = guesses.cells[asked], guesses.theory
         probability[targets[asked]] = sure[asked]
-    if scored is not None:
-        query, cells, expected, probability = query.among(scored), cells[scored], expected[scored], probability[scored]
     return Score.of(query, cells, expected, prior, probability=probability)
 
 
@@ -143,18 +139,12 @@ class LongitudinalGame(Game):
         queries = truth.record.queries[: self.asked]
         if len(queries) < self.asked or not len(stayed := stayed_in(queries)):
             return
-        numbers, last = [query.number for query in queries], queries[-1].number
-        if truth.shares is None:
-            at = queries[-1].truth[stayed]
-        else:
-            every = [observer.stored.query(number) for number in numbers]
-            at = every[-1].truth[stayed_in(every)]
-        cells = truth.record.mechanism.cells
-        prior = Prior.from_counts({last: np.bincount(at, minlength=cells + 1)}, exact=truth.shares is None)
-        if truth.even:
-            prior = Prior.uniform(cells, (last,))
+        numbers, last, exact = [query.number for query in queries], queries[-1].number, truth.shares is None
+        every = queries if exact else [observer.stored.query(number) for number in numbers]
+        counts = np.bincount(every[-1].truth[stayed_in(every)], minlength=truth.record.mechanism.cells + 1)
+        prior = truth.given or Prior.from_counts({last: counts}, exact=exact)
         guesses = LongitudinalAttack(numbers, last).guess(observer.observe(numbers), prior, rng=rng)
-        score = score_cells(queries[-1], guesses, prior, observer, scored=stayed, rng=rng)
+        score = score_cells(queries[-1].among(stayed), guesses, prior, observer, rng=rng)
         yield replace(score, metric="queries", value=float(self.asked), unit="queries")
 
     def lacking(self, queries: int) -> str:

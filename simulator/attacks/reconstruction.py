@@ -464,9 +464,8 @@ class LongitudinalAttack:
 
     def guess(self, observation: Observation, prior: Prior, *, rng: np.random.Generator) -> list[Guesses]:
         """Return the guesses for the query `last`; parameters and errors as of `RoundAttack.guess`."""
-        guesses = [
-            self._guess(observation.mechanism, group, prior, rng=rng) for group in follow(observation, self.queries)
-        ]
+        mechanism, groups = observation.mechanism, follow(observation, self.queries)
+        guesses = [self._guess(mechanism, group, prior, rng=rng) for group in groups]
         if not guesses or all(guess.theory <= prior.success(self.last) for guess in guesses):
             return RoundAttack().guess(observation.of_query(self.last), prior, rng=rng)
         return guesses
@@ -476,14 +475,10 @@ class LongitudinalAttack:
 
         The expected success is known if the same rounds were received in every query.
         """
-        rounds_of: dict[int, tuple[int, ...]] = {}
-        for query, round_ in group.rounds:
-            rounds_of[query] = (*rounds_of.get(query, ()), round_)
-        alike: dict[tuple[int, ...], list[int]] = {}
-        for query, rounds in rounds_of.items():
-            alike.setdefault(rounds, []).append(query)
-        logs: Any = 0.0
-        for rounds, queries in alike.items():
+        rounds_of = {query: tuple(round_ for of, round_ in group.rounds if of == query) for query, _ in group.rounds}
+        alike, logs = dict.fromkeys(rounds_of.values()), np.zeros((1, 1))
+        for rounds in alike:
+            queries = [query for query, read in rounds_of.items() if read == rounds]
             reports = [[group.reports[query, round_] for round_ in rounds] for query in queries]
             logs = logs + repeated_log_likelihood(mechanism, reports, rounds)
         q, theory = prior.of(self.last), math.nan

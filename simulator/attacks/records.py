@@ -104,9 +104,7 @@ class CampaignRecord:
         devices = [query.recorded.devices for query in self.queries]
         return np.unique(np.concatenate([np.empty(0, dtype=np.int64), *devices]))
 
-    def with_targets(
-        self, most: int, *, corrupted: IntArray | None = None, rng: np.random.Generator
-    ) -> "CampaignRecord":
+    def with_targets(self, most: int, *, spared: IntArray | None = None, rng: np.random.Generator) -> "CampaignRecord":
         """Return the record with a limited number of targets in each query.
 
         Targets are drawn once for all queries, so that the same devices are preferred in every query they are in.
@@ -115,8 +113,8 @@ class CampaignRecord:
         ----------
         most
             Greatest number of targets in a query.
-        corrupted
-            Numbers of vehicles that cannot be targets.
+        spared
+            Numbers of vehicles that cannot be targets; by default none.
         rng
             Generator that draws the targets.
         """
@@ -125,7 +123,7 @@ class CampaignRecord:
         kept = []
         for query in self.queries:
             devices = query.recorded.devices
-            candidates = np.arange(len(devices)) if corrupted is None else np.flatnonzero(~np.isin(devices, corrupted))
+            candidates = np.arange(len(devices)) if spared is None else np.flatnonzero(~np.isin(devices, spared))
             ranks = rank[np.searchsorted(every, devices[candidates])]
             kept.append(query.among(np.sort(candidates[np.argsort(ranks)[:most]])))
         return replace(self, queries=tuple(kept))
@@ -164,6 +162,10 @@ class StoredTranscripts:
         first = next(iter(campaigns.values()))
         self.record = replace(first, queries=tuple(placed))
         """All queries; the deployment and release are the first campaign's."""
+        self.fleet = self.record.devices if first.fleet is None else first.fleet
+        """(vehicles,) int64: the numbers of all vehicles in random order."""
+        self.others = self.fleet[1::2]
+        """Every other vehicle: none of them is attacked where a prior is learned from them."""
         self._queries = {query.number: query for query in placed}
         devices = sum(len(query.truth) for query in placed)
         servers = max(record.servers for record in campaigns.values())

@@ -67,8 +67,9 @@ class Score:
     @classmethod
     def of(cls, query: QueryRecord, guesses: Any, expected: FloatArray, prior: Prior, **others: Any) -> "Score":
         """Return the score of guesses about all targets of a query, (n,), with the expected success of each."""
-        success, usual = prior.success(query.number), prior.usual(query.number)
-        theory = float(expected.mean())
+        usual = prior.usual(query.number)
+        success = float(np.mean(query.truth == usual)) if prior.learned else prior.success(query.number)
+        theory = math.nan if prior.learned else float(expected.mean())
         given = {"prior": success, "theory": theory, "usual": usual, **others}
         return cls(guesses=guesses, truth=query.truth, query=query, compares="devices", **given)
 

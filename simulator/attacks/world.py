@@ -145,15 +145,15 @@ class Truth:
     ----------
     record
         The queries with the targets only, without the queries during which the coalition has no member.
-    even
-        Whether the prior is uniform.
+    given
+        The prior, if it does not follow from the targets' cells.
     shares
         By query, (cells + 1,) int64: number of targets by cell, over all choices of corrupted vehicles together. None:
         the targets of this record are counted.
     """
 
     record: CampaignRecord
-    even: bool = False
+    given: Prior | None = None
     shares: Mapping[int, IntArray] | None = None
 
     @property
@@ -162,16 +162,16 @@ class Truth:
         return [query for query in self.record.queries if len(query.truth)]
 
     def prior(self) -> Prior:
-        """Return the prior of every query that has targets: uniform, or the share of targets in each cell.
+        """Return the prior of every query that has targets: the given one, or the share of targets in each cell.
 
         The shares are the targets' shares, not the shares of all vehicles asked; the targets are a sample of them. This
         is more than an adversary could know. But the success without the observation is then exactly the largest share,
         and coins are the only randomness, although the same vehicles are asked repeatedly. If most vehicles are
         corrupted there are few targets in a world; the shares are then the shares of the targets of all worlds.
         """
+        if self.given is not None:
+            return self.given
         cells = self.record.mechanism.cells
-        if self.even:
-            return Prior.uniform(cells, tuple(query.number for query in self.queries))
         if self.shares is not None:
             return Prior.from_counts({query.number: self.shares[query.number] for query in self.queries})
         counts = {query.number: np.bincount(query.truth, minlength=cells + 1) for query in self.queries}

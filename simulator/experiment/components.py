@@ -127,7 +127,7 @@ class RunComponents:
         check_known(scenario, campaigns, zones, rates)
         ledger = [*ledger_entries(scenario, campaigns, clock)]
         campaigns = [replace(one, skipped=skipped_of(one.name, ledger)) for one in campaigns]
-        attacks = build_attacks(scenario)
+        attacks = build_attacks(scenario, city, campaigns)
         check_attacks(scenario, attacks, campaigns)
         detectors, left_out = build_detectors(scenario, city.ground.roads)
         measured, not_used = build_counts(scenario, city.ground.roads, clock, detectors)

@@ -2,14 +2,16 @@
 
 import pickle
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 from scipy.stats import binom
 
-from mechanisms.inference.likelihood import guess_success
+from mechanisms.inference.likelihood import guess_success, report_law
+from mechanisms.inference.markov import Chain
 from mechanisms.inference.report_law import NoLikelihoodError
 from mechanisms.local import KRandomizedResponse, LocalMechanism, NoPrivacy, NotEstimableError, SamplingPrivacy
 from simulator.aggregation.deployment import Deployment
@@ -27,6 +29,10 @@ from simulator.sensing.query import QueryRecord
 from simulator.streams import Streams
 
 CELLS, DEVICES, LOST = 6, 2_000, 0.1
+QUERIES, STAYS = 4, 0.8
+"""Queries of a case over time, and the probability that a device stays where it is; else its place is drawn anew."""
+SHARES: FloatArray = np.array([0.5, *range(1, CELLS + 1)]) / np.sum([0.5, *range(1, CELLS + 1)])
+"""The prior: few devices outside, and a cell that is clearly the most likely one."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +49,8 @@ class Case:
         Names of parties.
     rounds
         The rounds whose reports the coalition reads and links to devices; empty if it links none.
+    queries
+        Number of queries.
     """
 
     name: str
@@ -50,6 +58,7 @@ class Case:
     mechanism: LocalMechanism
     coalition: tuple[str, ...]
     rounds: tuple[int, ...] = ()
+    queries: int = 1
 
 
 _SAMPLING, _RESPONSE = SamplingPrivacy(cells=CELLS, sampling=0.4), KRandomizedResponse(cells=CELLS, epsilon=1.5)
@@ -63,14 +72,18 @@ CASES = (
     Case("server behind a mixer", ShuffledReports(), _RESPONSE, ("server:1",)),
     Case("two of three shares", SecretShared(servers=3), _SAMPLING, ("server:1", "server:2")),
     Case("published counts", Trusted(), _RESPONSE, ()),
+    Case("a week under device numbers", Trusted(), _RESPONSE, ("server:1",), (1,), QUERIES),
+    Case("a week of pseudonyms", Trusted(handles="query"), _RESPONSE, ("server:1",), (1,), QUERIES),
+    Case("a week of published counts", Trusted(), _RESPONSE, (), (), QUERIES),
 )
 
 
 class AttackContract(Contract):
     """What an attack must satisfy, on small synthetic campaigns with real mechanisms and servers.
 
-    The prior is the distribution from which the devices' cells are drawn. So the number of right guesses of any attack
-    is at most binomial with the success of the best guess (`mechanisms.inference`), and the check `success` is exact.
+    The prior is the law by which the devices' cells are drawn and change. So the number of right guesses of any attack
+    about a query is at most binomial with the success of the best guess (`mechanisms.inference`), and the check
+    `success` is exact.
 
     Attributes
     ----------
@@ -133,8 +146,8 @@ def _check_case(
     attack: Any, case: Case, findings: Mapping[str, Findings], *, seed: tuple[int, int], level: float
 ) -> None:
     """Run every check on one campaign."""
-    query = _query(case, _prior().of(1), rng=np.random.default_rng([*seed, 0]))
-    observation, prior, states = _observe(case, query).observe([1]), _prior(), global_random_states()
+    queries, numbers = _campaign(case, rng=np.random.default_rng([*seed, 0])), range(1, case.queries + 1)
+    observation, prior, states = _observe(case, queries).observe(numbers), _prior(case), global_random_states()
     before = _content(observation, prior)
     answer = _ask(attack, case, observation, prior, findings["answers"], seed=seed)
     modified = _content(observation, prior) != before
@@ -143,15 +156,16 @@ def _check_case(
     findings["global_random"].expect(not drawn, f"{case.name}: global random numbers were drawn; use rng")
     if answer is None:
         return
-    observer = _observe(case, query)
-    if _record_broken(answer, observer.observe([1]), case, findings):
+    observer = _observe(case, queries)
+    if _record_broken(answer, observer.observe(numbers), case, findings):
         return
-    again = _ask(attack, case, observer.observe([1]), _prior(), findings["repeatable"], seed=seed)
+    again = _ask(attack, case, observer.observe(numbers), _prior(case), findings["repeatable"], seed=seed)
     same = again is not None and _plain(again) == _plain(answer)
     findings["repeatable"].expect(same, f"{case.name}: the same observation and rng gave another answer")
-    _check_success(case, query, answer, observer, findings["success"], level=level)
-    nothing = _observe(case, query.among(np.empty(0, dtype=np.int64))).observe([1])
-    if (empty := _ask(attack, case, nothing, _prior(), findings["empty"], seed=seed)) is not None:
+    _check_success(case, queries, answer, findings["success"], level=level)
+    nobody = [query.among(np.empty(0, dtype=np.int64)) for query in queries]
+    nothing = _observe(case, nobody).observe(numbers)
+    if (empty := _ask(attack, case, nothing, _prior(case), findings["empty"], seed=seed)) is not None:
         _record_broken(empty, nothing, case, findings)
 
 
@@ -163,40 +177,45 @@ def _record_broken(answer: Any, observation: Observation, case: Case, findings: 
     return bool(broken)
 
 
-def _prior() -> Prior:
-    """Return the prior: few devices outside, and a cell that is clearly the most likely one."""
-    shares = np.array([0.5, *range(1, CELLS + 1)])
-    return Prior({1: shares / shares.sum()})
+def _prior(case: Case) -> Prior:
+    """Return the prior, which is the same in every query, with the law by which devices move."""
+    moves = csr_array(STAYS * np.eye(CELLS + 1) + (1.0 - STAYS) * SHARES)
+    by_query = {number: SHARES.copy() for number in range(1, case.queries + 1)}
+    return Prior(by_query, moves={number: moves.copy() for number in range(2, case.queries + 1)})
 
 
-def _query(case: Case, prior: FloatArray, *, rng: np.random.Generator) -> QueryRecord:
-    """Return a query: its devices' cells are drawn from the prior, and some reports are lost."""
-    mechanism, deployment = case.mechanism, case.deployment
-    truth = rng.choice(CELLS + 1, size=DEVICES, p=prior).astype(np.int32)
-    coins = mechanism.toss(mechanism.enrol(DEVICES, rng=rng), rng=rng)
-    rounds = range(1, mechanism.rounds + 1)
-    reports = [mechanism.answer(round_, truth, coins) for round_ in rounds]
-    received = rng.random((mechanism.rounds, DEVICES)) >= LOST
-    aggregator = deployment.aggregator(mechanism, devices=DEVICES, rng=rng)
-    for round_, sent, arrives in zip(rounds, reports, received, strict=True):
-        aggregator.receive(round_, sent, arrives)
-    for round_, arrives in zip(rounds, received, strict=True):
-        aggregator.close_round(round_, asked=DEVICES, answered=int(arrives.sum()))
-    arrived_s = {party: np.full(received.shape, np.inf) for party in deployment.parties(mechanism)}
-    for round_ in rounds:
-        on_the_way = {"network", *(party for path in deployment.route(round_) for party in path)}
-        for party in on_the_way:
-            arrived_s[party][round_ - 1] = np.where(received[round_ - 1], 1.0, np.inf)
+def _campaign(case: Case, *, rng: np.random.Generator) -> list[QueryRecord]:
+    """Return the queries: devices move from one to the next as the prior says, and some reports are lost."""
+    mechanism, deployment, queries = case.mechanism, case.deployment, list[QueryRecord]()
     # Numbers far from 0…n − 1: a position that is taken for a handle is unknown.
     numbers = rng.permutation(10 * DEVICES)[:DEVICES] + 100 * DEVICES
-    recorded = RecordedMessages.draw(1, numbers, reports, received, arrived_s, rng=rng)
-    occupancy = np.bincount(truth, minlength=CELLS + 1).astype(np.int64)
-    return QueryRecord(recorded, truth, occupancy, aggregator.counts, aggregator.asked, aggregator.counted)
+    memory, truth = mechanism.enrol(DEVICES, rng=rng), np.zeros(DEVICES, dtype=np.int32)
+    rounds = range(1, mechanism.rounds + 1)
+    for number in range(1, case.queries + 1):
+        drawn = rng.choice(CELLS + 1, size=DEVICES, p=SHARES).astype(np.int32)
+        truth = np.where(rng.random(DEVICES) < (STAYS if queries else 0.0), truth, drawn)
+        coins = mechanism.toss(memory, rng=rng)
+        reports = [mechanism.answer(round_, truth, coins) for round_ in rounds]
+        received = rng.random((mechanism.rounds, DEVICES)) >= LOST
+        aggregator = deployment.aggregator(mechanism, devices=DEVICES, rng=rng)
+        for round_, sent, arrives in zip(rounds, reports, received, strict=True):
+            aggregator.receive(round_, sent, arrives)
+        for round_, arrives in zip(rounds, received, strict=True):
+            aggregator.close_round(round_, asked=DEVICES, answered=int(arrives.sum()))
+        arrived_s = {party: np.full(received.shape, np.inf) for party in deployment.parties(mechanism)}
+        for round_ in rounds:
+            for party in {"network", *(party for path in deployment.route(round_) for party in path)}:
+                arrived_s[party][round_ - 1] = np.where(received[round_ - 1], 1.0, np.inf)
+        recorded = RecordedMessages.draw(number, numbers, reports, received, arrived_s, rng=rng)
+        occupancy = np.bincount(truth, minlength=CELLS + 1).astype(np.int64)
+        sums = aggregator.counts, aggregator.asked, aggregator.counted
+        queries.append(QueryRecord(recorded, truth, occupancy, *sums, time_s=3600.0 * number))
+    return queries
 
 
-def _observe(case: Case, query: QueryRecord) -> Observer:
-    """Return the coalition, which observes one query."""
-    record = CampaignRecord(case.deployment, case.mechanism, (query,))
+def _observe(case: Case, queries: Sequence[QueryRecord]) -> Observer:
+    """Return the coalition, which observes some queries."""
+    record = CampaignRecord(case.deployment, case.mechanism, queries)
     stored = StoredTranscripts({"synthetic": record}, name="mechanism", streams=Streams(0))
     return Observer(stored, tuple(Member(party) for party in case.coalition))
 
@@ -218,32 +237,38 @@ def _ask(
 
 
 def _check_success(
-    case: Case, query: QueryRecord, answer: list[Guesses], observer: Observer, findings: Findings, *, level: float
+    case: Case, queries: Sequence[QueryRecord], answer: list[Guesses], findings: Findings, *, level: float
 ) -> None:
-    """Expect no more right guesses than the best guess has with probability `level`.
+    """Expect no more right guesses about a query than the best guess has with probability `level`.
 
     Devices are independent, so an observer learns a device's cell only from the device's own linked reports. Lost
     reports make the best guess worse. Without linked reports it is the prior's: the most likely cell is so much more
     likely that no list of reports changes which it is.
     """
-    q, prior = _prior().of(1), _prior()
-    best = guess_success(case.mechanism, case.rounds, q) if case.rounds else None
-    best = float(q.max()) if best is None else best
-    hits = score_cells(query, answer, prior, observer, rng=np.random.default_rng(0)).hits
-    surprise = float(binom.sf(hits - 1, DEVICES, min(best, 1.0)))
-    shown = f"{hits / DEVICES:.1%} of {DEVICES:,} guesses are right, and the best possible guess has {best:.1%}"
-    findings.expect(surprise >= level, f"{case.name}: {shown}")
-    findings.figures[f"{case.name}: right"] = f"{hits / DEVICES:.1%}, at best {best:.1%}, by the prior {q.max():.1%}"
+    prior, observer = _prior(case), _observe(case, queries)
+    best = guess_success(case.mechanism, case.rounds, SHARES) if case.rounds else None
+    at_best = [SHARES.max() if best is None else best] * case.queries
+    followed = case.queries > 1 and case.rounds and case.deployment.handles == "device"
+    if followed and (law := report_law(case.mechanism).outcomes()) is not None:
+        paths = Chain(SHARES, [*(prior.moves or {}).values()]).success([law.masses] * case.queries)
+        at_best = at_best if paths is None else paths[0].steps.tolist()
+    for query, most in zip(queries, at_best, strict=True):
+        about = [guess for guess in answer if guess.query == query.number]
+        hits = score_cells(query, about, prior, observer, rng=np.random.default_rng(0)).hits
+        surprise = float(binom.sf(hits - 1, DEVICES, min(most, 1.0)))
+        name, right = f"{case.name}, query {query.number}" if case.queries > 1 else case.name, f"{hits / DEVICES:.1%}"
+        shown = f"{right} of {DEVICES:,} guesses are right, and the best possible guess has {most:.1%}"
+        findings.expect(surprise >= level / case.queries, f"{name}: {shown}")
+        findings.figures[f"{name}: right"] = f"{right}, at best {most:.1%}, by the prior {SHARES.max():.1%}"
 
 
 def _content(observation: Observation, prior: Prior) -> bytes:
-    """Return all that an attack could modify as bytes; not the mechanism, which keeps what it has computed."""
-    return pickle.dumps((observation.seen, observation.released, observation.own, observation.asked, prior))
+    """Return all that an attack could modify as bytes; not what the mechanism and matrices have computed and keep."""
+    moves = [(matrix.data, matrix.indices, matrix.indptr) for matrix in (prior.moves or {}).values()]
+    seen = (observation.seen, observation.released, observation.own, observation.asked, observation.moments)
+    return pickle.dumps((seen, prior.by_query, moves))
 
 
-def _plain(answer: list[Guesses]) -> list[tuple[object, ...]]:
-    """Return an answer as plain values, to be compared."""
-    return [
-        (of.query, of.handle_kind, np.asarray(of.handles).tolist(), np.asarray(of.cells).tolist(), repr(of.theory))
-        for of in answer
-    ]
+def _plain(answer: list[Guesses]) -> bytes:
+    """Return an answer as bytes, to be compared."""
+    return pickle.dumps([(of.query, of.handle_kind, of.handles, of.cells, of.theory) for of in answer])

@@ -107,11 +107,13 @@ def attacks_section(run: RunResult) -> PageSection | None:
         return None
     rows = run.findings
     own = sorted(set(rows["attack"]) - set(KINDS))
+    priors = {attack["name"]: attack.get("prior") for attack in run.settings.attacks}
     guesses = rows["attack"].isin([*GUESS_KINDS, *own]) & (rows["metric"] == "")
     values = {
         "kinds": [(name, words) for name, words in KINDS.items() if name in set(rows["attack"])]
         + [(name, OWN) for name in own],
         "told": _told(run),
+        "priors": [(name, title("prior", prior["kind"])) for name, prior in priors.items() if isinstance(prior, dict)],
         "gains": _gains(run, rows[guesses].dropna(subset=["gain", "colluding", "prior"])),
         "longitudinal": _longitudinal(run, rows[rows["attack"] == "longitudinal"]),
         "poisoning": _poisoning(run, rows[rows["attack"] == "poisoning"].dropna(subset="value")),

@@ -1,6 +1,6 @@
 """Run record: the content of `run.json`, written by a run and read by its report."""
 
-from typing import Self
+from typing import Any, Self
 
 from pydantic import Field, model_validator
 
@@ -294,6 +294,7 @@ class Settings(Record):
 
     cells: CellsSettings | list[CellsSettings] = []
     traffic: TrafficSettings = TrafficSettings()
+    attacks: list[dict[str, Any]] = []
 
     @property
     def districts(self) -> set[str]:

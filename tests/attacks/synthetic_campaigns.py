@@ -13,7 +13,7 @@ from simulator.aggregation.transcript import RecordedMessages
 from simulator.attacks.games import play_attacks
 from simulator.attacks.records import CampaignRecord, StoredTranscripts
 from simulator.attacks.world import Member, Observer
-from simulator.experiment.assembly.attacks import build_attack, games_of
+from simulator.experiment.assembly.attacks import build_attack, build_prior, games_of
 from simulator.files.messages import texts_of
 from simulator.results.schema import TABLES
 from simulator.sensing.query import QueryRecord
@@ -53,25 +53,46 @@ def draw_truth(mechanism, n, *, rng):
     return rng.choice(mechanism.cells + 1, size=n, p=shares / shares.sum()).astype(np.int32)
 
 
+def stay(_, truth, rng):  # noqa: ARG001 - as the moves of other campaigns
+    """Where vehicles are in a query, from its number and where they were in the query before."""
+    return truth
+
+
+def stray(stays, places=SAMPLING.cells + 1):
+    """Moves of vehicles that stay with a probability, and otherwise go anywhere, every place equally likely."""
+
+    def move(number, truth, rng):
+        moved = rng.integers(0, places, len(truth), dtype=np.int32)
+        return truth if number == 1 else np.where(rng.random(len(truth)) < stays, truth, moved)
+
+    return move
+
+
 def campaign(
-    deployment, mechanism=SAMPLING, *, vehicles=3000, outside=0, queries=1, targets=None, loss=0.0, seed=1, stays=1.0
+    deployment,
+    mechanism=SAMPLING,
+    *,
+    vehicles=3000,
+    outside=0,
+    queries=1,
+    targets=None,
+    loss=0.0,
+    seed=1,
+    move=stay,
 ):
-    """A campaign whose vehicles stay where they are, or with `stays` < 1 move anywhere with the other chance.
+    """A campaign whose vehicles stay where they are, or move.
 
     Vehicle numbers are far from 0…n − 1 and unordered; vehicles outside have no record.
     """
     rng = np.random.default_rng(seed)
     numbers = rng.permutation(10 * vehicles)[:vehicles] + 1000
     truth = draw_truth(mechanism, vehicles, rng=rng)
-    places = np.concatenate([truth, np.zeros(outside, dtype=np.int32)])
-    memory = mechanism.enrol(len(places), rng=rng)
+    memory = mechanism.enrol(vehicles + outside, rng=rng)
     kept = np.sort(rng.permutation(vehicles)[:targets])
     records = []
     for number in range(1, queries + 1):
-        if stays < 1.0 and records:
-            moved = rng.integers(0, mechanism.cells + 1, vehicles, dtype=np.int32)
-            truth = np.where(rng.random(vehicles) < stays, truth, moved)
-            places = np.concatenate([truth, places[vehicles:]])
+        truth = move(number, truth, rng)
+        places = np.concatenate([truth, np.zeros(outside, dtype=np.int32)])
         coins = mechanism.toss(memory, rng=rng)
         rounds = range(1, mechanism.rounds + 1)
         reports = [mechanism.answer(round_, places, coins) for round_ in rounds]
@@ -150,7 +171,9 @@ def attack(kind, coalition, **keys):
 
 def run_attacks(sections, records, *, streams):
     """Results of attacks given by their sections."""
-    attacks = [build_attack(section, games_of(section)) for section in sections]
+    attacks = [
+        build_attack(section, games_of(section), build_prior(section.prior, None, None, ())) for section in sections
+    ]
     results = play_attacks(attacks, records, streams=streams)
     columns = dict.fromkeys(column.name for column in TABLES["attacks"].columns)
     assert all(row.keys() <= columns.keys() for row in results.findings)

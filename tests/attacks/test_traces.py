@@ -5,7 +5,7 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 from scipy.stats import binomtest
-from synthetic_campaigns import FAMILY, attack, campaign, evaluate_attacks
+from synthetic_campaigns import FAMILY, attack, campaign, evaluate_attacks, stray
 
 from mechanisms.inference.traces import recover_traces, same_bits_ratio, trace_scores
 from mechanisms.local import KRandomizedResponse, LongitudinalUnary, NoPrivacy
@@ -72,7 +72,9 @@ def test_counts_tell_where_vehicles_end_if_they_say_where_vehicles_are():
     assert rows[None].success == 1.0
     assert rows["same_start_last_step"].value == rows["published_matching_nobody_moves"].value == 1.0
     assert rows["published_matching_random_traces"].value < 0.9
-    noise = campaign(Trusted(), KRandomizedResponse(cells=CELLS, epsilon=1e-4), vehicles=300, queries=3, stays=0.5)
+    noise = campaign(
+        Trusted(), KRandomizedResponse(cells=CELLS, epsilon=1e-4), vehicles=300, queries=3, move=stray(0.5)
+    )
     rows, _ = rows_of(noise, "trace_counts", [])
     assert binomtest(round(300 * rows[None].success), 300, rows[None].prior, "greater").pvalue > FAMILY
     rows, notes = rows_of(campaign(Trusted(), EXACT, vehicles=3000, queries=2), "trace_counts", [])
@@ -92,9 +94,9 @@ def test_pseudonyms_are_joined_by_exact_places_as_well_as_vehicles_in_one_cell_a
 
 def test_memoised_bits_join_pseudonyms_of_vehicles_that_go_anywhere():
     memoised = LongitudinalUnary(cells=60, epsilon_permanent=3.0, epsilon_first=2.9)
-    record = campaign(PSEUDONYMS, memoised, vehicles=150, queries=3, stays=0.0)
+    record = campaign(PSEUDONYMS, memoised, vehicles=150, queries=3, move=stray(0.0, 61))
     assert rows_of(record, "link_pseudonyms", ["server:1"], by=("bits",))[0][None].success > 0.5
-    fresh = campaign(PSEUDONYMS, memoised.without_memory, vehicles=150, queries=3, stays=0.0)
+    fresh = campaign(PSEUDONYMS, memoised.without_memory, vehicles=150, queries=3, move=stray(0.0, 61))
     for by in ("bits", "times"):
         row = rows_of(fresh, "link_pseudonyms", ["server:1"], by=(by,))[0][None]
         assert binomtest(round(row.success * 300), 300, 1 / 150, "greater").pvalue > FAMILY
@@ -115,11 +117,13 @@ def test_known_points_find_a_vehicle_as_often_as_exact_traces_are_alike():
 
 
 def test_known_points_need_devices_that_are_followed_and_reports_that_tell():
-    record = campaign(PSEUDONYMS, EXACT, vehicles=60, queries=8, stays=0.2)
+    record = campaign(PSEUDONYMS, EXACT, vehicles=60, queries=8, move=stray(0.2))
     rows, _ = rows_of(record, "known_points", ["server:1", "network"], points=(6,), growing=True)
     assert rows["known_6"].success > 0.9
     rows, _ = rows_of(record, "known_points", ["server:1"], points=(6,))
     assert binomtest(round(60 * rows["known_6"].success), 60, 1 / 60, "greater").pvalue > FAMILY
-    unclear = campaign(Trusted(), KRandomizedResponse(cells=CELLS, epsilon=1e-4), vehicles=60, queries=8, stays=0.2)
+    unclear = campaign(
+        Trusted(), KRandomizedResponse(cells=CELLS, epsilon=1e-4), vehicles=60, queries=8, move=stray(0.2)
+    )
     rows, _ = rows_of(unclear, "known_points", ["server:1"], points=(6,))
     assert binomtest(round(60 * rows["known_6"].success), 60, 1 / 60, "greater").pvalue > FAMILY

@@ -86,6 +86,13 @@ class WritesOnPrior(RoundAttack):
         return found
 
 
+class WritesOnMoves(RoundAttack):
+    def guess(self, observation, prior, *, rng):
+        for moves in prior.moves.values():
+            moves.data[:] = 0.0
+        return super().guess(observation, prior, rng=rng)
+
+
 class ReadsTheTruth(RoundAttack):
     """Finds the record of the query in the memory of the process."""
 
@@ -146,13 +153,20 @@ def test_the_projects_own_attacks_pass(attack):
     report = check_attack(attack, seed=1)
     assert [result.name for result in report.results] == list(AttackContract.checks())
     assert report.passed, str(report)
-    assert len(report["success"].figures) == 9
+    assert len(report["success"].figures) == sum(case.queries for case in CASES) == 21
 
 
 @pytest.mark.parametrize(("check", "make"), [(check, make) for check, makes in BROKEN.items() for make in makes])
 def test_each_fault_is_found_by_the_check_meant_for_it(check, make):
     report = check_attack(make, cases=CASES[::4])
     assert [result.name for result in report.failures] == [check], str(report)
+
+
+@pytest.mark.parametrize(("check", "make"), [("nothing_written_on", WritesOnMoves), ("success", ReadsTheTruth)])
+def test_faults_are_found_over_several_queries(check, make):
+    for case in CASES[-3:]:
+        found = check_attack(make, cases=(case,)).failures
+        assert [result.name for result in found] == ([check] if case.coalition or check != "success" else []), case
 
 
 def test_every_check_finds_a_fault():
@@ -180,8 +194,9 @@ def test_what_cannot_be_attacked_is_a_note():
 
 
 def test_the_same_seed_gives_the_same_report():
-    assert str(check_attack(RoundAttack(), seed=3)) == str(check_attack(RoundAttack, seed=3))
-    first, other = (check_attack(RoundAttack, seed=seed)["success"].figures for seed in (3, 4))
+    some = CASES[1::5]
+    assert str(check_attack(RoundAttack(), seed=3, cases=some)) == str(check_attack(RoundAttack, seed=3, cases=some))
+    first, other = (check_attack(RoundAttack, seed=seed, cases=some)["success"].figures for seed in (3, 4))
     assert first != other
 
 

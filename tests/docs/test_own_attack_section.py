@@ -33,14 +33,14 @@ def test_the_python_example_runs():
     names = {"__name__": "page"}
     for block in (CLASS, PYTHON):
         exec(compile(block, "collusion.md", "exec"), names)  # noqa: S102 - the page's own code
-    assert set(cv.run(names["attacked"]).attacks["name"]) == {"MostLikely", "eager", "link_rounds"}
+    assert set(cv.run(names["attacked"]).attacks["name"]) == {"Walks", "half", "link_rounds"}
 
 
 def test_the_file_runs(module):
     file = module / "mine.toml"
     file.write_text(cv.scenarios.source_text("tiny") + SCENARIO, encoding="utf-8")
     attacks = cv.run(file, allow_plugins=True).attacks
-    assert set(attacks["attack"]) == {"my_attacks:MostLikely"}
+    assert set(attacks["attack"]) == {"my_attacks:Walks"}
     assert (attacks["success"] <= 1.0).all()
     assert attacks.set_index("mechanism").loc["baseline", "success"] == 1.0
 
@@ -49,5 +49,5 @@ def test_the_file_runs(module):
 def test_the_entry_point_names_the_class():
     ((group, points),) = tomllib.loads(PACKAGE)["project"]["entry-points"].items()
     ((name, value),) = points.items()
-    assert (group, name) == ("crowdveil.attack", "most_likely")
-    assert EntryPoint(name, value, group).load().__name__ == "MostLikely"
+    assert (group, name) == ("crowdveil.attack", "walks")
+    assert EntryPoint(name, value, group).load().__name__ == "Walks"

@@ -34,6 +34,18 @@ SPOILED = [
     ("kind = 'round_one'\ncampaigns = ['late', 'late']\n" + ONE, "attacks[0].campaigns", ["once", "late"]),
     ("kind = 'round_one'\ntargets = 0\n" + ONE, "attacks[0].targets", ["at least 1"]),
     ("kind = 'round_one'\nprior = 'flat'\n" + ONE, "attacks[0].prior", ["occupancy", "uniform", "flat"]),
+    ("kind = 'round_one'\nprior = {kind = 'road'}\n" + ONE, "attacks[0].prior.kind", ["did you mean roads?"]),
+    ("kind = 'round_one'\nprior = {kind = 'training'}\n" + ONE, "attacks[0].prior.queries", ["is required"]),
+    (
+        "kind = 'round_one'\nprior = {kind = 'training', queries = 2}\n" + ONE,
+        "attacks[0].prior.queries",
+        ["must be below 2, the queries of a campaign"],
+    ),
+    (
+        "kind = 'round_one'\nprior = {kind = 'training', queries = 1, period = 2}\n" + ONE,
+        "attacks[0].prior.period",
+        ["must be at most queries", "2"],
+    ),
     ("kind = 'round_one'\nk = 3\n" + ONE, "attacks[0].k", ["unknown key"]),
     ("kind = 'known_others'\nk = 0\n" + ONE, "attacks[0].k", ["at least 1"]),
     ("kind = 'longitudinal'\n" + ONE, "attacks[0].asked", ["is required"]),

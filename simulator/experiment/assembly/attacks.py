@@ -1,40 +1,96 @@
-"""Builds the attacks of a scenario, the users' own too, and checks that their coalitions exist."""
+"""Builds the attacks of a scenario, the users' own too, with their priors, and checks that their coalitions exist."""
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache
 from typing import Any
+
+import numpy as np
 
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios import attacks as sections
 from simulator.aggregation.transcript import is_member
+from simulator.arrays import Cells
 from simulator.attacks.counterfactual_games import DropOut, KnownOthers, LyingServer, Poisoning
 from simulator.attacks.games import Attack
 from simulator.attacks.guesses import CheckedAttack
 from simulator.attacks.guessing_games import CellGame, LongitudinalGame
+from simulator.attacks.priors import ABSENT, Driven, PriorSource, Training
 from simulator.attacks.tracing_games import KnownPoints, LinkPseudonyms, TraceCounts
 from simulator.attacks.world import Game, Member
 from simulator.experiment.assembly.campaigns import listed
 from simulator.experiment.assembly.own_kinds import accepted, build_own_kind, faults_of_files, same_keys
+from simulator.experiment.study_area import City
+from simulator.files.errors import InputError
 from simulator.sensing.campaign import Campaign
+from simulator.streams import Streams
+from simulator.traffic.demand.synthetic import draw_gravity
+from simulator.traffic.engine import State, VehicleStates
+from simulator.traffic.paths import ShortestPaths
+from simulator.traffic.routes import Routes
 
 
-def build_attacks(scenario: Scenario) -> tuple[Attack, ...]:
+def build_attacks(scenario: Scenario, city: City, campaigns: Sequence[Campaign]) -> tuple[Attack, ...]:
     """Build every attack of a scenario; the users' own classes have been verified.
 
     Raises
     ------
     ScenarioError
-        If a user's own class refuses its parameters.
+        If a user's own class refuses its parameters, or a prior needs what the scenario does not have.
     """
     built = []
     for section in scenario.attacks:
-        if isinstance(section, sections.OwnAttack):
-            with faults_of_files(scenario, f"attacks.{section.name}"):
-                made = build_own_kind("attack", section.kind, section.model_extra or {})
-            built.append(build_attack(section, [CellGame(CheckedAttack(made))]))
-        else:
-            built.append(build_attack(section, games_of(section)))
+        with faults_of_files(scenario, f"attacks.{section.name}.prior"):
+            prior = build_prior(section.prior, scenario, city, campaigns)
+        with faults_of_files(scenario, f"attacks.{section.name}"):
+            built.append(build_attack(section, games_of(section), prior))
     return tuple(built)
+
+
+DRIVERS = 20_000
+"""Vehicles invented for a prior from the road map."""
+
+
+def build_prior(section: Any, scenario: Scenario, city: City, campaigns: Sequence[Campaign]) -> PriorSource:
+    """Return where the prior of an attack comes from.
+
+    From the road map alone vehicles drive between nodes weighted by the lane-metres of their roads.
+
+    Raises
+    ------
+    InputError
+        If the scenario has no roads.
+    """
+    if isinstance(section, sections.TrainingPrior):
+        return Training(**same_keys(section, "queries", "period"))
+    if not isinstance(section, sections.RoadsPrior):
+        return PriorSource(even=section == "uniform")
+    if not city.has_roads:
+        raise InputError(["needs roads, and the scenario has none"])
+    links, paths, rng = city.roads.links, ShortestPaths.of(city.roads), Streams(scenario.seed).of("prior")
+    ends = draw_gravity(DRIVERS, links=links, paths=paths, scale_s=math.inf, rng=rng)
+    return Driven(cells_after=_driving(city, paths.routes(*ends), campaigns, rng=rng))
+
+
+def _driving(city: City, routes: Routes, campaigns: Sequence[Campaign], *, rng: np.random.Generator) -> Any:
+    """Return what returns the cells of vehicles after they were met at one moment, for `Driven`.
+
+    They drive at free-flow speed. One that is met is likelier on a route that takes longer.
+    """
+    entered_s = np.append(0.0, np.cumsum(city.roads.links.free_flow_s[routes.links]))  # all routes in a row
+    met_s, ends_s = rng.random(DRIVERS) * entered_s[-1], entered_s[routes.offsets[1:]]
+    ends_s = ends_s[np.searchsorted(ends_s, met_s, side="right")]
+    cells_of = {campaign.name: campaign.cells_of for campaign in campaigns}
+
+    @cache
+    def cells_after(campaign: str, after_s: float) -> Cells:
+        at_s = np.minimum(met_s + after_s, ends_s)
+        place = np.searchsorted(entered_s, at_s) - 1
+        fraction = np.clip((at_s - entered_s[place]) / np.diff(entered_s)[place], 0.0, 1.0)
+        link, state = routes.links[place].astype(np.int32), np.full(DRIVERS, State.ON_ROAD, dtype=np.uint8)
+        return np.where(at_s < ends_s, cells_of[campaign](VehicleStates(state, link, fraction)), ABSENT)
+
+    return cells_after
 
 
 GAMES: Mapping[type[sections.AttackSection], Callable[..., Game]] = {
@@ -56,20 +112,22 @@ GAMES: Mapping[type[sections.AttackSection], Callable[..., Game]] = {
 
 
 def games_of(section: sections.AttackSection) -> list[Game]:
-    """Return the games of a built-in attack: one, or one for each number of queries, or of fake vehicles."""
+    """Return the games of an attack: one, or one for each number of queries, or of fake vehicles."""
+    if isinstance(section, sections.OwnAttack):
+        return [CellGame(CheckedAttack(build_own_kind("attack", section.kind, section.model_extra or {})))]
     build = GAMES[type(section)]
     keys = accepted(build, vars(section))
     listed = next((key for key in ("asked", "fakes") if key in keys), None)
     return [build(**keys)] if listed is None else [build(**{**keys, listed: number}) for number in keys[listed]]
 
 
-def build_attack(section: Any, games: Sequence[Game]) -> Attack:
-    """Return an attack from its section and its games."""
+def build_attack(section: Any, games: Sequence[Game], prior: PriorSource) -> Attack:
+    """Return an attack from its section, its games, and where its prior comes from."""
     return Attack(
         **same_keys(section, "name", "kind", "campaigns", "mechanisms", "targets", "growing"),
         games=games,
         members=tuple(_member(section, given) for given in section.coalition),
-        even=section.prior == "uniform",
+        prior=prior,
         # A user's own attack does not span campaigns, whatever its parameters are called.
         together=not isinstance(section, sections.OwnAttack) and getattr(section, "together", False),
     )

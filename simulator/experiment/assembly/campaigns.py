@@ -8,6 +8,7 @@ from mechanisms.local import LocalMechanism, ParameterError
 from mechanisms.privacy.integer_noise import IntegerNoise
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios import channel as sections
+from scenarios.attacks import TrainingPrior
 from scenarios.campaigns import CampaignSection
 from scenarios.field_types import exceeds, number
 from scenarios.kinds import is_capable
@@ -120,7 +121,8 @@ def _campaign(
         **build_release(released, section.release or scenario.release, mechanisms, city),
         budget=budget,
         partition=partition,
-        targets=max((attack.targets for attack in attacks), default=0),
+        # Of the vehicles recorded for a prior that is learned from them, half are never attacked.
+        targets=max((one.targets * (1 + isinstance(one.prior, TrainingPrior)) for one in attacks), default=0),
         measured_cells=partial(city.measured_cells, error_m=error_m) if error_m else None,
         operator=section.operator,
     )
