@@ -1,5 +1,8 @@
 """Report section and terminal lines: the attacks of coalitions and their success, with plots."""
 
+from itertools import zip_longest
+from typing import Any
+
 import pandas as pd
 
 from scenarios.kinds import names_of, title
@@ -9,67 +12,81 @@ from simulator.pages.charts.styles import PLAIN
 from simulator.pages.document import PageSection
 from simulator.pages.privacy_sections import campaign_words
 from simulator.pages.run_charts import style
-from simulator.results.formatting import inner_case, number, percent
+from simulator.results.formatting import inner_case, number, percent, sentence_case
 from simulator.results.run import RunResult
-from simulator.results.statements import loss_sentences
-from simulator.results.tables import NULL_RESULTS, findings, records
+from simulator.results.statements import NULLS, driver_sentence, guess_words, loss_sentences, reviewer_words
+from simulator.results.tables import records
 
 KINDS = {kind: title("attack", kind) for kind in names_of("attack")}
 GUESS_KINDS = names_of("attack", "guess")
 OWN = "guesses the cell; an attack of the user's own"
+ASIDE = ("known_others", "drop_out", "sampled_posterior")
+"""Kinds of attacks in worlds that did not occur, and a metric that is about coins: told after all others."""
 STEP = 0.07
 """Horizontal distance between the points of neighbouring mechanisms at the same number of colluders."""
 MARGIN = 0.04
+CHARTS = {
+    "colluders": ("colluding", "parties that collude", "gain", "gain over the prior"),
+    "honest": ("honest", "honest servers", "gain", "gain over the prior"),
+    "queries": ("value", "queries", "success", "cell guessed right"),
+    "vehicles": ("colluding", "corrupted vehicles", "value", "vehicles too many"),
+}
+"""By name of a chart: the column across and its title, the column up and its title."""
 
 
-def attack_lines(attacks: pd.DataFrame) -> list[str]:
+def attack_lines(run: RunResult) -> list[str]:
     """
-    Summarize each kind of attack in one or two lines for a terminal.
+    Summarize the attacks of a run in few lines for a terminal.
 
     Parameters
     ----------
-    attacks
-        The frame of `attacks.parquet`.
+    run
+        The finished run.
 
     Returns
     -------
     lines
-        In the order of the kinds.
+        For each kind of attack and what it guesses the sentence about the best coalition; then the greatest values of
+        what else was measured.
     """
-    frame = findings(attacks)
-    frame = frame[~frame["metric"].str.startswith(NULL_RESULTS)]
-    lines = []
-    for kind in [*KINDS, *sorted(set(frame["attack"]) - set(KINDS))]:
-        own = frame[frame["attack"] == kind]
-        # The number of queries is not a quantity that is measured or guessed.
-        for metric, measured in own.groupby(own["metric"].replace("queries", ""), sort=False):
-            words = (kind.replace("_", " ") if kind in KINDS else kind, str(metric).replace("_", " "))
-            name = ", ".join(word for word in words if word)
-            summary = _rates(measured.dropna(subset="success")) or _largest(measured.dropna(subset="value"))
-            lines += [f"{name}: {summary}"] if summary else []
+    lines = [driver_sentence(row, run.record.owners, where_of(run, row)) for row in told(run, "attack", "words")]
+    measured = run.findings[run.findings["success"].isna()].dropna(subset="value")
+    for (kind, metric), rows in measured.groupby(["attack", "metric"], sort=False):
+        most = rows.sort_values("value", ascending=False, kind="stable").iloc[0]
+        source = ", ".join(filter(None, most[["coalition", "campaign", "mechanism"]]))
+        name = f"{kind}, {metric}".replace("_", " ")
+        lines.append(f"{name}: at most {number(most['value'])} {most['unit']} ({source})")
     return lines
 
 
-def _rates(rates: pd.DataFrame) -> str:
-    better = rates[rates["gain_low"] > 0.0]
-    idle = len(rates) - len(better)
-    words = [f"{idle} of {len(rates)} had no significant gain"] if idle else []
-    if len(better):
-        best = better.sort_values("gain", ascending=False, kind="stable").iloc[0]
-        rate, prior = percent(best["success"]), percent(best["prior"])
-        words.append(f"the best: {rate} right, {prior} by the baseline guess ({_source(best)})")
-    return "; ".join(words)
+def told(run: RunResult, *alike: str) -> list[dict[Any, Any]]:
+    """
+    Choose the findings about guesses that are told in sentences: of the first mechanism other than no privacy.
+
+    Parameters
+    ----------
+    run
+        The finished run.
+    *alike
+        Columns of `attacks.parquet`, or ``words``, of what is guessed. Of the findings that have the same values in
+        them the one with the greatest gain is told.
+
+    Returns
+    -------
+    findings
+        Rows of `attacks.parquet`, the one with the greatest gain first; those of `ASIDE` are last.
+    """
+    rows = run.findings.dropna(subset=["success", "prior"])
+    rows = rows[rows["mechanism"] == (run.record.first_private or rows["mechanism"].min())]
+    rows = rows[~rows["metric"].str.startswith(tuple(NULLS))]
+    rows["words"] = [guess_words(*pair) for pair in zip(rows["attack"], rows["metric"], strict=True)]
+    order = rows["success"] - rows["prior"] - (rows["attack"].isin(ASIDE) | rows["metric"].isin(ASIDE))
+    return records(rows.loc[order.sort_values(ascending=False, kind="stable").index].drop_duplicates([*alike]))
 
 
-def _largest(values: pd.DataFrame) -> str:
-    if values.empty:
-        return ""
-    most = values.sort_values("value", ascending=False, kind="stable").iloc[0]
-    return f"at most {number(most['value'])} {most['unit']} ({_source(most)})"
-
-
-def _source(row: "pd.Series[str]") -> str:
-    return ", ".join(filter(None, row[["coalition", "campaign", "mechanism"]]))
+def where_of(run: RunResult, row: dict[Any, Any]) -> str:
+    """Return the campaign of a finding in words, if the attacks of the run are on several."""
+    return f"campaign {row['campaign']}" if run.findings["campaign"].nunique() > 1 else ""
 
 
 def attacks_section(run: RunResult) -> PageSection | None:
@@ -95,6 +112,7 @@ def attacks_section(run: RunResult) -> PageSection | None:
     values = {
         "kinds": [(name, words) for name, words in KINDS.items() if name in set(rows["attack"])]
         + [(name, OWN) for name in own],
+        "told": _told(run),
         "priors": [(name, title("prior", prior["kind"])) for name, prior in priors.items() if isinstance(prior, dict)],
         "gains": _gains(run, rows[guesses].dropna(subset=["gain", "colluding", "prior"])),
         "longitudinal": _longitudinal(run, rows[rows["attack"] == "longitudinal"]),
@@ -104,6 +122,19 @@ def attacks_section(run: RunResult) -> PageSection | None:
         "rows": records(rows),
     }
     return PageSection("attacks", "Attacks", template="attacks", values=values)
+
+
+def _told(run: RunResult) -> list[tuple[str, str]]:
+    """Return for each coalition, campaign and guess a sentence for a driver, and numbers for a reviewer."""
+    keys = ["name", "coalition", "campaign", "mechanism"]
+    alike = {key: records(rows) for key, rows in run.findings.groupby(keys, sort=False)}
+    return [
+        (
+            driver_sentence(row, run.record.owners, where_of(run, row)),
+            reviewer_words(row, alike[tuple(row[key] for key in keys)]),
+        )
+        for row in told(run, "coalition", "campaign", "words")
+    ]
 
 
 def _legend(run: RunResult, rows: pd.DataFrame) -> list[tuple[str, str, str]]:
@@ -118,9 +149,12 @@ def _gains(run: RunResult, rows: pd.DataFrame) -> dict[str, object] | None:
         return None
     prior = sorted(set(rows["prior"].map(percent)))
     campaigns = rows.groupby("campaign", sort=False)
-    charts = [gain_by_colluders(run, own, campaign_words(run, str(campaign))) for campaign, own in campaigns]
-    drawn = with_shared_ends(charts)
-    panels = [(chart, _points_gained(own)) for chart, (_, own) in zip(drawn, campaigns, strict=True)]
+    charts = [attack_chart(run, "colluders", own, campaign_words(run, str(campaign))) for campaign, own in campaigns]
+    honest = rows.assign(honest=rows["servers"] - rows["coalition"].str.count("server:"))
+    if honest["honest"].nunique() > 1:
+        charts.append(attack_chart(run, "honest", honest, "All campaigns, by the servers that do not collude"))
+    gained = [_points_gained(own) for _, own in campaigns]
+    panels = list(zip_longest(with_shared_ends(charts), gained))
     between = prior[0] if len(prior) == 1 else f"between {prior[0]} and {prior[-1]}"
     return {"prior": between, "legend": _legend(run, rows), "panels": panels}
 
@@ -138,7 +172,7 @@ def _longitudinal(run: RunResult, rows: pd.DataFrame) -> dict[str, object] | Non
     drawn: list[Chart] = []
     for (campaign, name), own in shown.groupby(["campaign", "name"], sort=False):
         caption = f"{campaign_words(run, str(campaign))}; {name} ({own['coalition'].iloc[0]})"
-        drawn.append(success_by_queries(run, own, caption))
+        drawn.append(attack_chart(run, "queries", own, caption))
     return {"rows": records(shown), "legend": _legend(run, shown), "charts": drawn} if drawn else None
 
 
@@ -158,7 +192,7 @@ def _poisoning(run: RunResult, rows: pd.DataFrame) -> dict[str, object] | None:
     charts: list[Chart] = []
     if rows["colluding"].nunique() > 1:
         for campaign, own in rows.groupby("campaign", sort=False):
-            charts.append(inflation_by_vehicles(run, own, campaign_words(run, str(campaign))))
+            charts.append(attack_chart(run, "vehicles", own, campaign_words(run, str(campaign))))
     drawn = [chart for chart in with_shared_ends(charts) if chart.series]
     table = rows.pivot_table(
         index=["campaign", "mechanism", "name", "colluding"], columns="metric", values=["value", "theory"], sort=False
@@ -168,88 +202,46 @@ def _poisoning(run: RunResult, rows: pd.DataFrame) -> dict[str, object] | None:
     return {"table": body, "legend": _legend(run, rows), "charts": drawn}
 
 
-def gain_by_colluders(run: RunResult, rows: pd.DataFrame, title: str) -> Chart:
+def attack_chart(run: RunResult, form: str, rows: pd.DataFrame, title: str) -> Chart:
     """
-    Draw the gains of one campaign's coalitions against their number of parties.
+    Draw what attacks found against the size of a coalition or the number of queries.
 
     Parameters
     ----------
     run
         The finished run.
+    form
+        A key of `CHARTS`.
     rows
-        Rows of `attacks.parquet` that have a gain.
+        Rows of `attacks.parquet` that have its columns; with ``honest``, the number of servers that do not collude.
     title
         The chart's caption.
 
     Returns
     -------
     chart
-        Points with 95 % intervals, and theory: a line where a coalition has several sizes, a dash elsewhere.
+        Points with 95 % intervals, and theory: a line through several values, a dash for one. Of success the prior is
+        dotted. Inflation is on logarithmic axes, with hollow symbols for crafted vectors, and values of 0 left out.
     """
-    place = rows["mechanism"].factorize()[0]
-    parties = rows["colluding"] + (place - place.max() / 2) * STEP
-    series = _curves(run, rows.assign(x=parties, theory=rows["theory"] - rows["prior"]), "gain", line="name")
-    most = int(rows["colluding"].max())
-    ticks = {parties: str(parties) for parties in range(1, most + 1)}
-    x = Axis("parties that collude", ends=(0.5, most + 0.5), ticks=ticks, names=True)
-    y = Axis("gain over the prior", share=True)
-    return Chart(series, x, y, title, f"{title}. Gain over the prior against the number of colluders.", legend=False)
-
-
-def success_by_queries(run: RunResult, rows: pd.DataFrame, title: str) -> Chart:
-    """
-    Draw the success rate of one coalition's guesses against the number of queries they use.
-
-    Parameters
-    ----------
-    run
-        The finished run.
-    rows
-        Longitudinal rows of `attacks.parquet`, whose `value` is the number of queries.
-    title
-        The chart's caption.
-
-    Returns
-    -------
-    chart
-        Points with 95 % intervals, theory as lines, and the prior.
-    """
-    rows = rows.sort_values("value", kind="stable")
-    series = _curves(run, rows.assign(x=rows["value"]), "success")
-    priors = dict(zip(rows["value"], rows["prior"], strict=True))
-    dotted = PLAIN._replace(dash="dot")
-    series.append(Series("baseline guess", list(priors), list(priors.values()), style=dotted, thin=True))
-    x = Axis("queries", log=True, ticks={queries: f"{queries:.0f}" for queries in priors})
-    y = Axis("cell guessed right", share=True, ends=(-MARGIN, 1 + MARGIN))
-    about = f"{title}. Share of cells guessed right against the number of queries; the table has the numbers."
-    return Chart(series, x, y, title, about, legend=False)
-
-
-def inflation_by_vehicles(run: RunResult, rows: pd.DataFrame, title: str) -> Chart:
-    """
-    Draw the inflation of an estimate against the number of corrupted vehicles, in one campaign.
-
-    Parameters
-    ----------
-    run
-        The finished run.
-    rows
-        Poisoning rows of `attacks.parquet`.
-    title
-        The chart's caption.
-
-    Returns
-    -------
-    chart
-        On logarithmic axes: full symbols for well-formed reports, hollow ones for crafted vectors, theory as lines.
-        Values of 0 are left out.
-    """
-    positive = rows[rows["value"] > 0.0].sort_values("colluding", kind="stable")
-    series = _curves(run, positive.assign(x=positive["colluding"]), "value")
-    vehicles = sorted(rows["colluding"].astype(int).unique().tolist())
-    x = Axis("corrupted vehicles", log=True, ticks={count: f"{count:,}" for count in vehicles})
-    y = Axis("vehicles too many", log=True)
-    about = f"{title}. Inflation against corrupted vehicles; the table has the numbers."
+    column, across, up, upward = CHARTS[form]
+    rows, gain = rows.assign(x=rows[column]).sort_values("x", kind="stable"), up == "gain"
+    numbers = sorted(rows["x"].astype(int).unique().tolist())
+    if gain:
+        place = rows["mechanism"].factorize()[0]
+        apart = rows["x"] + (place - place.max() / 2) * STEP
+        rows, numbers = (
+            rows.assign(x=apart, theory=rows["theory"] - rows["prior"]),
+            [*range(numbers[0], numbers[-1] + 1)],
+        )
+    series = _curves(run, rows if gain else rows[rows[up] > 0.0], up, line="name" if gain else "mechanism")
+    if up == "success":
+        dotted = PLAIN._replace(dash="dot")
+        series.append(Series("baseline guess", rows["x"], rows["prior"], style=dotted, thin=True))
+    ends = (numbers[0] - 0.5, numbers[-1] + 0.5) if gain else None
+    x = Axis(across, log=not gain, ends=ends, ticks={number: f"{number:,}" for number in numbers}, names=gain)
+    whole = (-MARGIN, 1 + MARGIN) if up == "success" else None
+    y = Axis(upward, share=up != "value", log=up == "value", ends=whole)
+    about = f"{title}. {sentence_case(upward)} against {across}; the table has the numbers."
     return Chart(series, x, y, title, about, legend=False)
 
 
@@ -264,7 +256,7 @@ def _curves(run: RunResult, rows: pd.DataFrame, up: str, *, line: str = "mechani
     for (mechanism, metric), own in rows.groupby(["mechanism", "metric"], sort=False):
         look, label = style(run, str(mechanism)), run.record.label(str(mechanism))
         crafted = metric == "crafted_inflation"
-        known = own.sort_values("colluding", kind="stable").dropna(subset="theory")
+        known = own.dropna(subset="theory")
         for _, of_line in known.groupby(line, sort=False):
             mark: Mark = "line" if len(of_line) > 1 else "dashes"
             series.append(Series(f"{label}, theory", of_line["x"], of_line["theory"], mark, look, thin=crafted))

@@ -196,7 +196,7 @@ def _environment() -> Environment:
         undefined=StrictUndefined,
         bytecode_cache=_bytecode_cache(),
     )
-    texts = {name: getattr(formatting, name) for name in ("listed", "sentence_case", "inner_case")}
+    texts = {name: getattr(formatting, name) for name in ("listed", "sentence_case", "inner_case", "of_hundred")}
     made.filters |= {**FORMATS, **texts, "data": marked}
     made.globals["related"] = formatting.related
     return made

@@ -10,12 +10,21 @@ import numpy as np
 import pandas as pd
 
 from mechanisms.privacy.claim import Claim
+from simulator.pages.attacks_section import told, where_of
 from simulator.pages.document import written
 from simulator.results.claims import LINKED, PUBLISHED
 from simulator.results.formatting import inner_case, listed, number, percent
 from simulator.results.names import COUNT
 from simulator.results.run import RunResult
-from simulator.results.statements import Subject, campaign_lines, sentence, short_limit, subject_of, wording_key
+from simulator.results.statements import (
+    Subject,
+    campaign_lines,
+    driver_sentence,
+    sentence,
+    short_limit,
+    subject_of,
+    wording_key,
+)
 from simulator.results.tables import guesses, records
 
 _NAMED = 4
@@ -112,13 +121,15 @@ def findings(run: RunResult) -> list[list[Finding]]:
     -------
     groups
         First, where servers receive one round each, what one of them learns and what a server that links all rounds
-        learns; then, if there are several campaigns, what the first mechanism reveals in all of them. Then at most
-        three: the verdict by the size of a coalition, or on lost reports, if the run is about these; the error of the
-        published estimates; what the most revealing observer of a campaign learns.
+        learns; then, if there are several campaigns, what the first mechanism reveals in all of them; then, for a
+        driver, the guess of the greatest gain. Then at most three: the verdict by the size of a coalition, or on lost
+        reports, if the run is about these; the error of the published estimates; what the most revealing observer of a
+        campaign learns.
     """
-    others = [_coalitions(run), _lost(run), _errors(run), *_cost(run)]
+    by_size = _coalitions(run)
+    others = [by_size, _lost(run), _errors(run), *_cost(run)]
     apart = [[Finding("", "claim", line)] for line in apart_and_linked(run)]
-    return [*apart, *_whole_run(run), *[group for group in others if group][:3]][:4]
+    return [*apart, *_whole_run(run), *_told(run, by_size), *[group for group in others if group][:3]][:4]
 
 
 def apart_and_linked(run: RunResult) -> list[str]:
@@ -160,6 +171,16 @@ def _whole_run(run: RunResult) -> list[list[Finding]]:
     view = LINKED if name == run.record.first_private else PUBLISHED
     shown = [claim for claim in run.whole_run.get(name or "", []) if claim.view == view]
     return [[Finding(run.record.label(claim.mechanism), "claim", sentence(claim))] for claim in shown]
+
+
+def _told(run: RunResult, by_size: Sequence[Finding]) -> list[list[Finding]]:
+    """Return the guess of the greatest gain, unless the verdict by the size of a coalition is about as great a gain."""
+    said = guesses(run.attacks, run.record.private)["gain"].max() if by_size else 0.0
+    return [
+        [Finding("", "told", driver_sentence(row, run.record.owners, where_of(run, row)))]
+        for row in told(run, "words")[:1]
+        if row["gain_low"] is not None and row["gain_low"] > 0.0 and row["gain"] > said
+    ]
 
 
 def _coalitions(run: RunResult) -> list[Finding]:

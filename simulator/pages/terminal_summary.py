@@ -75,7 +75,7 @@ def print_run(run: RunResult, console: Console) -> None:
     console.print(_privacy(run))
     if len(run.attacks):
         console.print(Text("Results of the attacks", style="bold"))
-        for line in attack_lines(run.attacks):
+        for line in attack_lines(run):
             console.print(Text(f"  {line}"))
     for note in dict.fromkeys(run.record.noticed):
         if note.level == "note":

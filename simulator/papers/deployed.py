@@ -1,4 +1,4 @@
-"""Systems in use: sampling with a threshold, private sums of bits, and shuffled reports, as published and computed."""
+"""Systems in use, as published and computed: samples with a threshold, sums of bits, shuffles, counts over time."""
 
 import itertools
 import math
@@ -10,14 +10,20 @@ import numpy as np
 from mechanisms.local import KRandomizedResponse, LocalHashing, SubsetSelection, SymmetricUnary
 from mechanisms.privacy import Claim, LinkedReports, ReleasedCounts, Shuffled, worst_crowd_delta
 from mechanisms.privacy.blanket import VariationRatioDelta
+from mechanisms.privacy.composition import ComposedDelta, composed
+from mechanisms.privacy.laplace_noise import SampledLaplaceDelta
 from mechanisms.privacy.published_sums import SumsDelta
 from mechanisms.privacy.shuffled import ClonesDelta
+from simulator.pages.charts import Series
+from simulator.pages.charts.styles import PUBLISHED
 from simulator.papers.published_results import Reproduction
 
 SAMPLED, THRESHOLD, TARGET, EPSILON = 0.105, 20, 1e-8, 1.0
 DEVICES, DELTA = 10**5, 1e-9
 CELLS = 100
 SHUFFLED_DELTA, LOCAL_EPSILON = 1e-6, 4.0
+FLOW_EPSILON, TRIPS, FINENESS = 0.66, (1, 2, 5, 10, 16, 32, 39), 200
+STOPS = (1, 5, 10, 20)
 
 
 def sample_and_threshold_formula(*, sampling: float, threshold: int, epsilon: float) -> float:
@@ -138,3 +144,40 @@ def reduction_epsilon(ratio: float, distance: float, devices: int, delta: float)
     """Return the least ε of the published reduction at this δ, to 10⁻⁴, the upper end."""
     curve = partial(reduction_delta, ratio, distance, devices)
     return Claim.bound(math.log(ratio), curve, "As published.").epsilon_at(delta)
+
+
+def origin_destination_flows(results: Reproduction, seed: int) -> None:  # noqa: ARG001 - nothing is drawn
+    """Compute how often the best observer says rightly whether a person's trips are in the counts, at even odds.
+
+    Each of the person's k trips changes one count by 1, and each count has Laplace noise of scale 1/ε₀. The success is
+    (1 + δ(0))/2 of the k counts together, composed from above; the grid makes it too large by less than 10⁻⁵.
+    """
+    curve = SampledLaplaceDelta(FLOW_EPSILON)
+    most = range(1, max(TRIPS) + 1)
+    success = [(1.0 + composed(curve, trips, limit=FLOW_EPSILON, fineness=FINENESS)(0.0)) / 2.0 for trips in most]
+    results.add_row("stated", 1.0 / (1.0 + math.exp(-FLOW_EPSILON)) - 0.5)
+    for trips in TRIPS:
+        bound = 1.0 / (1.0 + math.exp(-FLOW_EPSILON * trips))
+        results.add_row("criticised" if trips == 32 else "optimum", success[trips - 1], trips=trips, bound=bound)
+    published = Series("as stated", [1, 32], [0.66, 0.954], "points", PUBLISHED)
+    results.add_panel("success", [Series("best observer", most, success), published])
+    results.add_findings("unit", once=success[0], often=success[31])
+
+
+def sequence_of_stops(results: Reproduction, seed: int) -> None:  # noqa: ARG001 - nothing is drawn
+    """Compute what the classes published at a sequence of stops reveal about one passenger, and about the headcount.
+
+    At each stop the class is drawn anew: "empty" with a probability by the headcount. The observer knows all other
+    passengers; one passenger changes the headcount at each stop by 1.
+    """
+    empty, profile = (np.array(results.entry.numbers[name]) for name in ("empty", "profile"))
+    results.add_row("stated", math.log(profile[0] / profile[1]))
+    for stops in STOPS:
+        for name, shares in (("edge", empty[:2]), ("middle", empty[2:4]), ("profile", profile)):
+            with_it, without = ((share, 1.0 - share) for share in shares)
+            delta = ComposedDelta.from_pair(with_it, without, queries=stops)(0.0)
+            results.add_row(name, (1.0 + delta) / 2.0, stops=stops)
+        often = np.arange(stops + 1)[:, np.newaxis]
+        ways = np.array([[math.comb(stops, count)] for count in range(stops + 1)])
+        chances = ways * empty**often * (1.0 - empty) ** (stops - often)
+        results.add_row("headcount", chances.max(axis=1).sum() / len(empty), stops=stops, prior=1.0 / len(empty))

@@ -51,7 +51,8 @@ class Row:
         The rule, or the result where they do not agree.
     weaker
         What may be said instead of "agrees", where the comparison is too weak to count: "not contradicted" if the rule
-        is a wide interval, "fitted" if a parameter was chosen to meet the published value. `agrees` is then None.
+        is a wide interval, "fitted" if a parameter was chosen to meet the published value, "as computed elsewhere" if
+        it is not the paper's own. `agrees` is then None.
 
     Raises
     ------
@@ -105,7 +106,7 @@ class DeclaredRow(_Declared):
         Rule: the greatest difference from the published value, absolute or as a share of it.
     below, above, at_least : float or None
         Rule: bounds of the computed value. Where no rule is declared, the function states whether the row agrees.
-    weaker : {"not contradicted", "fitted"} or None
+    weaker : {"not contradicted", "fitted", "as computed elsewhere"} or None
         What a row that keeps its rule says instead of "agrees"; it is then not counted.
     """
 
@@ -120,7 +121,7 @@ class DeclaredRow(_Declared):
     below: float | None = None
     above: float | None = None
     at_least: float | None = None
-    weaker: Literal["not contradicted", "fitted"] | None = None
+    weaker: Literal["not contradicted", "fitted", "as computed elsewhere"] | None = None
 
     def agrees(self, computed: Value, published: Value, printed: object) -> bool | None:
         """Return whether a computed value agrees by the declared rule; None if no rule is declared."""
@@ -317,6 +318,7 @@ class Reproduction:
             return f"no number is published; {new} {'value' if new == 1 else 'values'} computed"
         which = "expected" if self.entry.paper == OWN else "published"
         tally = f"{agree} of {published} {which} {'value agrees' if published == 1 else 'values agree'}"
+        tally = tally if published else "no published number is compared"
         tally += "".join(f"; {count} more {what}" for what, count in weaker.items())
         return f"{tally}; {new} more {'has' if new == 1 else 'have'} none to agree with" if new else tally
 
@@ -367,7 +369,7 @@ def read_paper(name: str) -> DeclaredPaper:
 
 
 FOUNDING = ("sampling_privacy", "anonymized_local", "safe_sampling", "amplification")
-PAPERS = [read_paper(name) for name in (*FOUNDING, "rivals", "deployed", "traces")]
+PAPERS = [read_paper(name) for name in (*FOUNDING, "rivals", "deployed", "traces", "over_time")]
 CITATIONS = {paper.paper: paper.citation for paper in PAPERS}
 ENTRIES: tuple[Entry, ...] = tuple(entry for paper in PAPERS for entry in paper.entries)
 

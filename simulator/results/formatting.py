@@ -224,6 +224,28 @@ def percent(value: float | None, *, up: bool = False) -> str:
     return "over 99.9 %" if hundredths < 100 <= shown else f"{shown:.{decimals}f} %"
 
 
+def of_hundred(share: float, exact: bool = True) -> str:  # noqa: FBT001, FBT002 - a filter of templates
+    """
+    Format a share as a number of 100 people.
+
+    Parameters
+    ----------
+    share
+        The share, between 0 and 1.
+    exact
+        Whether it is the share itself, rounded to the nearest, and not a bound, rounded up.
+
+    Returns
+    -------
+    text
+        For example ``about 47``, ``at most 48``; never 0 or 100 by rounding alone.
+    """
+    count = math.floor(100 * share + 0.5) if exact else math.ceil(100 * share - 1e-9)
+    if count == 100 and share < 1:
+        return "more than 99" if exact else "up to 100"
+    return "less than 1" if count == 0 and share else f"{'about' if exact else 'at most'} {count}"
+
+
 def chance(value: float | None) -> str:
     """
     Format a claimed probability, rounded up, so that a very small one can still be understood.

@@ -1,24 +1,31 @@
 """The only maker of sentences: claims, their reasons and notes of a run in words."""
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+import re
+import tomllib
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from mechanisms.privacy.claim import Claim, Reason
 from simulator.files.messages import Note
 from simulator.results.claims import LINKED, PUBLISHED, RECEIVED, VALUES
 from simulator.results.formatting import (
     LEAST_CHANCE,
+    at_least,
     chance,
     claimed,
     inner_case,
+    listed,
     number,
+    of_hundred,
     percent,
     related,
     sentence_case,
 )
+from simulator.results.names import OwnerNames
 
 _ALWAYS = attrgetter("epsilon")
 
@@ -402,3 +409,83 @@ def row_words(alike: Sequence[Claim]) -> str:
         f"{subject_of(replace(claim, crowd=None))}, to tell apart {_alternatives(claim)}: "
         f"the limits depend on how many devices, including this one, are {where}."
     )
+
+
+_WORDS = tomllib.loads(Path(__file__).with_name("guess_words.toml").read_text(encoding="utf-8"))
+NULLS: Mapping[str, str] = _WORDS["nulls"]
+"""Guesses by attacks that know less, in words, by what their metrics begin with."""
+
+
+def guess_words(attack: str, metric: str) -> tuple[str, str]:
+    """Return of which drivers an attack guessed what its metric says, and what a right guess does."""
+    unnamed = "were attacked", f"be right ({metric.replace('_', ' ')})"
+    key = next((key for key in (f"{attack} {metric}".strip(), metric) if key in _WORDS["guessed"]), None)
+    return unnamed if key is None else tuple(_WORDS["guessed"][key])
+
+
+def parties_of(coalition: str) -> str:
+    """Name the members of a coalition of `attacks.parquet`, as in ``server 1 and the mixer together``."""
+    for pattern, words in _WORDS["parties"].items():
+        coalition = re.sub(pattern, words, coalition)
+    members = coalition.split(", ")
+    if len(members) > 1 and all(member.startswith("server ") for member in members):
+        return f"servers {listed([member.removeprefix('server ') for member in members])} together"
+    return listed(members) + " together" * (len(members) > 1)
+
+
+def driver_sentence(found: Mapping[str, Any], owners: OwnerNames, where: str = "") -> str:
+    """
+    State for a driver how often a coalition guesses right, and how often anybody does without the system.
+
+    Parameters
+    ----------
+    found
+        A finding about guesses, a row of `attacks.parquet`.
+    owners
+        The nouns for data owners.
+    where
+        Where the drivers were asked, as in ``campaign rush``; empty for nothing.
+
+    Returns
+    -------
+    text
+        ``Of 100 drivers who answered a query, server 1 would name the right cell for about 47; guessing without the
+        system, for about 6.``
+    """
+    who, right = guess_words(found["attack"], found["metric"])
+    who = who.format(**found).replace(" 1 queries", " one query")
+    drivers = "drivers" if owners == OwnerNames() else owners.many
+    of_100 = f"In {where}, of 100" if where else "Of 100"
+    told = f"{of_100} {drivers} who {who}, {parties_of(found['coalition'])} would {right}"
+    guessed, usual = of_hundred(found["success"]), of_hundred(found["prior"])
+    return f"{told} for {guessed}; guessing without the system, for {usual}."
+
+
+def reviewer_words(found: Mapping[str, Any], others: Iterable[Mapping[str, Any]] = ()) -> str:
+    """
+    State the numbers of a finding about guesses that can be checked.
+
+    Parameters
+    ----------
+    found
+        A finding about guesses, a row of `attacks.parquet`.
+    others
+        The other findings of the same attack on the same campaign and mechanism. Of them the guesses that know less are
+        stated too, and beside the attack's first guess what is measured and no guess.
+    """
+    low, high = (percent(found["prior"] + (found[end] or 0.0)) for end in ("gain_low", "gain_high"))
+    words = {
+        f"{percent(found['success'])} right": found["success"],
+        f"95 % interval {low} to {high}": found["gain_low"],
+        f"in theory {percent(found['theory'])}": found["theory"],
+        f"ε at least {at_least(found['epsilon_lower'])}": found["epsilon_lower"] or None,
+        f"{number(found['value'])} m off on average": found["value"] if found["unit"] == "m" else None,
+    }
+    nulls = {f"{null}_{found['metric']}".rstrip("_"): name for null, name in NULLS.items()}
+    for one in others:
+        name = (nulls | _WORDS["measured"]).get(one["metric"], one["metric"].replace("_", " "))
+        words[f"{name} {percent(one['success'])}"] = one["success"] if one["metric"] in nulls else None
+        words[f"{name} {number(one['value'])}"] = (
+            None if found["metric"] or one["success"] is not None else one["value"]
+        )
+    return "; ".join(text for text, value in words.items() if value is not None)

@@ -14,8 +14,6 @@ from simulator.results.schema import TABLES
 
 RECEIVED = names_of("attack", "guess")
 """Attacks on what the members of a coalition received, by which coalitions of different sizes are compared."""
-NULL_RESULTS = ("reports_alone", "nobody_moves", "random_path")
-"""How the metrics of guesses begin that know less, and are stated beside an attack's own."""
 SCALED = ("estimate", "std_error", "lower", "upper")
 """Columns of `estimates.parquet` that have a scaled one beside them."""
 SCALED_SCORES = ("mae", "rmse", "bias", "max_error", "coverage", "theory_rmse")

@@ -181,6 +181,20 @@ def test_the_guess_of_a_coalition_stands_beside_the_true_place(opened, tmp_path)
         [int(one["vehicle"]), float(one["time_s"])],
     )
     assert (float(ring.get_attribute("cx")), float(ring.get_attribute("cy"))) == pytest.approx((x, y))
+    # The route through the middles of the cells, beside the guessed one.
+    keys = ["name", "coalition", "campaign", "mechanism"]
+    own = result.guesses[(result.guesses[keys] == one[keys]).all(axis=1)]
+    hits = int((own["guess"] == own["truth"]).sum())
+    assert f"Of the route, {one['coalition']} guesses {hits} of {len(own)} cells right." in status
+    assert "true cells" in page.locator("#motion-scale").inner_text()
+    for kind, aside, cells in (("true", -3, own["truth"]), ("guessed", 3, own["guess"])):
+        route = re.findall(r"[ML](\S+) ([^L]+)", page.locator(f"#stage path.{kind}-cells").get_attribute("d"))
+        pixel = page.evaluate("document.querySelector('#stage svg:last-child').clientWidth")
+        outlines = [drawn[result.cells["cell"].tolist().index(cell)] for cell in cells]
+        corners = [np.array(re.findall(r"(-?[\d.]+) (-?[\d.]+)", outline), dtype=float) for outline in outlines]
+        middles = np.array([(each.min(axis=0) + each.max(axis=0)) / 2 for each in corners])
+        expected = middles + aside * city_outlines(result.cells)["width"] / pixel
+        assert np.array(route, dtype=float) == pytest.approx(expected, abs=0.06)
 
 
 def test_a_sample_is_said_to_be_one(opened, tmp_path, monkeypatch):

@@ -14,13 +14,17 @@ from test_report_page import HOSTILE, embedded
 
 from mechanisms.privacy.claim import Claim, ListedDelta
 from simulator.pages.attacks_section import attack_lines
+from simulator.pages.findings_section import sentences
 from simulator.pages.privacy_sections import coalition_words, deployment_words
 from simulator.pages.report import build_report, write_report
 from simulator.pages.terminal_summary import print_summary
+from simulator.results.names import OwnerNames
 from simulator.results.record import DeploymentRecord
-from simulator.results.statements import sentence
+from simulator.results.run import RunResult
+from simulator.results.statements import driver_sentence, reviewer_words, sentence
 
 PRIOR = 0.06
+NULL_SHARES = {"reports_alone": 0.2, "nobody_moves": 0.1}
 
 
 def guess(name: str, coalition: str, success: float, theory: float, **other: Any) -> dict[str, Any]:
@@ -142,11 +146,14 @@ def test_gain_is_drawn_with_theory_and_interval(attacked: Path) -> None:
 
 def test_success_is_drawn_by_queries_and_inflation_by_vehicles(attacked: Path) -> None:
     source = build_report(attacked)
-    (success,) = figures(source, "attacks-1")
+    (honest,) = figures(source, "attacks-1")
+    assert [round(at) for at in honest["series"][1]["x"]] == [0, 1, 2]
+    assert honest["series"][1]["y"][::-1] == pytest.approx([0.0, 0.001, 0.421]), "of fewer honest servers more"
+    (success,) = figures(source, "attacks-2")
     assert success["series"][1]["x"] == [1.0, 2.0, 4.0]
     assert success["series"][1]["y"] == pytest.approx([0.5, 0.75, 0.9375])
     assert success["series"][-1]["y"] == pytest.approx([PRIOR] * 3), "the prior is drawn"
-    (poisoned,) = figures(source, "attacks-2")
+    (poisoned,) = figures(source, "attacks-3")
     honest, crafted = (series["y"] for series in poisoned["series"] if series["mark"] == "points")
     assert honest == pytest.approx([22.0, 220.0])
     assert crafted == pytest.approx([22e3, 220e3])
@@ -243,7 +250,7 @@ def test_sentence_of_share_claims(colluding: int, start: str) -> None:
 def test_browser_draws_the_report_without_errors(attacked: Path, browse: Callable[..., str]) -> None:
     dom = browse(write_report(attacked))
     assert 'data-report="ready"' in dom
-    for name in ("attacks-0", "attacks-1", "attacks-2", "loss-0"):
+    for name in ("attacks-0", "attacks-1", "attacks-2", "attacks-3", "loss-0"):
         place = dom.index(f'data-chart="{name}"')
         assert 'class="chart"' in dom[place : place + 3000], name
 
@@ -261,13 +268,68 @@ def test_attack_names_are_escaped(tmp_path: Path, browse: Callable[..., str]) ->
 
 
 def test_terminal_summarises_the_attacks(attacked: Path) -> None:
-    lines = attack_lines(pd.read_parquet(attacked / "attacks.parquet"))
+    lines = attack_lines(RunResult.load(attacked))
     assert len(lines) == 4, "guesses of two kinds, and two numbers of a third"
-    assert lines[0].startswith("shares: 2 of 4 had no significant gain; the best: 62 % right, 6 %")
+    queries, pooled = (
+        "stayed in one cell through 4 queries, server 1",
+        "answered a query, servers 1, 2 and 3 together",
+    )
+    for line, who, right in zip(lines[:2], (queries, pooled), (94, 48), strict=True):
+        assert line.startswith(f"Of 100 drivers who {who} would name the right cell for about {right}; ")
+        assert line.endswith("guessing without the system, for about 6.")
     assert "at most 220,000 vehicles (vehicles:100, rush, sampling)" in lines[-1]
     stream = io.StringIO()
     print_summary(attacked, Console(file=stream, width=200))
     assert all(line in stream.getvalue() for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("change", "who", "does"),
+    [
+        ({}, "drivers who answered a query, server 1", "name the right cell for about 43"),
+        ({"attack": "mine:Own"}, "drivers who answered a query, server 1", "name the right cell for about 43"),
+        ({"metric": "queries", "value": 8.0}, "drivers who stayed in one cell through 8 queries, server 1", "name the"),
+        ({"attack": "membership"}, "drivers who were as likely counted as left out, server 1", "say rightly which for"),
+        ({"attack": "route", "metric": "whole_path"}, "drivers who were asked again and again, server 1", "name every"),
+        ({"metric": "new_thing"}, "drivers who were attacked, server 1", "be right (new thing) for about 43"),
+        ({"coalition": "mixer, network"}, "a query, the mixer and an observer of the network together", "name the"),
+        ({"coalition": "operator:A/server:2"}, "a query, operator A’s server 2", "name the right"),
+        ({"coalition": "none"}, "a query, any reader of what is published", "name the right"),
+        ({"coalition": "vehicles:20"}, "a query, 20 corrupted vehicles", "name the right"),
+        ({"success": 0.004}, "a query, server 1", "name the right cell for less than 1; guessing"),
+        ({"success": 0.998}, "a query, server 1", "name the right cell for more than 99; guessing"),
+    ],
+)  # fmt: skip
+def test_sentence_for_a_driver(change: dict[str, Any], who: str, does: str) -> None:
+    found = guess("one", "server:1", 0.43, 0.4, metric="", campaign="rush") | change
+    text = driver_sentence(found, OwnerNames())
+    assert text.startswith("Of 100 drivers who ")
+    assert f"{who} would {does}" in text
+    assert text.endswith("; guessing without the system, for about 6.")
+    assert driver_sentence(found, OwnerNames("ship", "ships"), "campaign rush").startswith(
+        "In campaign rush, of 100 ships who "
+    )
+
+
+def test_numbers_for_a_reviewer_stand_beside_those_of_attacks_that_know_less(tmp_path: Path) -> None:
+    none = dict.fromkeys(("prior", "success", "gain", "gain_low", "gain_high", "theory"))
+    path = guess("routes", "server:1", 0.301, 0.305, attack="route", metric="whole_path", epsilon_lower=1.239)
+    nulls = [path | {"metric": f"{name}_whole_path", "success": share} for name, share in NULL_SHARES.items()]
+    others = [path | none | {"metric": "loss_route", "value": 8.0, "unit": "ε"}, path | {"metric": "", "success": 0.6}]
+    assert reviewer_words(path, [path, *nulls, *others]) == (
+        "30.1 % right; 95 % interval 28.1 % to 33.1 %; in theory 30.5 %; ε at least 1.23; each report alone 20 %; "
+        "as if nobody moved 10 %"
+    )
+    assert reviewer_words(others[1], others).endswith("ε at least 1.23; whole route, ε 8.00")
+    near = path | {"metric": "within_200_m", "value": 812.4, "unit": "m", "theory": None, "epsilon_lower": None}
+    assert reviewer_words(near).endswith("to 33.1 %; 812 m off on average")
+    run = write(tmp_path / "run", attacks=[path, *nulls, *others, *FOUND[:2]])
+    said = attack_lines(RunResult.load(run))
+    assert len([line for line in said if "every cell of the route" in line]) == 1, "none of an attack that knows less"
+    # The guess of the greatest gain is on the first screen, before the errors.
+    first = [text for text in sentences(RunResult.load(run)) if text.startswith("Of 100 drivers")]
+    assert first == [said[0]]
+    assert "name the right cell at one query for about 60; " in said[0]
 
 
 def test_attack_rows_without_colluders_or_campaigns_are_shown(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from mechanisms.privacy.composition import ComposedDelta
 from simulator.papers.deployed import reduction_delta, sample_and_threshold_formula
 from simulator.papers.published_results import ENTRIES, find_entries
 
@@ -17,7 +18,7 @@ def rows():
 
 def test_entries_are_found_by_the_name_of_their_group():
     names = [entry.name for entry in find_entries("deployed")]
-    assert names == ["deployed-nebula", "deployed-prio", "deployed-shuffle"]
+    assert names == [f"deployed-{name}" for name in ("nebula", "prio", "shuffle", "google-od", "waltti")]
     assert len(find_entries("all")) == len(ENTRIES)
 
 
@@ -88,3 +89,27 @@ def test_published_reduction_is_no_bound(rows):
     # With both others elsewhere the histogram of three values is exactly the reduction's pair.
     ratio, distance = math.e, (math.e - 1.0) / (math.e + 2.0)
     assert reduction_delta(ratio, distance, 3, 0.1) == pytest.approx(0.217513, abs=1e-6)
+
+
+def test_flows_between_places(rows):
+    published = {1: 0.6405, 2: 0.6563, 5: 0.7535, 10: 0.8295, 16: 0.8855, 32: 0.9552, 39: 0.9695}
+    found = {trips: rows[f"unique trips = {trips}: best observer right"].computed for trips in published}
+    assert {trips: round(success, 4) for trips, success in found.items()} == published
+    # The masses of Laplace noise in 1,000 intervals between the two means are a processed output: nothing is above.
+    edges = np.linspace(0.0, 1.0, 1001)
+    below = 1.0 - 0.5 * np.exp(-0.66 * edges), 0.5 * np.exp(0.66 * (edges - 1.0))
+    laws = [np.diff(law, prepend=0.0, append=1.0) for law in below]
+    for trips in published:
+        least = (1.0 + ComposedDelta.from_pair(*laws, queries=trips)(0.0)) / 2.0
+        assert least - 1e-5 <= found[trips] <= least + 1e-5
+
+
+def test_sequence_of_stops(rows):
+    counts = np.arange(11)
+    laws = {share: binom.pmf(counts, 10, share) for share in (1.0, 0.8, 0.6, 0.4, 0.2, 0.0, 0.7283, 0.2708)}
+    for place, (one, other) in {"plan, stops = 10: 3 or 4": (1.0, 0.8), "plan, stops = 10: 5 or 6": (0.6, 0.4),
+                                "profile in use, stops = 10: 4 or 5": (0.7283, 0.2708)}.items():  # fmt: skip
+        success = np.maximum(laws[one], laws[other]).sum() / 2.0
+        assert rows[f"{place} on board, best observer right"].computed == pytest.approx(success, abs=1e-4)
+    named = np.max([laws[share] for share in (1.0, 0.8, 0.6, 0.4, 0.2, 0.0)], axis=0).sum() / 6.0
+    assert rows["plan, stops = 10: the headcount named, of 3 to 8 alike"].computed == pytest.approx(named, rel=1e-12)

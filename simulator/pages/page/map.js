@@ -275,8 +275,8 @@
   // ---- the vehicles ------------------------------------------------------------------------------------------
   const STATES = [["waiting to enter", 1], ["driving", 2], ["standing in a queue", 3], ["parked", 4], ["asked now", 5]];
   const LOOKS = {
-    light: { right: "#0b5c45", wrong: "#b86e1d", states: ["#000000", "#6b7785", "#12324f", "#c0392b", "#8a94a0", "#e08a00"], quiet: "#d3dae0", ramp: ["#cfe0ea", "#b5d6d0", "#c7dfa5", "#f1dd7e", "#f4b95a", "#ea8a45", "#d9573f", "#a81f3a"] },
-    dark: { right: "#7fd6b5", wrong: "#e0a96d", states: ["#ffffff", "#8d99a6", "#cfe3f7", "#ff7d6b", "#77838f", "#ffc247"], quiet: "#38434e", ramp: ["#2c4250", "#2f5a5a", "#4b6b3d", "#7c6f2b", "#96682a", "#ad5730", "#c34a3f", "#e8475f"] },
+    light: { guessed: "#8a2f9e", right: "#0b5c45", wrong: "#b86e1d", states: ["#000000", "#6b7785", "#12324f", "#c0392b", "#8a94a0", "#e08a00"], quiet: "#d3dae0", ramp: ["#cfe0ea", "#b5d6d0", "#c7dfa5", "#f1dd7e", "#f4b95a", "#ea8a45", "#d9573f", "#a81f3a"] },
+    dark: { guessed: "#d9a0f0", right: "#7fd6b5", wrong: "#e0a96d", states: ["#ffffff", "#8d99a6", "#cfe3f7", "#ff7d6b", "#77838f", "#ffc247"], quiet: "#38434e", ramp: ["#2c4250", "#2f5a5a", "#4b6b3d", "#7c6f2b", "#96682a", "#ad5730", "#c34a3f", "#e8475f"] },
   };
   const MEASURES = { density: ["vehicles on each link", "vehicles per km and lane"], queue: ["queues at the end of each link", "vehicles standing"], volume: ["volume of each link in the interval", "vehicles per hour"], lost: ["speed lost on each link in the interval", "% of the free-flow speed"], none: ["the roads alone", ""] };
   let motion = null, lit = null, pulse = 0;
@@ -344,13 +344,36 @@
     guessBox.replaceChildren(...["none", ...stage.guesses.keys()].map((name) => make("option", { value: name, textContent: name })));
     guessBox.value = stage.guesses.has(before) ? before : "none";
   };
+  // A route from cell to cell through the middles of their outlines, with a gap where it is outside every cell.
+  const middle = (cell) => {
+    const points = [...(city.paths[city.cells.indexOf(cell)] || "").matchAll(/(-?[\d.]+) (-?[\d.]+)/g)];
+    const along = (axis) => points.map((point) => Number(point[axis]));
+    return points.length ? [along(1), along(2)].map((values) => (Math.min(...values) + Math.max(...values)) / 2) : null;
+  };
+  const ROUTES = [["true cells", -3, "none"], ["guessed cells", 3, "2 7"]]; // each moved aside by some pixels, with its dashes
+  const routeColours = () => [ramps().name, LOOKS[Charts.dark() ? "dark" : "light"].guessed];
+  const route = (cells, pixels, dash, stroke, name) => {
+    const aside = (pixels * city.width) / Math.max(1, stage.svg.clientWidth);
+    let path = "", dots = "", joined = false;
+    for (const at of cells.map(middle)) {
+      const place = at && (at[0] + aside).toFixed(1) + " " + (at[1] + aside).toFixed(1);
+      if (at) path += (joined ? "L" : "M") + place;
+      if (at) dots += "M" + place + "h0";
+      joined = at !== null;
+    }
+    const line = (d, colour, width, more) => stage.marks.append(shape("path", { d, fill: "none", stroke: colour, "stroke-width": width, "stroke-linejoin": "round", "stroke-linecap": "round", "vector-effect": "non-scaling-stroke", ...more }));
+    line(path, stroke, 3.5, { class: name.replace(" ", "-"), "stroke-dasharray": dash });
+    line(dots, stroke, 8);
+  };
   // Of the chosen vehicle: its true place, and the cell that the coalition takes for its own at this query.
   const mark = () => {
     stage.marks.replaceChildren();
     const one = stage.guesses.get(guessBox.value);
     if (!one) return "";
+    if (one.queries.length > 1) ROUTES.forEach(([name, aside, dash], i) => route(i ? one.cells : one.truths, aside, dash, routeColours()[i], name));
     const at = one.queries.indexOf(page.campaigns[state.campaign].queries[state.query]), place = motion.where(one.vehicle, state.time);
-    const mine = "Vehicle " + one.vehicle + (place ? "" : ", which is not on the road now") + ": ";
+    const hits = one.cells.filter((cell, i) => cell === one.truths[i]).length;
+    const mine = (one.queries.length > 1 ? "Of the route, " + one.coalition + " guesses " + hits + " of " + one.queries.length + " cells right. " : "") + "Vehicle " + one.vehicle + (place ? "" : ", which is not on the road now") + ": ";
     if (at < 0) return mine + "no guess at this query, which did not ask it.";
     const guess = city.cells.indexOf(one.cells[at]), right = one.cells[at] === one.truths[at];
     const colour = LOOKS[Charts.dark() ? "dark" : "light"][right ? "right" : "wrong"], line = { "stroke-width": 2.5, "vector-effect": "non-scaling-stroke" };
@@ -388,6 +411,12 @@
       const sign = make("span", { className: "sign", textContent: motion.hasLinks || kind === 5 ? name : "on the road" });
       sign.style.setProperty("--dot", looks.states[kind]);
       return sign;
+    });
+    if (stage.marks.querySelector(".true-cells")) ROUTES.forEach(([name], i) => {
+      const sign = make("span", { className: "sign route", textContent: name });
+      sign.style.setProperty("--dot", routeColours()[i]);
+      sign.style.setProperty("--line", i ? "dotted" : "solid");
+      key.push(sign);
     });
     const bar = make("div", { className: "ramp" }), measure = roadsBox.value;
     bar.style.background = "linear-gradient(90deg," + looks.ramp.join(",") + ")";
