@@ -1,15 +1,19 @@
-"""Attacks over time, as published and computed: reports of a Markov chain."""
+"""Attacks and losses over time, as published and computed: reports of a Markov chain."""
 
 import math
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from mechanisms.compiled import Floats
+from mechanisms.privacy.temporal_loss import losses
 from simulator.pages.charts import Series
 from simulator.pages.charts.styles import PUBLISHED
 from simulator.papers.published_results import Reproduction
 
 LENGTH, EPSILON, CHAINS = 30, 0.5, 100
+QUERY_EPSILON, ROUNDED = 0.1, 0.5e-4
+CELLS, CELL_QUERIES = 5, 8
 
 
 def middle_success(change: float, keep: float, *, before: int, after: int) -> float:
@@ -69,3 +73,24 @@ def reports_of_a_chain(results: Reproduction, seed: int) -> None:  # noqa: ARG00
         ],
     )
     results.add_findings("source", "useless", useless=useless)
+
+
+def loss_of_one_place(results: Reproduction, seed: int) -> None:  # noqa: ARG001 - nothing is drawn
+    """Compute what reports up to a query reveal about the place at this query, for two places and for five cells."""
+    numbers = results.entry.numbers
+    queries = range(1, len(numbers["losses"]) + 1)
+    found = losses(
+        [csr_array(np.reshape(numbers["moves"], (2, 2)))] * (len(queries) - 1), [QUERY_EPSILON] * len(queries)
+    )
+    for query, loss, stated in zip(queries, found, numbers["losses"], strict=True):
+        results.add_row("chain", loss, abs(loss - stated) <= ROUNDED, published=stated, query=query)
+    for stays in numbers["stays"]:
+        moves = np.full((CELLS, CELLS), (1.0 - stays) / (CELLS - 1))
+        np.fill_diagonal(moves, stays)
+        place = losses([csr_array(moves)] * (CELL_QUERIES - 1), [1.0] * CELL_QUERIES)[-1]
+        results.add_row("cells", place, stays=stays)
+        if stays == numbers["stays"][0]:
+            results.add_findings("two", stays=stays, place=place)
+    whole = [QUERY_EPSILON * query for query in queries]
+    results.add_panel("loss", [Series("current place", queries, found, "linked"), Series("route", queries, whole)])
+    results.add_findings("source")

@@ -33,3 +33,14 @@ def test_chain_of_thirty_states():
     successes = [row.computed for row in rows]
     assert successes[:7] == sorted(successes[:7], reverse=True)
     assert successes[6:] == pytest.approx([alone.computed] * 4)
+
+
+def test_loss_of_one_place_beside_the_loss_of_the_route():
+    (entry,) = find_entries("cao-temporal")
+    result = entry.reproduce(seed=1)
+    chain, cells = result.rows[:10], result.rows[10:]
+    assert {row.verdict for row in chain} == {"as computed elsewhere"}
+    assert [row.computed for row in cells] == pytest.approx([4.05, 2.62, 1.75], abs=0.005)
+    # A place loses at most what the route loses, and at least what one query reveals.
+    assert all(0.1 <= row.computed <= 0.1 * (1 + number) + 1e-12 for number, row in enumerate(chain))
+    assert "has ε = 4.05, and its route 8" in result.findings[0]
