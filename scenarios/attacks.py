@@ -90,8 +90,8 @@ def _members(valid: ValidFields) -> Iterator[RuleViolation]:
 class AttackSection(NamedByKind):
     """An attack by a coalition on some campaigns and mechanisms; it changes no estimate.
 
-    The capability "guess": it guesses cells from what was received in one query; "shares": it needs servers that hold
-    shares.
+    The capability "guess": it guesses cells from what was received in one query; "guess_together": from all queries;
+    "shares": it needs servers that hold shares.
     """
 
     role = "attack"
@@ -312,7 +312,7 @@ class RouteSection(AttackSection):
 
     kind: Literal["route"]
     title = "guesses the vehicle's cells in all queries together, from how vehicles move"
-    capabilities = frozenset({"guess"})
+    capabilities = frozenset({"guess_together"})
 
 
 class OwnAttack(AttackSection, OwnParameters):

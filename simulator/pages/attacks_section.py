@@ -18,7 +18,7 @@ from simulator.results.statements import NULLS, driver_sentence, guess_words, lo
 from simulator.results.tables import records
 
 KINDS = {kind: title("attack", kind) for kind in names_of("attack")}
-GUESS_KINDS = names_of("attack", "guess")
+GUESS_KINDS = (*names_of("attack", "guess"), *names_of("attack", "guess_together"))
 OWN = "guesses the cell; an attack of the user's own"
 ASIDE = ("known_others", "drop_out", "sampled_posterior")
 """Kinds of attacks in worlds that did not occur, and a metric that is about coins: told after all others."""

@@ -90,7 +90,7 @@ def test_the_report_lists_an_own_attack(tmp_path):
     attacks = [{"kind": Best, "prior": {"kind": "roads"}, **TRUSTED}]
     scenario = cv.scenarios.load("tiny").with_({"attacks": attacks})
     summary = cv.run(scenario, out=tmp_path / "run").summary()
-    assert f"{__name__}:Best: " in " ".join(summary.split())
+    assert "drivers who answered a query, server 1 would name the right cell for about" in " ".join(summary.split())
     page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
     assert f"{__name__}:Best" in page
     assert "an attack of the user" in page
