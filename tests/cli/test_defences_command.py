@@ -33,6 +33,7 @@ def test_lies_and_defences_are_as_the_page_shows(call):
         assert right == pytest.approx(numbers, abs=1.0)
 
 
+@pytest.mark.slow  # up to 100,000 fake vehicles
 def test_fakes_and_their_cost_are_as_the_page_shows(call):
     campaigns, shares, sizes = {}, {}, {}
     for row in found(call, "sybils"):
