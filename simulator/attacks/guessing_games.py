@@ -66,12 +66,7 @@ def scores_of(
 
 
 def score_cells(
-    query: QueryRecord,
-    answer: Sequence[Guesses],
-    prior: Prior,
-    observer: Observer,
-    *,
-    rng: np.random.Generator,
+    query: QueryRecord, answer: Sequence[Guesses], prior: Prior, observer: Observer, *, rng: np.random.Generator
 ) -> Score:
     """Return the score of one guess for each target: the attack's guess or, if it has none, the prior's guess.
 
