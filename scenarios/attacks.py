@@ -1,6 +1,6 @@
 """``[[attacks]]``: coalitions and their attacks, and the rules between attacks and the other sections."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag
@@ -65,11 +65,18 @@ class TrainingPrior(PriorSection):
     rules = (bounded("period", "at most", "queries"),)
 
 
-class RoadsPrior(PriorSection):
-    """The road map alone: cells and moves of invented vehicles that drive between any places, on empty roads."""
+class DrivenPrior(PriorSection):
+    """Cells and moves of invented vehicles on empty roads.
 
-    kind: Literal["roads"]
-    title = "the road map alone"
+    ``roads`` knows the road map alone: they drive between any places. ``trips`` knows a public trip table, or a model
+    of demand: the trips of ``[traffic]`` are drawn anew.
+    """
+
+    kind: Literal["roads", "trips"]
+    title: ClassVar[Mapping[str, str]] = {
+        "roads": "the road map alone",
+        "trips": "its trip table, with trips drawn anew",
+    }
 
 
 _PriorName = Annotated[Literal["occupancy", "uniform"], Tag("<name>")]

@@ -1,4 +1,4 @@
-"""Priors that coalitions have: learned from other vehicles on other days, or from vehicles that are invented."""
+"""Priors that coalitions have: learned from other vehicles on other days, from a public trip table, or from roads."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

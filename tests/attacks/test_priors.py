@@ -1,4 +1,4 @@
-"""Priors from other vehicles, roads, and an attack of one's own that uses their moves."""
+"""Priors from other vehicles, trip tables and roads, and an attack of one's own that uses their moves."""
 
 from dataclasses import replace
 from string import Template
@@ -12,6 +12,7 @@ from synthetic_campaigns import campaign, filed_of, observe
 
 import scenarios
 from mechanisms.local import KRandomizedResponse, NoPrivacy, SamplingPrivacy
+from scenarios import ScenarioError
 from simulator.aggregation.servers import PerRound, Trusted
 from simulator.attacks.games import Attack, play_attacks
 from simulator.attacks.guesses import CheckedAttack, Prior
@@ -152,10 +153,22 @@ def driven(kind, **traffic):
     return attack.prior.of(filed_of(record), [1, 2])
 
 
-def test_invented_vehicles_drive_at_free_flow():
-    prior = driven("roads")
+@pytest.mark.parametrize("kind", ["roads", "trips"])
+def test_invented_vehicles_drive_at_free_flow(kind):
+    prior = driven(kind)
     error = norm.isf(LEVEL / 16) * np.sqrt(0.25 / 500)
     assert prior.of(1)[1:] == pytest.approx([0.25] * 4, abs=error)
     onwards = [[0, 1, 0, 0], [0.5, 0, 0.5, 0], [0, 0.5, 0, 0.5], [0, 0, 1, 0]]
     assert prior.moves[2].toarray()[1:, 1:] == pytest.approx(np.array(onwards), abs=error)
-    assert (prior.moves[2] != driven("roads", vehicles=9).moves[2]).nnz == 0
+    assert (prior.moves[2] != driven(kind, vehicles=20_000 if kind == "trips" else 9).moves[2]).nnz == 0
+
+
+def test_what_a_prior_needs_is_named(tmp_path):
+    trips = tmp_path / "trips.csv"
+    trips.write_text('origin,destination,departure_s\n"(0, 0)","(0, 1)",10\n"(0, 1)","(0, 0)",20\n')
+    with pytest.raises(ScenarioError, match=r"prior: needs a table of numbers of trips: of single trips the prior"):
+        driven("trips", demand="trips", trips=str(trips), vehicles=None)
+    many = tmp_path / "many.csv"
+    many.write_text('origin,destination,trips\n"(0, 0)","(0, 1)",9000\n"(0, 1)","(0, 0)",9000\n')
+    prior = driven("trips", demand="trips", trips=str(many), vehicles=None)
+    assert prior.of(1)[1:] == pytest.approx([0.25] * 4, abs=norm.isf(LEVEL / 16) * np.sqrt(0.25 / 500))

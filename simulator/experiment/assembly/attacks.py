@@ -9,6 +9,7 @@ import numpy as np
 
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios import attacks as sections
+from scenarios.kinds import is_capable
 from simulator.aggregation.transcript import is_member
 from simulator.arrays import Cells
 from simulator.attacks.counterfactual_games import DropOut, LyingServer, Poisoning
@@ -21,11 +22,13 @@ from simulator.attacks.route_games import RouteGame
 from simulator.attacks.tracing_games import KnownPoints, LinkPseudonyms, TraceCounts
 from simulator.attacks.world import Game, Member
 from simulator.experiment.assembly.campaigns import listed
+from simulator.experiment.assembly.demand import plan_traffic
 from simulator.experiment.assembly.own_kinds import accepted, build_own_kind, faults_of_files, same_keys
 from simulator.experiment.study_area import City
 from simulator.files.errors import InputError
 from simulator.sensing.campaign import Campaign
 from simulator.streams import Streams
+from simulator.traffic.clock import Clock
 from simulator.traffic.demand.synthetic import draw_gravity
 from simulator.traffic.engine import State, VehicleStates
 from simulator.traffic.paths import ShortestPaths
@@ -50,27 +53,37 @@ def build_attacks(scenario: Scenario, city: City, campaigns: Sequence[Campaign])
 
 
 DRIVERS = 20_000
-"""Vehicles invented for a prior from the road map."""
+"""Vehicles invented for a prior from roads or trips."""
 
 
 def build_prior(section: Any, scenario: Scenario, city: City, campaigns: Sequence[Campaign]) -> PriorSource:
     """Return where the prior of an attack comes from.
 
-    From the road map alone vehicles drive between nodes weighted by the lane-metres of their roads.
+    From the road map alone vehicles drive between nodes weighted by the lane-metres of their roads; from a trip table
+    between as many origins and destinations as the scenario has trips, none of which is one of its own.
 
     Raises
     ------
     InputError
-        If the scenario has no roads.
+        If the scenario has no roads, or no trips that can be drawn anew.
     """
     if isinstance(section, sections.TrainingPrior):
         return Training(**same_keys(section, "queries", "period"))
-    if not isinstance(section, sections.RoadsPrior):
+    if not isinstance(section, sections.DrivenPrior):
         return PriorSource(even=section == "uniform")
     if not city.has_roads:
         raise InputError(["needs roads, and the scenario has none"])
     links, paths, rng = city.roads.links, ShortestPaths.of(city.roads), Streams(scenario.seed).of("prior")
-    ends = draw_gravity(DRIVERS, links=links, paths=paths, scale_s=math.inf, rng=rng)
+    ends: Any = draw_gravity(DRIVERS, links=links, paths=paths, scale_s=math.inf, rng=rng)
+    if section.kind == "trips":
+        if not is_capable("engine", scenario.traffic.engine, "routed"):
+            raise InputError([f"needs trips, and traffic.engine = {scenario.traffic.engine!r} has none"])
+        clock, drawn = Clock(scenario.traffic.step_s), [Streams(seed) for seed in rng.integers(2**62, size=2).tolist()]
+        with faults_of_files(scenario, "traffic"):
+            one, other = (plan_traffic(scenario, city.roads, paths, clock=clock, streams=each) for each in drawn)
+        if one.routes or np.array_equal(one.trips.departure_tick, other.trips.departure_tick):
+            raise InputError(["needs a table of numbers of trips: of single trips the prior would be the truth"])
+        ends = one.trips.origin, one.trips.destination
     return Driven(cells_after=_driving(city, paths.routes(*ends), campaigns, rng=rng))
 
 
