@@ -139,7 +139,8 @@ class LastDevice:
         """Return what determines the laws of a row."""
         parts = [part.inside[row].tobytes() + part.outside[row].tobytes() for part in self.possible]
         least, share = (None if one is None else one[row] for one in (self.least, self.share))
-        return self.inside[row], self.outside[row], self.true_yes, least, share, *parts
+        published = self.sums is not None, self.noise
+        return self.inside[row], self.outside[row], self.true_yes, self.false_yes, least, share, *published, *parts
 
     def shown(self, row: int, sums: Integers) -> Integers:
         """Return published sums of a cell; suppressed ones as the greatest number that is suppressed."""

@@ -415,7 +415,8 @@ class SilenceAttack:
                         guesses.append(guess)
                 cells, sure = own.guess(query, len(left), rng=rng), own.success(query)
                 guesses.append(Guesses(query, "device", left, cells, sure, np.full(len(left), sure)))
-        return guesses
+        # Where nothing is known beforehand, devices are not spread by what their silence tells.
+        return [replace(guess, theory=prior.trusted(guess.theory, guess.query)) for guess in guesses]
 
 
 def _handles(entries: Iterable[StoredEntries], kind: str) -> IntArray:

@@ -216,6 +216,9 @@ def test_silence_tells_what_enumeration_says(mechanism, deployment, coalition):
     assert binomtest(round(used.success * used.trials), used.trials, expected).pvalue > FAMILY / COMPARED
     assert used.theory == pytest.approx(expected, abs=0.02)
     assert used.success > ignored.success + 0.02
+    # Under a uniform prior devices are not spread by the weights of silence: no theory is stated.
+    (even,), _ = evaluate_attacks(record, attack("silence", [coalition], prior="uniform"))
+    assert even.theory is None
     # A device that sent nothing in any query that is seen is not known: the prior guesses.
     (alone,), _ = evaluate_attacks(record, attack("silence", [coalition], from_query=1, to_query=1))
     usual = int(prior.argmax())

@@ -198,3 +198,11 @@ def test_epsilon_of_trials_is_wrong_with_its_probability_only():
         counted, left_out = (np.where(rng.random(400) < yes, 1.0, -1.0) for yes in (0.6, 0.4))
         wrong += epsilon_of_trials(counted, left_out, alpha=0.1) > math.log(1.5)
     assert wrong <= 0.1 * 300
+
+
+def test_rows_with_other_noise_or_without_a_published_number_have_other_laws():
+    """Laws are kept by the key of a row, over all queries of a series."""
+    part, one = OwnPart.of_bits(0.4, 0.0, None, 1), np.ones(1, dtype=np.int64)
+    given = [(one, None), (one, (0.2, 0.6, 0.2)), (one, (0.1, 0.8, 0.1)), (None, None)]
+    rows = [LastDevice(sums, 3 * one, one, 0.4, 0.0, part, [part], None, noise) for sums, noise in given]
+    assert len({row.key(0) for row in rows}) == len({row.pair(0)[0].tobytes() for row in rows}) == 4
