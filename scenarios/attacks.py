@@ -257,7 +257,7 @@ class MembershipSection(SpanningSection):
 
 
 class LyingServerSection(AttackSection):
-    """Servers of the coalition lie to devices and to the other servers; `lies` that are told together are one lie.
+    """Servers of the coalition lie to devices and to the other servers, with all `lies` at once.
 
     In ``alone`` only the victim is asked, with as many `fakes` as the servers need to publish a sum. In ``again`` the
     query about the same moment is asked again. In ``false_question`` the question states parameters at which a report

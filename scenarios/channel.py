@@ -224,9 +224,9 @@ class GuardedServers(AggregationSection):
     """Servers, and what limits the questions that they can ask and the sums that they can publish."""
 
     min_batch: Annotated[int, Field(ge=1, le=1_000_000)] = 1
-    """Fewest reports of each round that servers add up: from fewer, they publish nothing."""
+    """Fewest reports of each round that servers add up: from fewer they publish no sum, and every estimate is 0."""
     min_gap_s: NotNegative = 0.0
-    """Seconds from a query that a device answers until it answers another of the campaign; it refuses those between."""
+    """Seconds from a question that a device accepts until it accepts another of the campaign; it refuses others."""
     committed: bool = False
     """Whether devices answer only a question whose hash was published to all before. The question then states the
     parameters, and public randomness draws who is added up with whom."""

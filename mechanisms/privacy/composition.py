@@ -416,6 +416,7 @@ class SummedLoss:
         # The probability that a loss is infinite.
         self.certain = at_least_once(one, queries)
         self.laws: dict[int, tuple[Floats, Floats, float]] = {}
+        # The least and the greatest loss of one query, in intervals.
         self.ends = [sum(n * int(part.steps[end]) for part, n in self.parts.items()) for end in (0, -1)]
         if self.parts:
             self.width = next(iter(self.parts)).interval
@@ -440,9 +441,7 @@ class SummedLoss:
 
     def delta(self, epsilon: float) -> float:
         """Return a bound of Σ P(ℓ)·[1 − e^(ε − ℓ)]₊ over the summed losses ℓ, the infinite one included."""
-        if not self.parts or epsilon >= self.queries * self.width * sum(
-            n * int(part.steps[-1]) for part, n in self.parts.items()
-        ):
+        if not self.parts or epsilon >= self.queries * self.width * self.ends[1]:
             return self.certain
         scales = self.queries * self.log_means - self.tilts * min(epsilon, 1e6)
         best = int(scales.argmin())
@@ -467,12 +466,8 @@ class SummedLoss:
         shifts = np.geomspace(1e-3, 1e3, SHIFTS) * self.scale
         above = (times * (self.log_mean(theta + shifts) - log_mean) - LEFT_OUT_LOG) / shifts
         below = -(times * (self.log_mean(theta - shifts) - log_mean) - LEFT_OUT_LOG) / shifts
-        last = min(
-            math.ceil(above.min() / width), times * sum(n * int(part.steps[-1]) for part, n in self.parts.items())
-        )
-        first = max(
-            math.floor(below.max() / width), times * sum(n * int(part.steps[0]) for part, n in self.parts.items())
-        )
+        last = min(math.ceil(above.min() / width), times * self.ends[1])
+        first = max(math.floor(below.max() / width), times * self.ends[0])
         size = 1 << max(4, int(last - first).bit_length())
         stages = 8.0 * UNIT * (size.bit_length() + 4)
         product, moduli = np.ones(size // 2 + 1, dtype=np.complex128), np.ones(size // 2 + 1)

@@ -350,3 +350,9 @@ class RecordedMessages:
             sharing,
             sealed_to,
         )
+
+
+def handles_of(entries: Iterable[StoredEntries], kind: str) -> IntArray:
+    """Return the handles of one kind under which something was stored, ascending."""
+    named = [entry.handles for entry in entries if entry.handle_kind == kind and entry.handles is not None]
+    return np.unique(np.concatenate([np.empty(0, dtype=np.int64), *named]))

@@ -1,4 +1,4 @@
-"""Attacks on published sums: all other devices known, devices dropped out, and poisoned reports."""
+"""Attacks on published sums: devices dropped out, and poisoned reports."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,7 @@ from mechanisms.local import SamplingPrivacy
 from simulator.arrays import Cells, IntArray, Mask
 from simulator.attacks.guesses import Prior
 
-ONLY_SAMPLING = "drop-out with others in round one is supported for two-round Sampling Privacy only."
+OTHERS_ONLY_SAMPLING = "drop-out with others in round one is supported for two-round Sampling Privacy only."
 
 
 def others_dropped(
@@ -56,7 +56,7 @@ def others_dropped(
         For mechanisms other than two-round Sampling Privacy.
     """
     if not isinstance(mechanism, SamplingPrivacy):
-        raise NoLikelihoodError(type(mechanism).__name__, ONLY_SAMPLING)
+        raise NoLikelihoodError(type(mechanism).__name__, OTHERS_ONLY_SAMPLING)
     blanks, sampling, refresh, again = mechanism.blanks, mechanism.sampling, mechanism.refresh, mechanism.redrawn
     report = blanks + sampling * (np.arange(len(blanks)) == 0)
     share = np.divide(first, first_round * report, out=np.zeros(len(report)), where=report > 0.0)

@@ -55,7 +55,7 @@ class DropOut(Game):
             read = observer.rounds_read(query, observation)
             if record.noised and not read.any():
                 raise NotPlayableError(record.unpublished)
-            case = _DropOut(record, query, prior, observation, read, rng)
+            case = _Counterfactual(record, query, prior, observation, read, rng)
             if self.dropped == "others":
                 yield Score.of(query, *case.others(), prior, kept=kept)
                 continue
@@ -73,8 +73,8 @@ class DropOut(Game):
 
 
 @dataclass(frozen=True, eq=False)
-class _DropOut:
-    """One query whose targets, or all devices but the target, are dropped; or in which a server lies to the targets.
+class _Counterfactual:
+    """One query as it would be: its targets, or all other devices, are dropped, or a server lies to the targets.
 
     Attributes
     ----------
@@ -270,7 +270,7 @@ class LyingServer(Game):
         guessed = truth.queries if {*self.lies} != {"alter"} else []
         for query in guessed:
             observation, cells = observer.observe([query.number]), query.truth
-            case = _DropOut(record, query, prior, observation, observer.rounds_read(query, observation), rng)
+            case = _Counterfactual(record, query, prior, observation, observer.rounds_read(query, observation), rng)
             readable, answers = case.read, list[Sequence[Any]]()
             if "alone" in self.lies:
                 alone = rng.random(len(cells)) < self._alone(record, int(query.asked[0]) - 1)

@@ -14,7 +14,7 @@ from mechanisms.inference.likelihood import best_guess
 from mechanisms.inference.report_law import NoLikelihoodError
 from mechanisms.local import NotEstimableError
 from mechanisms.parameter import ParameterError, check_integer
-from simulator.aggregation.transcript import HandleKind
+from simulator.aggregation.transcript import HandleKind, handles_of
 from simulator.arrays import Cells, FloatArray, IntArray
 from simulator.attacks.observation import Linked, Observation
 
@@ -303,9 +303,7 @@ def _known_handles(observation: Observation, query: int, kind: str) -> np.ndarra
 
     A device keeps its number, so that it can be guessed in a query that it did not answer.
     """
-    alike = [entry for entry in observation.seen if entry.handle_kind == kind]
-    stored = [entry.handles for entry in alike if kind == "device" or entry.query == query]
+    stored = handles_of((entry for entry in observation.seen if kind == "device" or entry.query == query), kind)
     sent = observation.own_of(query)
-    if sent is not None:
-        stored.append(sent.devices if kind == "device" else sent.pseudonyms)
-    return np.concatenate([np.empty(0, dtype=np.int64), *(handles for handles in stored if handles is not None)])
+    own = [] if sent is None else [sent.devices if kind == "device" else sent.pseudonyms]
+    return np.concatenate([stored, *own])

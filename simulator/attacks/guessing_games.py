@@ -40,7 +40,7 @@ class CellGame(Game):
             report_law(mechanism)
         # A user's own attack may use a report in the guesses of several queries, which then depend on the same coins.
         kept = keeps_randomness(mechanism) or not isinstance(self.kind, str)
-        observation = observer.observe([query.number for query in truth.queries])
+        observation = observer.observe(truth.numbers)
         guesses = attack.guess(observation, prior, rng=rng)
         yield from (replace(score, kept=kept) for score in scores_of(guesses, truth.queries, prior, observer, rng))
         if self.kind == "round_one" and isinstance(mechanism, SamplingPrivacy):

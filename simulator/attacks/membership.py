@@ -180,7 +180,7 @@ class Visit:
     true, model
         Its law given the other vehicles' places, and the law that the coalition believes.
     evidence
-        ln(P/Q) of all that may be seen under `true`, to the coalition.
+        For each outcome of `true`: ln(P/Q) as the coalition computes it, by its `model`.
     """
 
     true: Law

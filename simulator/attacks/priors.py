@@ -54,9 +54,8 @@ class Training(PriorSource):
     def of(self, stored: StoredTranscripts, numbers: Sequence[int]) -> Prior:
         """Return the prior of targets that none of these vehicles is; it depends on no target's cells."""
         seen = [query for query in stored.record.queries if query.number_in_campaign <= self.queries]
-        tracks = np.full(
-            (len(stored.others), len(seen) + 1), ABSENT, dtype=np.int32
-        )  # before the first query, no vehicle
+        # Before the first query no vehicle was asked.
+        tracks = np.full((len(stored.others), len(seen) + 1), ABSENT, dtype=np.int32)
         for column, query in enumerate(seen, start=1):
             places = places_of(query.recorded.devices, stored.others)
             tracks[places[places >= 0], column] = query.truth[places >= 0]

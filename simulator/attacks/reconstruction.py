@@ -10,7 +10,7 @@ the published sums. It guesses from all of these together:
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -32,7 +32,7 @@ from mechanisms.inference.likelihood import (
 )
 from mechanisms.inference.tilted import CrowdLaw, TiltedPairs, crowd_law
 from mechanisms.local import HadamardResponse, KRandomizedResponse, LocalMechanism, NoPrivacy, SamplingPrivacy
-from simulator.aggregation.transcript import StoredEntries
+from simulator.aggregation.transcript import handles_of
 from simulator.arrays import Cells, FloatArray, IntArray
 from simulator.attacks.guesses import ROUNDING, Guesses, Prior
 from simulator.attacks.observation import Linked, Observation, follow, holds_enough, link_rounds_of, read_round
@@ -397,18 +397,18 @@ class SilenceAttack:
 
     def guess(self, observation: Observation, prior: Prior, *, rng: np.random.Generator) -> list[Guesses]:
         """Return the guesses about devices that are known by number or read; parameters as of `RoundAttack.guess`."""
-        guesses, known = list[Guesses](), _handles(observation.seen, "device")
+        guesses, known = list[Guesses](), handles_of(observation.seen, "device")
         for query in observation.queries:
             q, released = prior.of(query), observation.released_of(query)
             entries = observation.of_round(query, observation.mechanism.truth_round)
             leaves = np.ones(len(q)) if released is None or released.leaves is None or not entries else released.leaves
-            heard = _handles(entries, "device")
+            heard = handles_of(entries, "device")
             for silent, weights in enumerate((q * leaves, q * (1.0 - leaves))):
                 own = replace(prior, by_query={query: weights / weights.sum() if weights.any() else q})
                 left = np.setdiff1d(known, heard) if silent else heard
                 for guess in RoundAttack().guess(observation.of_query(query), own, rng=rng):
                     if guess.handles is not None:
-                        came = np.isin(guess.handles, _handles(entries, guess.handle_kind))
+                        came = np.isin(guess.handles, handles_of(entries, guess.handle_kind))
                         guesses.append(guess.among(np.flatnonzero(came != silent)))
                         left = np.setdiff1d(left, guess.handles)
                     elif not silent:
@@ -417,12 +417,6 @@ class SilenceAttack:
                 guesses.append(Guesses(query, "device", left, cells, sure, np.full(len(left), sure)))
         # Where nothing is known beforehand, devices are not spread by what their silence tells.
         return [replace(guess, theory=prior.trusted(guess.theory, guess.query)) for guess in guesses]
-
-
-def _handles(entries: Iterable[StoredEntries], kind: str) -> IntArray:
-    """Return the handles of one kind under which something was stored, ascending."""
-    named = [entry.handles for entry in entries if entry.handle_kind == kind and entry.handles is not None]
-    return np.unique(np.concatenate([np.empty(0, dtype=np.int64), *named]))
 
 
 ROUND_ATTACKS: Mapping[str, RoundAttack | SilenceAttack] = {

@@ -43,7 +43,7 @@ class RouteGame(Game):
         """Yield the scores of each query and of paths, and the most that the reports can reveal."""
         prior, queries, mechanism = truth.prior(), truth.queries, truth.record.mechanism
         report_law(mechanism)
-        numbers = [query.number for query in queries]
+        numbers = truth.numbers
         observation, chain = observer.observe(numbers), chain_of(prior, numbers)
         followed, reports_alone = bool(follow(observation)), RoundAttack().guess(observation, prior, rng=rng)
         answers = [reports_alone, reports_alone if followed else [], reports_alone, [], []]
@@ -104,7 +104,8 @@ def _distances(when: Any, guess: Any, at: Any, unseen: Any, centres: FloatArray,
 def _losses(mechanism: Any, chain: Chain | None, queries: int) -> Iterator[Score]:
     """Yield the ε of the current place, and of all places, of a device whose reports of all queries are linked.
 
-    If devices keep coins, each report depends on earlier places too, and the loss of the route is the only bound.
+    The loss of a place is from the reports of its query and of those before, not of later ones. If devices keep coins,
+    each report depends on earlier places too, and the loss of the route is the only bound.
     """
     one, every = (mechanism.claim(LinkedReports(asked)).epsilon for asked in (1, queries))
     matrices = [] if chain is None else backward_moves(chain.marginals, chain.moves)

@@ -66,10 +66,8 @@ def guess_routes(
         return [], []
     devices = np.unique(np.concatenate([_handles(group) for _, group in groups]))
     cells, paths = np.empty((2, chain.steps, len(devices)), dtype=np.int32)
-    sure, chains = (
-        np.empty(cells.shape),
-        [replace(chain, strays=often) for often in STRAYS] if prior.learned else [chain],
-    )
+    sure = np.empty(cells.shape)
+    chains = [replace(chain, strays=often) for often in STRAYS] if prior.learned else [chain]
     for rows in batches(len(devices), chain.steps * places):
         logs = np.zeros((*cells[:, rows].shape, places))
         for step, group in groups:
@@ -78,10 +76,10 @@ def guess_routes(
             reports = list(group.among(read).reports.values())
             logs[step, place] = log_likelihood(mechanism, reports, [round_ for _, round_ in group.rounds])
         # A learned prior errs: without straying, many linked reports would make a wrong guess certain.
-        chain = max(chains, key=lambda one: one.filtered(logs)[1].sum()) if len(chains) > 1 else chain
-        after, _ = chain.smoothed(logs)
+        likeliest = max(chains, key=lambda one: one.filtered(logs)[1].sum()) if len(chains) > 1 else chain
+        after, _ = likeliest.smoothed(logs)
         cells[:, rows] = best_guess(after.reshape(-1, places), rng=ties).reshape(after.shape[:2])
-        paths[:, rows], sure[:, rows] = chain.likeliest(logs), after.max(axis=2)
+        paths[:, rows], sure[:, rows] = likeliest.likeliest(logs), after.max(axis=2)
     outcomes, success = report_law(mechanism).outcomes(), None
     complete = sum(len(group) for _, group in groups if len(group.rounds) == mechanism.rounds) == cells.size
     if outcomes and complete and not prior.learned and not isinstance(mechanism, LongitudinalUnary):

@@ -52,7 +52,7 @@ class TraceCounts(Game):
     def play(self, observer: Observer, truth: Truth, *, rng: np.random.Generator) -> Iterator[Score]:
         """Yield the scores over all queries; none with a single query or no target that was asked in all."""
         queries, prior = truth.queries, truth.prior()
-        cells, numbers = cells_of(queries)[1], [query.number for query in queries]
+        cells, numbers = cells_of(queries)[1], truth.numbers
         true = cells[(cells >= 0).all(axis=1)]
         if len(queries) == 1 or not len(true):
             return
@@ -151,7 +151,7 @@ class LinkPseudonyms(Game):
     def play(self, observer: Observer, truth: Truth, *, rng: np.random.Generator) -> Iterator[Score]:
         """Yield the score of each pair of consecutive queries, over the targets asked in both."""
         prior, queries = truth.prior(), truth.queries
-        observation = observer.observe([query.number for query in queries])
+        observation = observer.observe(truth.numbers)
         read = [Read.of(observation, observer, query.number, prior.of(query.number)) for query in queries]
         for (before, after), (first, second) in zip(pairwise(queries), pairwise(read), strict=True):
             both = np.intersect1d(before.recorded.devices, after.recorded.devices)
@@ -193,7 +193,7 @@ class KnownPoints(Game):
     def play(self, observer: Observer, truth: Truth, *, rng: np.random.Generator) -> Iterator[Score]:
         """Yield, for each number, the score over the targets asked as often, and the share of them that is unique."""
         queries, prior = truth.queries, truth.prior()
-        observation, (devices, cells) = observer.observe([query.number for query in queries]), cells_of(queries)
+        observation, (devices, cells) = observer.observe(truth.numbers), cells_of(queries)
         rank = np.where(cells >= 0, rng.random(cells.shape), np.inf).argsort(axis=1).argsort(axis=1)
         logs, alike = np.zeros((2, len(self.points), len(devices), len(devices)), dtype=np.float32)
         for column, query in enumerate(queries):

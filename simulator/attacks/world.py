@@ -161,6 +161,11 @@ class Truth:
         """The queries that have targets."""
         return [query for query in self.record.queries if len(query.truth)]
 
+    @property
+    def numbers(self) -> list[int]:
+        """Numbers of these queries."""
+        return [query.number for query in self.queries]
+
     def prior(self) -> Prior:
         """Return the prior of every query that has targets: the given one, or the share of targets in each cell.
 

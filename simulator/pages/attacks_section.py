@@ -229,10 +229,8 @@ def attack_chart(run: RunResult, form: str, rows: pd.DataFrame, title: str) -> C
     if gain:
         place = rows["mechanism"].factorize()[0]
         apart = rows["x"] + (place - place.max() / 2) * STEP
-        rows, numbers = (
-            rows.assign(x=apart, theory=rows["theory"] - rows["prior"]),
-            [*range(numbers[0], numbers[-1] + 1)],
-        )
+        rows = rows.assign(x=apart, theory=rows["theory"] - rows["prior"])
+        numbers = [*range(numbers[0], numbers[-1] + 1)]
     series = _curves(run, rows if gain else rows[rows[up] > 0.0], up, line="name" if gain else "mechanism")
     if up == "success":
         dotted = PLAIN._replace(dash="dot")

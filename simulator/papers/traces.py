@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from mechanisms.compiled import Floats
 from mechanisms.inference.traces import SCORES, null_traces, recover_traces, trace_scores
 from simulator.formats.recordings.reading import read_trace
 from simulator.formats.tntp.trips import read_tntp_trips
@@ -21,8 +22,6 @@ every 20 minutes on average."""
 PLACEMENTS = 10
 """Placements of the lines of a grid over which scores are averaged."""
 TRACES, POINTS, SMALL = 400, (1, 2, 3, 4), 10.0
-
-Floats = NDArray[np.float64]
 
 
 def read_fixes(data: str) -> pd.DataFrame:

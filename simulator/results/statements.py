@@ -472,6 +472,11 @@ def reviewer_words(found: Mapping[str, Any], others: Iterable[Mapping[str, Any]]
     others
         The other findings of the same attack on the same campaign and mechanism. Of them the guesses that know less are
         stated too, and beside the attack's first guess what is measured and no guess.
+
+    Returns
+    -------
+    text
+        As in ``46.7 % right; 95 % interval 45.0 % to 48.3 %; in theory 48.2 %; ε at least 3.76``.
     """
     low, high = (percent(found["prior"] + (found[end] or 0.0)) for end in ("gain_low", "gain_high"))
     words = {

@@ -293,13 +293,12 @@ class CampaignProcess:
                     context.world.see(campaign.name, places, fixed)
                 if moment == TRUTH_MOMENT:
                     truth, truth_s = of_all[vehicles], at_s
-                    now, before = places.within(context.population.answering), selection.eligible
-                    seen["measured"] = fixed[vehicles]
-                    likely, leaves = (
-                        selection.expected(places, of_all, fixed, at_s=at_s, minlength=minlength),
-                        self._leaves(selection.leaving(places, of_all, at_s=at_s, minlength=minlength)),
+                    seen["measured"], now = fixed[vehicles], places.within(context.population.answering)
+                    likely = selection.expected(places, of_all, fixed, at_s=at_s, minlength=minlength)
+                    leaves = self._leaves(selection, places, of_all, at_s=at_s, minlength=minlength)
+                    occupancy = Occupancy.of(
+                        of_all, now=now, before=selection.eligible, minlength=minlength, expected=likely
                     )
-                    occupancy = Occupancy.of(of_all, now=now, before=before, minlength=minlength, expected=likely)
             with context.stopwatch.phase("protocol"):
                 for name, survey, round_ in _asked_at(moment, surveys):
                     there = self._answering(name, present, number, vehicles=vehicles, asked=asked)
@@ -478,9 +477,14 @@ class CampaignProcess:
         rank = fleet_order(self.context.streams, fleet)[vehicles]
         return Targets(number, vehicles, rank, self.campaign.targets, fleet - self.context.corrupted)
 
-    def _leaves(self, leaving: FloatArray) -> FloatArray:
-        """Return the probability that what a device sends leaves it, by cell, from the probability in loss zones."""
+    def _leaves(
+        self, selection: QuerySelection, places: VehicleStates, cells: Cells, *, at_s: float, minlength: int
+    ) -> FloatArray | None:
+        """Return by cell the probability that what a device sends leaves it, for attacks; None without targets."""
+        if not self.campaign.targets:
+            return None
         channel, world = self.context.channel, self.context.world
+        leaving = selection.leaving(places, cells, at_s=at_s, minlength=minlength)
         for cell, share in ({} if world is None else world.behaviour.refusing).items():
             leaving[cell] *= 1.0 - share
         return leaving * (1.0 - channel.loss(TRUTH_MOMENT)) * (1.0 - channel.question.loss)

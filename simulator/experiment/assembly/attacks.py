@@ -134,8 +134,8 @@ def games_of(section: sections.AttackSection) -> list[Game]:
         return [CellGame(CheckedAttack(build_own_kind("attack", section.kind, section.model_extra or {})))]
     build = GAMES[type(section)]
     keys = accepted(build, vars(section))
-    listed = next((key for key in ("asked", "fakes") if key in keys), None)
-    return [build(**keys)] if listed is None else [build(**{**keys, listed: number}) for number in keys[listed]]
+    several = next((key for key in ("asked", "fakes") if key in keys), None)
+    return [build(**keys)] if several is None else [build(**{**keys, several: number}) for number in keys[several]]
 
 
 def build_attack(section: Any, games: Sequence[Game], prior: PriorSource) -> Attack:
