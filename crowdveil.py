@@ -3,10 +3,10 @@
 `run` simulates a scenario, `load` reads the result of an earlier run from its directory, and `compare` gives the
 differences between the scores of two results. `sweep` runs a scenario with varied values, and `evaluate` compares
 mechanisms over data sets. A `Scenario` is made from dicts, by `scenarios.load` from a file, or by
-`Scenario.with_` from another scenario. docs/python.md has examples.
+`Scenario.with_` from another scenario. docs/how/python.md has examples.
 
 It also has what a mechanism, aggregator or attack of one's own is made with and is checked by, such as `Estimate`,
-`Guesses` and `AttackContract`; docs/python.md lists them.
+`Guesses` and `AttackContract`; docs/how/python.md lists them.
 
 Names are imported when they are first used: numba and geopandas take a second to load.
 """

@@ -1,4 +1,4 @@
-"""Makes docs/validation.md: the traffic engines beside kinematic wave theory, UXsim and SUMO.
+"""Makes docs/why/validation.md: the traffic engines beside kinematic wave theory, UXsim and SUMO.
 
 SUMO is installed by pip install 'crowdveil[sumo]'; its scenarios are looked for in the folder sumo under
 CROWDVEIL_DATA. UXsim is installed by pip install uxsim; the files of its example of Sioux Falls are looked for in the

@@ -1,4 +1,4 @@
-"""Generator of docs/keys.md and schema.json from the schema: `python -m scenarios.keys_page docs/keys.md`."""
+"""Generator of docs/reference/keys.md and schema.json from the schema: `python -m scenarios.keys_page docs/reference/keys.md`."""
 
 import json
 import sys
@@ -36,7 +36,7 @@ _BOUNDS = {"exclusiveMinimum": "above", "minimum": "at least", "exclusiveMaximum
 
 
 def keys_page() -> str:
-    """Return docs/keys.md: every section with its keys, their values, defaults and meanings."""
+    """Return docs/reference/keys.md: every section with its keys, their values, defaults and meanings."""
     definitions = schema()
     models: dict[str, dict[str, Any]] = definitions["$defs"]
     refs = {name: [*dict.fromkeys(_refs(section))] for name, section in definitions["properties"].items()}

@@ -1,4 +1,4 @@
-"""Measures crowdveil beside its peers, each in an environment of its own, and writes the tables of docs/speed.md.
+"""Measures crowdveil beside its peers, each in an environment of its own, and writes the tables of docs/why/speed.md.
 
     python benchmarks/peers --folder FOLDER
 

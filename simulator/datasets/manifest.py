@@ -73,7 +73,7 @@ class DataFile(BaseModel):
     rows: Annotated[int, Field(ge=0)] | None = None
     """Number of rows without the header, or of the records that `about` names; None if the file has none."""
     format: Words | None = None
-    """Row of the table in docs/data.md on how to read the file; None if the file is for other programs."""
+    """Row of the table in docs/reference/data.md on how to read the file; None if the file is for other programs."""
     about: Words
     """Description of the content."""
 

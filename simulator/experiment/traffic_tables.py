@@ -143,7 +143,7 @@ def compare_counts(
     Returns
     -------
     tuple
-        The table `counts` of a run (docs/columns.md), and notes on estimates that cannot be compared.
+        The table `counts` of a run (docs/reference/columns.md), and notes on estimates that cannot be compared.
     """
     names = {"name": "place", "count": "measured_count", "speed_mps": "measured_speed_mps"}
     rows, length_m = measured.rename(columns=names), city.roads.links.length_m

@@ -28,7 +28,7 @@ RUN_FORMAT = 2
 
 
 class RunRecord(Record):
-    """Content of `run.json`; docs/columns.md is made from this description.
+    """Content of `run.json`; docs/reference/columns.md is made from this description.
 
     Attributes
     ----------

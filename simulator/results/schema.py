@@ -1,4 +1,4 @@
-"""Schema of a run's tables, as `columns.toml` declares it: what is written, what is read, and docs/columns.md."""
+"""Schema of a run's tables, as `columns.toml` declares it: what is written, what is read, and docs/reference/columns.md."""
 
 import re
 import sys
@@ -139,7 +139,7 @@ def _declared(content: dict[str, Any]) -> TableSchema:
 
 _TEXT = files("simulator.results").joinpath("columns.toml").read_text(encoding="utf-8")
 FILES: Mapping[str, TableSchema] = {name: _declared(content) for name, content in tomllib.loads(_TEXT).items()}
-"""The tables by name, in the order of docs/columns.md."""
+"""The tables by name, in the order of docs/reference/columns.md."""
 TABLES: Mapping[str, TableSchema] = {name: table for name, table in FILES.items() if name != "fcd"}
 """The tables of a result: all but floating-car data, which may also be in other formats."""
 
@@ -151,7 +151,7 @@ A JSON object. The keys of the records within it are described in `simulator/res
 
 
 def columns_page(page: str) -> str:
-    """Return docs/columns.md with its own introduction, every table with its columns, and the keys of `run.json`."""
+    """Return docs/reference/columns.md with its own introduction, every table with its columns, and the keys of `run.json`."""
     parts = [page.partition("\n## ")[0], *(_section(name, table) for name, table in FILES.items()), _RECORD]
     keys = RunRecord.model_json_schema(by_alias=True)["properties"]
     described = re.findall(r"(?m)^    (\w+)\n((?: {8}.*\n)+)", RunRecord.__doc__ or "")

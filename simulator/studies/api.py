@@ -147,7 +147,7 @@ def evaluate(
     Returns
     -------
     dict of DataFrame
-        ``evaluation``, ``deciles``, ``leaks`` and ``differences``; docs/studies.md lists their columns.
+        ``evaluation``, ``deciles``, ``leaks`` and ``differences``; docs/how/studies.md lists their columns.
 
     Raises
     ------

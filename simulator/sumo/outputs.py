@@ -77,7 +77,7 @@ class EdgeOutput(NamedTuple):
         Returns
         -------
         DataFrame
-            The table `links` of a run (docs/columns.md).
+            The table `links` of a run (docs/reference/columns.md).
         list of Note
             How many entries into edges that are not among the roads are left out.
         """
@@ -136,7 +136,7 @@ def read_trips(
     Returns
     -------
     DataFrame
-        The table `trips` of a run (docs/columns.md) without `takes_part`.
+        The table `trips` of a run (docs/reference/columns.md) without `takes_part`.
     """
     numbers = defaultdict[str, list[int]](list)
     for number in range(len(names) - 1, -1, -1):

@@ -1,7 +1,7 @@
 """Compiled kernel of the fleet engine: vehicles in queues of lanes, crossing from one to the next at exact times.
 
 In a pass (each tick, or more often; see `Rules`) all crossings up to its moment happen: lanes in ascending order, then
-the entries of links that several may want to enter, and of trips. See `docs/model.md` for the rules, and
+the entries of links that several may want to enter, and of trips. See `docs/why/model.md` for the rules, and
 `simulator.traffic.agents` for the same rules with one process a vehicle.
 
 These techniques make it fast, measured on the 20 × 20 grid:

@@ -65,7 +65,7 @@ def test_claim_that_is_contradicted(audit):
 
 @pytest.mark.parametrize(("epsilon", "code"), [("1", 0), ("0.7", 1)])
 def test_mechanism_of_the_page(audit, monkeypatch, capfd, tmp_path, epsilon, code):
-    page = (Path(__file__).parents[2] / "docs" / "audit.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "how" / "audit.md").read_text(encoding="utf-8")
     (tmp_path / "my_randomisers.py").write_text(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1], encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     new("mechanism", "my_privacy")

@@ -1,4 +1,4 @@
-"""`crowdveil defences`: the table of attacks and defences, as docs/week.md shows it."""
+"""`crowdveil defences`: the table of attacks and defences, as docs/how/week.md shows it."""
 
 import json
 import re
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = (Path(__file__).parents[2] / "docs" / "week.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "how" / "week.md").read_text(encoding="utf-8")
 
 
 def table_of(first):

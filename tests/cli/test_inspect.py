@@ -1,4 +1,4 @@
-"""`crowdveil inspect`: the examples of docs/inspect.md, units and pairs that are recognised, and files that are not."""
+"""`crowdveil inspect`: the examples of docs/how/inspect.md, units and pairs that are recognised, and files that are not."""
 
 import gzip
 import json
@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-PAGE = (Path(__file__).parents[2] / "docs" / "inspect.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "how" / "inspect.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"^`([\w/.]+)`:\n\n```\w*\n(.*?)```", PAGE, flags=re.DOTALL | re.MULTILINE))
 EXAMPLES = {
     title: (lines[0], lines[1])

@@ -285,7 +285,7 @@ def test_json_names_no_plan_best_that_errs_no_less_than_an_estimate_of_0(plan):
 
 def test_every_parameter_of_a_target_is_an_option_with_its_default_and_meaning():
     options = {option.name: option for option in load_command("plan").params}
-    documented = (Path(__file__).parents[2] / "docs/plan.md").read_text(encoding="utf-8")
+    documented = (Path(__file__).parents[2] / "docs/how/plan.md").read_text(encoding="utf-8")
     meanings = " ".join((Target.__doc__ or "").split())
     for field in fields(Target):
         option = options[field.name]

@@ -281,7 +281,7 @@ def test_floating_car_data_are_reproduced_by_the_documented_commands(tmp_path):
     need("sumo_fcd", "acosta_fcd_0_1800_10s.csv.gz")
     need("sumo", "acosta/acosta.rou.xml.gz")
     sumo = pytest.importorskip("sumo", reason="making floating cars needs eclipse-sumo")
-    page = (Path(__file__).parents[2] / "docs" / "data.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "data.md").read_text(encoding="utf-8")
     shell = page.split("```sh\nsumo ", 1)[1].split("\n```", 1)[0].replace("\\\n", " ").split()
     program = page.split("```python\n# fcd.xml to CSV\n", 1)[1].split("\n```", 1)[0]
     acosta = folder_of("sumo") / "acosta"

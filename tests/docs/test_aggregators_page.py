@@ -1,9 +1,9 @@
-"""The examples of docs/aggregators.md run as written, in order, and show what the page says."""
+"""The examples of docs/how/aggregators.md run as written, in order, and show what the page says."""
 
 import re
 from pathlib import Path
 
-PAGE = Path(__file__).parents[2] / "docs" / "aggregators.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how" / "aggregators.md"
 
 
 def test_examples_run(capsys):

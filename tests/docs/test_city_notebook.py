@@ -1,4 +1,4 @@
-"""The notebook docs/city.ipynb is stored without outputs, and runs from its first cell to its last in a kernel."""
+"""The notebook docs/start/city.ipynb is stored without outputs, and runs from its first cell to its last in a kernel."""
 
 import os
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from nbclient import NotebookClient
 
 ROOT = Path(__file__).parents[2]
-NOTEBOOK = ROOT / "docs" / "city.ipynb"
+NOTEBOOK = ROOT / "docs" / "start" / "city.ipynb"
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""The scenarios in docs/collusion.md, over_time.md and week.md run as they stand there, and show what the pages say."""
+"""The scenarios in docs/how/collusion.md, over_time.md and week.md run as they stand there, and show what the pages say."""
 
 import re
 from pathlib import Path
@@ -21,7 +21,7 @@ def run_scenario_of(page, folder, name=""):
 
 
 def test_two_operators_and_their_ledger(tmp_path):
-    found = run_scenario_of("over_time.md", tmp_path)
+    found = run_scenario_of("how/over_time.md", tmp_path)
     stored = found.claims[(found.claims["view"] == "received") & found.claims["at_delta_zero"]]
     limits = stored.set_index("coalition")["epsilon"]
     assert limits[["operator:transit/*", "operator:city/*", "operator:*/*"]].tolist() == [2.0, 3.0, 5.0]
@@ -34,7 +34,7 @@ def test_two_operators_and_their_ledger(tmp_path):
 
 
 def test_own_coalition_runs(tmp_path):
-    one, two, linked, last = run_scenario_of("collusion.md", tmp_path).attacks.itertuples()
+    one, two, linked, last = run_scenario_of("how/collusion.md", tmp_path).attacks.itertuples()
     assert last.coalition == "server:1, server:2 (from query 3 to 4), network, vehicles:50"
     assert (one.colluding, two.colluding, linked.colluding, last.colluding) == (1, 2, 3, 53)
     assert one.gain == 0
@@ -45,8 +45,8 @@ def test_own_coalition_runs(tmp_path):
 
 
 def test_traces_over_several_queries(tmp_path):
-    found = run_scenario_of("week.md", tmp_path, "traces").attacks.set_index(["name", "mechanism"])
-    text, rows = (DOCS / "week.md").read_text(encoding="utf-8"), found[found["value"].isna()]["success"]
+    found = run_scenario_of("how/week.md", tmp_path, "traces").attacks.set_index(["name", "mechanism"])
+    text, rows = (DOCS / "how/week.md").read_text(encoding="utf-8"), found[found["value"].isna()]["success"]
     shown = re.findall(r"^\| (pseudonyms|by bits|by response).*?\| (.+) % \| (.+) % \| (.+) % \|$", text, re.MULTILINE)
     for (_, *shares), name in zip(shown, ("link_pseudonyms", "bits_alone", "times_alone"), strict=True):
         assert [100 * rows[name, mechanism] for mechanism in ("exact", "kary", "memoised")] == pytest.approx(

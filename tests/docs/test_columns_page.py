@@ -1,4 +1,4 @@
-"""docs/columns.md has every table and column that runs write, with its type and whether it has nulls, and no other."""
+"""docs/reference/columns.md has every table and column that runs write, with its type and whether it has nulls, and no other."""
 
 import json
 import re
@@ -17,7 +17,7 @@ from simulator.results.run_record import RunRecord
 from simulator.results.schema import columns_page
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "columns.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "reference" / "columns.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"(?ms)^## `([\w.]+)`\n(.*?)(?=^## |\Z)", PAGE))
 TYPES = {
     "large_string": "str",
@@ -130,7 +130,7 @@ def runs(tmp_path_factory):
 
 
 def test_page_is_that_of_the_schema():
-    assert columns_page(PAGE) == PAGE, "run python -m simulator.results.schema docs/columns.md"
+    assert columns_page(PAGE) == PAGE, "run python -m simulator.results.schema docs/reference/columns.md"
 
 
 def test_page_has_the_files_that_runs_write(runs):

@@ -1,4 +1,4 @@
-"""docs/data.md agrees with the manifest, its lines read the files, and its examples run."""
+"""docs/reference/data.md agrees with the manifest, its lines read the files, and its examples run."""
 
 import os
 import re
@@ -15,7 +15,7 @@ from simulator.datasets.docs_generator import renewed
 from simulator.datasets.manifest import read_manifest
 from simulator.files.errors import InputError
 
-FILE = Path(__file__).parents[2] / "docs" / "data.md"
+FILE = Path(__file__).parents[2] / "docs" / "reference" / "data.md"
 PAGE = FILE.read_text(encoding="utf-8")
 DATA = os.environ.get("CROWDVEIL_DATA", "no such folder")
 SLOW = pytest.mark.slow
@@ -38,7 +38,9 @@ def read_as_documented(file, format_):
 
 
 def test_page_agrees_with_the_manifest():
-    assert renewed(PAGE, read_manifest()) == PAGE, "run python -m simulator.datasets.docs_generator docs/data.md"
+    assert renewed(PAGE, read_manifest()) == PAGE, (
+        "run python -m simulator.datasets.docs_generator docs/reference/data.md"
+    )
     for known in read_manifest():
         assert f"\n### {known.folder}\n" in PAGE
         for words in (known.owner_page, known.licence, known.citation, known.how_to_obtain, *known.defects):

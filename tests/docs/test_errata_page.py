@@ -14,7 +14,7 @@ from mechanisms.privacy.subsampling import least_epsilon
 from simulator.papers.published_results import ENTRIES
 from simulator.papers.safe_sampling.generalization import BLOCKS, BlockChoice
 
-PAGE = Path(__file__).parents[2].joinpath("docs", "errata.md").read_text("utf-8")
+PAGE = Path(__file__).parents[2].joinpath("docs", "why", "errata.md").read_text("utf-8")
 
 
 def test_entries_that_the_page_names_exist():

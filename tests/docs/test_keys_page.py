@@ -1,4 +1,4 @@
-"""docs/keys.md and the JSON Schema beside the shipped scenarios are those of the current schema."""
+"""docs/reference/keys.md and the JSON Schema beside the shipped scenarios are those of the current schema."""
 
 import json
 import re
@@ -7,8 +7,8 @@ from pathlib import Path
 import scenarios
 from scenarios.keys_page import SCHEMA_FILE, keys_page
 
-PAGE = Path(__file__).parents[2] / "docs" / "keys.md"
-REMEDY = "run python -m scenarios.keys_page docs/keys.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "keys.md"
+REMEDY = "run python -m scenarios.keys_page docs/reference/keys.md"
 
 
 def test_page_and_schema_file_are_up_to_date():

@@ -57,8 +57,8 @@ def folder(tmp_path):
 @pytest.mark.parametrize(
     ("page", "section", "vehicles"),
     [
-        ("roads", "## MATSim networks", 1),
-        ("engines", "### MATSim's events", 2),
+        ("how/roads", "## MATSim networks", 1),
+        ("how/engines", "### MATSim's events", 2),
     ],
 )
 def test_example_runs(folder, page, section, vehicles):

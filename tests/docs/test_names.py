@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 DOTTED = re.compile(r"(?<![\w./])(?:simulator|mechanisms|scenarios)(?:\.\w+)+")
 FILE = re.compile(r"`((?:simulator|mechanisms|scenarios|tests|benchmarks)/[\w/.]+)`")
 KEY_PATH = re.compile(r"mechanisms\.(?:NAME|sampling)\b|\.(?:py|md|toml)$")

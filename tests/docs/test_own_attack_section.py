@@ -1,4 +1,4 @@
-"""The example of an own attack in docs/collusion.md runs as written, from Python and from a file."""
+"""The example of an own attack in docs/how/collusion.md runs as written, from Python and from a file."""
 
 import re
 import sys
@@ -10,7 +10,7 @@ import pytest
 
 import crowdveil as cv
 
-PAGE = (Path(__file__).parents[2] / "docs" / "collusion.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "how" / "collusion.md").read_text(encoding="utf-8")
 SECTION = PAGE.partition("## Your own attack\n")[2].partition("\n## ")[0]
 CLASS, PYTHON = re.findall(r"```python\n(.*?)```", SECTION, flags=re.DOTALL)
 SCENARIO, PACKAGE = re.findall(r"```toml\n(.*?)```", SECTION, flags=re.DOTALL)

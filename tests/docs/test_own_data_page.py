@@ -1,4 +1,4 @@
-"""The examples of docs/own_data.md run as written; its tables for files give the runs of the data in Python."""
+"""The examples of docs/start/your_city.md run as written; its tables for files give the runs of the data in Python."""
 
 import re
 import tomllib
@@ -9,7 +9,7 @@ import pytest
 
 import crowdveil as cv
 
-PAGE = (Path(__file__).parents[2] / "docs" / "own_data.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "start" / "your_city.md").read_text(encoding="utf-8")
 SECTIONS = re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:]
 FILES = {
     "nodes.csv": "nodes",

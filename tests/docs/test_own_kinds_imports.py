@@ -18,7 +18,7 @@ def programs():
             f"{file.parent.name}/{file.name}",
             Template(file.read_text("utf-8")).substitute({"name": "own", "class": "Own"}),
         )
-    for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         for block in re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), flags=re.DOTALL):
             yield page.name, block
     for file in sorted((ROOT / "tests" / "own_kinds_package").glob("*.py")):
@@ -46,5 +46,5 @@ def test_users_programs_import_nothing_else_of_this_project():
 
 
 def test_python_page_names_every_public_name():
-    page = (ROOT / "docs" / "python.md").read_text("utf-8")
+    page = (ROOT / "docs" / "how" / "python.md").read_text("utf-8")
     assert [name for name in cv.__all__ if not re.search(rf"\b{name}\b", page)] == []

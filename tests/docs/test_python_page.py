@@ -1,4 +1,4 @@
-"""The examples of docs/python.md, docs/figures.md, docs/events.md and docs/model.md run as written, in order."""
+"""The examples of docs/how/python.md, docs/how/figures.md, docs/how/events.md and docs/why/model.md run as written, in order."""
 
 import re
 import shlex
@@ -23,7 +23,7 @@ def run_examples(page):
 def test_examples_of_python_run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
-    assert run_examples("python.md") >= 5
+    assert run_examples("how/python.md") >= 5
     printed = capsys.readouterr().out
     assert "cells.size_m: must be above 0 metres; got -1" in printed
     assert "the truth of the runs differs in" in printed
@@ -33,7 +33,7 @@ def test_examples_of_python_run(tmp_path, monkeypatch, capsys):
 def test_examples_of_figures_run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
-    assert run_examples("figures.md") == 4
+    assert run_examples("how/figures.md") == 4
     assert {"two.pdf", "collusion.gpkg"} <= {path.name for path in tmp_path.iterdir()}
     assert "rmse_sampling_shared" in capsys.readouterr().out
 
@@ -43,7 +43,7 @@ def test_commands_of_figures_run_in_order(tmp_path, monkeypatch, call_in_process
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
     cv.run("tiny", out="runs/collusion")  # smaller, under the name that the page uses
-    text = (DOCS / "figures.md").read_text(encoding="utf-8")
+    text = (DOCS / "how/figures.md").read_text(encoding="utf-8")
     commands = [line for block in re.findall(r"```sh\n(.*?)```", text, flags=re.DOTALL) for line in block.splitlines()]
     assert len(commands) == 8
     for line in commands:
@@ -55,7 +55,7 @@ def test_commands_of_figures_run_in_order(tmp_path, monkeypatch, call_in_process
 
 def test_examples_of_events_run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert run_examples("events.md") >= 9
+    assert run_examples("how/events.md") >= 9
     printed = capsys.readouterr().out
     assert printed.count("closed: ") == 2 * 3
     assert "queries instead of 9" in printed
@@ -66,9 +66,9 @@ def test_examples_of_events_run(tmp_path, monkeypatch, capsys):
 
 
 def test_examples_of_the_model_run_and_count_what_its_table_states(capsys):
-    assert run_examples("model.md") == 5
+    assert run_examples("why/model.md") == 5
     printed = capsys.readouterr().out
-    text = (DOCS / "model.md").read_text(encoding="utf-8")
+    text = (DOCS / "why/model.md").read_text(encoding="utf-8")
     stated = re.findall(r"\| `(\w+)` \| `(\w+)` \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|\n", text)
     assert [" ".join(row) for row in stated] == printed.splitlines()[:4]
     processes = int(stated[0][2])

@@ -14,9 +14,9 @@ import scenarios
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-PAGES = ("README.md", "docs/commands.md", "docs/findings.md")
+PAGES = ("README.md", "docs/reference/commands.md", "docs/why/findings.md")
 """The pages whose commands are typed, in order."""
-FINDINGS = (ROOT / "docs" / "findings.md").read_text(encoding="utf-8")
+FINDINGS = (ROOT / "docs" / "why" / "findings.md").read_text(encoding="utf-8")
 TEST_COMMAND = "<!-- test command -->"
 EVALUATION = re.search(r"<!-- evaluation -->\n(\|.*?\|\n)\n```sh\ncrowdveil (evaluate .*?)\n```", FINDINGS, re.DOTALL)
 """A table of errors, and the command that writes it."""
@@ -114,7 +114,7 @@ def test_table_of_the_evaluation_is_what_its_command_writes(data, tmp_path):
 
 
 def test_listed_scenarios_are_the_shipped_ones():
-    page = (ROOT / "docs" / "scenarios.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "scenarios.md").read_text(encoding="utf-8")
     listed = set(re.findall(r"^\| `([\w-]+)` \|", page, flags=re.MULTILINE))
     assert {shipped.name for shipped in scenarios.shipped()} <= listed
 
@@ -124,7 +124,7 @@ def test_readme_is_read_in_minutes():
 
 
 def test_links_have_existing_targets():
-    for page in [ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("benchmarks/*.md")]:
+    for page in [ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/*.md")]:
         for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
             assert target.startswith("http") or (page.parent / target).exists(), (page.name, target)
 

@@ -1,4 +1,4 @@
-"""The examples of docs/roads.md on tables and lines, and of docs/demand.md on trips, are read as they are printed."""
+"""The examples of docs/how/roads.md on tables and lines, and of docs/how/demand.md on trips, are read as they are printed."""
 
 import re
 import tomllib
@@ -43,7 +43,7 @@ def run(folder, **sections):
 
 
 def test_tables_of_nodes_and_edges(tmp_path):
-    plain, renamed = section_of("roads.md", "Tables of nodes and edges", tmp_path)
+    plain, renamed = section_of("how/roads.md", "Tables of nodes and edges", tmp_path)
     roads = plain["roads"]
     del roads["crs"]  # only for x and y
     result = run(tmp_path, roads=roads)
@@ -58,13 +58,13 @@ def test_tables_of_nodes_and_edges(tmp_path):
 
 
 def test_lines(tmp_path):
-    (given,) = section_of("roads.md", "Lines: Shapefile, GeoJSON, GeoPackage", tmp_path)
+    (given,) = section_of("how/roads.md", "Lines: Shapefile, GeoJSON, GeoPackage", tmp_path)
     result = run(tmp_path, roads=given["roads"])
     assert len(result.cells) == 5
 
 
 def test_trips_between_points(tmp_path):
-    (given,) = section_of("demand.md", "Trips between points", tmp_path)
+    (given,) = section_of("how/demand.md", "Trips between points", tmp_path)
     roads = {"source": "grid", "rows": 4, "columns": 4, "spacing_m": 200}
     result = run(
         tmp_path,
@@ -79,7 +79,7 @@ def test_trips_between_points(tmp_path):
 
 @pytest.mark.parametrize("heading", ["Zones as polygons", "Open Matrix files"])
 def test_zones_and_matrices(tmp_path, heading):
-    (given,) = section_of("demand.md", heading, tmp_path)
+    (given,) = section_of("how/demand.md", heading, tmp_path)
     traffic = given["traffic"]
     (rows, names) = ([1, 2, 3], [1, 2, 3])
     if "matrix" in traffic:

@@ -14,7 +14,7 @@ import crowdveil as cv
 from simulator.studies.store import Study
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "studies.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "how" / "studies.md").read_text(encoding="utf-8")
 
 pytestmark = pytest.mark.slow
 
@@ -60,13 +60,13 @@ def test_array_jobs_of_slurm_and_kubernetes_are_the_whole_when_merged(shell, tmp
     # Small points, without processes that work beside each job's own.
     small = {"REPLICATES": "1", "SCENARIO": "tiny", "CROWDVEIL_CACHE": str(tmp_path / "cache")}
     small |= {"SLURM_CPUS_PER_TASK": "0"}
-    script = ROOT / "docs" / "cluster" / "sweep.slurm"
+    script = ROOT / "docs" / "how" / "cluster" / "sweep.slurm"
     tasks = [int(end) for end in re.search(r"--array=(\d+)-(\d+)", script.read_text()).groups()]
     for task in range(tasks[0], tasks[1] + 1):
         shell("bash", str(script), SLURM_ARRAY_TASK_ID=str(task), SLURM_ARRAY_TASK_MIN=str(tasks[0]), **small)
     shell("sh", "-ec", "crowdveil sweep --merge studies/shard-* --out studies/slurm")
 
-    job = yaml.safe_load((ROOT / "docs" / "cluster" / "sweep-job.yaml").read_text())["spec"]
+    job = yaml.safe_load((ROOT / "docs" / "how" / "cluster" / "sweep-job.yaml").read_text())["spec"]
     (container,) = job["template"]["spec"]["containers"]
     (words,) = container["args"]
     words = words.replace("--replicates 20", "--replicates 1").replace("sweep manhattan", "sweep tiny")

@@ -9,7 +9,7 @@ import pytest
 
 from mechanisms.planning import CityQuestion, Target, advise, plan
 
-FINDINGS = (Path(__file__).parents[2] / "docs" / "findings.md").read_text(encoding="utf-8")
+FINDINGS = (Path(__file__).parents[2] / "docs" / "why" / "findings.md").read_text(encoding="utf-8")
 SIZE = {"cells": 100, "population": 10**6, "occupancy": 100, "epsilon": 1.0, "delta": 1e-6}
 ROWS = re.findall(r"(?m)^\| ([^|]+) \| [^|]+ \| ([^|]+) \| ([\d.,]+) \| ([\d.,]+) \|$", FINDINGS)
 COMMANDS = re.findall(r"(?m)^crowdveil advise (.*)$", FINDINGS)

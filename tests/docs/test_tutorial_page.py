@@ -1,4 +1,4 @@
-"""The programs of docs/tutorial.md run as written, in order, and print what the page shows."""
+"""The programs of docs/start/your_mechanism.md run as written, in order, and print what the page shows."""
 
 import math
 import re
@@ -9,7 +9,7 @@ from pathlib import Path
 import geopandas as gpd
 import pytest
 
-PAGE = Path(__file__).parents[2] / "docs" / "tutorial.md"
+PAGE = Path(__file__).parents[2] / "docs" / "start" / "your_mechanism.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", TEXT, flags=re.DOTALL)
 

@@ -196,7 +196,7 @@ def test_all_day_has_the_results_that_its_comments_state(shipped_run):
     asked = day.estimates.query("campaign == 'fresh'").groupby("query")["truth"].sum()
     assert asked.iloc[0] > 25_000
     # The page on budgets has these figures.
-    page = (Path(__file__).parents[2] / "docs" / "over_time.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "how" / "over_time.md").read_text(encoding="utf-8")
     every = day.rounds.query("counted > 0 and answered > 0").groupby(["campaign", "query"])["round"].max()
     first = {"fresh": 1, "uniform": 1, "absorption": 2, "population": 2}
     titles = {"fresh": "a fresh ε at each query", "population": "`population_absorption`"}

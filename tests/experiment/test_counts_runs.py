@@ -206,7 +206,7 @@ def test_a_check_states_how_much_is_compared(tmp_path, call_in_process):
 
 
 def test_freeway_detectors_of_san_francisco():
-    example = Path(__file__).parents[2] / "docs" / "san-francisco-pems.toml"
+    example = Path(__file__).parents[2] / "docs" / "how" / "san-francisco-pems.toml"
     data = Path(os.environ.get("CROWDVEIL_DATA", "no such folder"))
     if not all((data / folder).is_dir() for folder in ("osm_drive_graphs", "pems_typical_weekday")):
         pytest.skip("CROWDVEIL_DATA names no folder with osm_drive_graphs and pems_typical_weekday")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import storage_faults as harness
 
-PAGE = Path(__file__).parents[2] / "docs" / "files.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "files.md"
 
 
 def table_of(faults):
@@ -25,7 +25,7 @@ def test_fifty_faults_lose_no_run():
 def test_thousand_faults_give_the_documented_table():
     table = table_of(1000)
     assert "| **all** | 1,000 | 336 | 1,000 | 0 | 0 | 0 |" in table
-    assert table in PAGE.read_text(encoding="utf-8"), f"run python {harness.__file__} docs/files.md"
+    assert table in PAGE.read_text(encoding="utf-8"), f"run python {harness.__file__} docs/reference/files.md"
 
 
 @pytest.mark.slow

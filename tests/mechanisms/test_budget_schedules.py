@@ -295,7 +295,7 @@ def mean_squared_errors(truths, window, epsilon):
 def test_absorption_errs_less_than_a_uniform_budget_on_a_slow_stream(cells, ratio):
     """The truth drifts by a fifth in 240 queries; with many cells the dissimilarity is known well enough to gain.
 
-    The page on budgets, docs/over_time.md, states the ratios.
+    The page on budgets, docs/how/over_time.md, states the ratios.
     """
     devices, queries = 20_000, 240
     drift = np.linspace(0.0, 0.2, queries)[:, np.newaxis]
@@ -305,4 +305,4 @@ def test_absorption_errs_less_than_a_uniform_budget_on_a_slow_stream(cells, rati
     errors = mean_squared_errors(truths, window=12, epsilon=1.0)
     assert errors["budget"] / errors["uniform"] == pytest.approx(ratio, abs=0.005)
     assert errors["population"] < 0.2 * errors["budget"]
-    assert f"{ratio:g}" in (Path(__file__).parents[2] / "docs" / "over_time.md").read_text(encoding="utf-8")
+    assert f"{ratio:g}" in (Path(__file__).parents[2] / "docs" / "how" / "over_time.md").read_text(encoding="utf-8")

@@ -321,7 +321,7 @@ def test_invalid_released_claims_are_refused():
         released_claim(many, {"outside": 20})
 
 
-PAGE = Path(__file__).parents[2] / "docs" / "algebra.md"
+PAGE = Path(__file__).parents[2] / "docs" / "why" / "algebra.md"
 
 
 def test_page_examples_print_the_documented_output():

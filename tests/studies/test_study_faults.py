@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import study_faults as harness
 
-PAGE = Path(__file__).parents[2] / "docs" / "studies.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how" / "studies.md"
 
 
 @pytest.mark.slow
@@ -19,4 +19,6 @@ def test_faults_of_every_command_lose_no_point():
 
 
 def test_page_gives_the_table_of_thousand_faults():
-    assert "| **all** | 1,000 |" in PAGE.read_text(encoding="utf-8"), f"run python {harness.__file__} docs/studies.md"
+    assert "| **all** | 1,000 |" in PAGE.read_text(encoding="utf-8"), (
+        f"run python {harness.__file__} docs/how/studies.md"
+    )

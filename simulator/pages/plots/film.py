@@ -160,7 +160,7 @@ class _Stage:
 
 
 class _OnLinks:
-    """Vehicles by their entries into links, placed as `entries.parquet` is described (docs/columns.md)."""
+    """Vehicles by their entries into links, placed as `entries.parquet` is described (docs/reference/columns.md)."""
 
     def __init__(self, entries: pd.DataFrame, roads: gpd.GeoDataFrame, *, every: int) -> None:
         rows = stays_on_links(entries).sort_values(["link", "lane", "time_s"], kind="stable")
