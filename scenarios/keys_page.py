@@ -1,4 +1,4 @@
-"""Generator of docs/reference/keys.md and schema.json from the schema: `python -m scenarios.keys_page docs/reference/keys.md`."""
+"""Generator of docs/reference/keys.md and schema.json: `python -m scenarios.keys_page docs/reference/keys.md`."""
 
 import json
 import sys

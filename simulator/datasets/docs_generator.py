@@ -1,4 +1,4 @@
-"""Generator of docs/reference/data.md from the manifest: `python -m simulator.datasets.docs_generator docs/reference/data.md`."""
+"""Generator of the page of data sets: `python -m simulator.datasets.docs_generator docs/reference/data.md`."""
 
 import sys
 from pathlib import Path

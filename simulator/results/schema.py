@@ -1,4 +1,4 @@
-"""Schema of a run's tables, as `columns.toml` declares it: what is written, what is read, and docs/reference/columns.md."""
+"""Schema of a run's tables, as `columns.toml` declares it: what is written and read, and its page."""
 
 import re
 import sys
@@ -151,7 +151,7 @@ A JSON object. The keys of the records within it are described in `simulator/res
 
 
 def columns_page(page: str) -> str:
-    """Return docs/reference/columns.md with its own introduction, every table with its columns, and the keys of `run.json`."""
+    """Return docs/reference/columns.md: its own introduction, every table with its columns, the keys of `run.json`."""
     parts = [page.partition("\n## ")[0], *(_section(name, table) for name, table in FILES.items()), _RECORD]
     keys = RunRecord.model_json_schema(by_alias=True)["properties"]
     described = re.findall(r"(?m)^    (\w+)\n((?: {8}.*\n)+)", RunRecord.__doc__ or "")

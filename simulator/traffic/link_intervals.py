@@ -141,7 +141,7 @@ def links_by_interval(
     Returns
     -------
     DataFrame
-        The table `links` of a run (docs/reference/columns.md), by link, then by time; without intervals in which no vehicle was
+        The table `links` of a run, by link, then by time; without intervals in which no vehicle was
         on the link.
     """
     queued_s = queued_from(driven.trajectories, _ROUNDING_S) if queued else driven.trajectories.exit_s
@@ -341,7 +341,7 @@ def passages(driven: Traversals, length_m: FloatArray, rows: pd.DataFrame, *, en
 
 
 def detector_table(driven: Traversals, length_m: FloatArray, detectors: pd.DataFrame, *, end_s: float) -> pd.DataFrame:
-    """Return the table `detectors` of a run (docs/reference/columns.md): every interval of every detector, in their order.
+    """Return the table `detectors` of a run: every interval of every detector, in their order.
 
     Parameters
     ----------

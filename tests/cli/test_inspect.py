@@ -1,4 +1,4 @@
-"""`crowdveil inspect`: the examples of docs/how/inspect.md, units and pairs that are recognised, and files that are not."""
+"""`crowdveil inspect`: the page's examples, units and pairs that are recognised, and files that are not."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""The notebook docs/start/city.ipynb is stored without outputs, and runs from its first cell to its last in a kernel."""
+"""The notebook city.ipynb is stored without outputs, and runs from its first cell to its last in a kernel."""
 
 import os
 from pathlib import Path

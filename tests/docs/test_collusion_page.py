@@ -1,4 +1,4 @@
-"""The scenarios in docs/how/collusion.md, over_time.md and week.md run as they stand there, and show what the pages say."""
+"""The scenarios in collusion.md, over_time.md and week.md run as they stand there, and show what the pages say."""
 
 import re
 from pathlib import Path

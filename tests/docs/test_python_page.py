@@ -1,4 +1,4 @@
-"""The examples of docs/how/python.md, docs/how/figures.md, docs/how/events.md and docs/why/model.md run as written, in order."""
+"""The examples of python.md, figures.md, events.md and model.md run as written, in order."""
 
 import re
 import shlex

@@ -1,4 +1,4 @@
-"""The examples of docs/how/roads.md on tables and lines, and of docs/how/demand.md on trips, are read as they are printed."""
+"""The examples of roads.md on tables and lines, and of demand.md on trips, are read as they are printed."""
 
 import re
 import tomllib
