@@ -1,4 +1,4 @@
-"""The page of columns has every table and column that runs write, with its type and whether it has nulls, and no other."""
+"""The page of columns has every table and column that runs write, with its type and its nulls, and no other."""
 
 import json
 import re
