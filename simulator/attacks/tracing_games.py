@@ -156,9 +156,12 @@ class LinkPseudonyms(Game):
         for (before, after), (first, second) in zip(pairwise(queries), pairwise(read), strict=True):
             both = np.intersect1d(before.recorded.devices, after.recorded.devices)
             among = second.devices if len(second.devices) else after.recorded.devices
-            rows, columns = assign(self._ratios(observation.mechanism, prior, after.number, first, second))
+            shuffled = rng.permutation(len(second.devices))  # of pairs as likely, any may be joined
+            ratios = self._ratios(observation.mechanism, prior, after.number, first, second)[:, shuffled]
+            rows, columns = assign(ratios)
             joined = places_of(both, first.devices[rows])
-            guesses = np.where(joined >= 0, np.append(second.devices[columns], 0)[joined], rng.choice(among, len(both)))
+            partners = np.append(second.devices[shuffled[columns]], 0)
+            guesses = np.where(joined >= 0, partners[joined], rng.choice(among, len(both)))
             yield Score(guesses=guesses, truth=both, prior=1.0 / len(among))
 
     def _ratios(self, mechanism: Any, prior: Prior, query: int, first: Read, second: Read) -> FloatArray:
