@@ -5,6 +5,8 @@ import math
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import matmul
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -83,6 +85,11 @@ class Prior:
     def of(self, query: int) -> FloatArray:
         """Return the probabilities of one query."""
         return self.by_query[query]
+
+    def moves_between(self, before: int, query: int) -> "csr_array":
+        """Return the probabilities of moves from one query to a later one, over the queries between them."""
+        moves = self.moves or {}
+        return reduce(matmul, (moves[number] for number in sorted(moves) if before < number <= query))
 
     def tie_rng(self, rng: np.random.Generator) -> np.random.Generator | None:
         """Return the generator that breaks ties if the prior is uniform; otherwise None, for ties broken by order."""

@@ -5,6 +5,7 @@ A hidden Markov model has the moves of the prior as transitions, and the law of 
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,9 @@ STRAYS = (1e-15, 0.01, 0.03, 0.1, 0.3)
 
 def chain_of(prior: Prior, queries: Sequence[int]) -> Chain | None:
     """Return the Markov chain by which vehicles move from query to query; None if nothing is known about movement."""
-    return None if prior.moves is None else Chain(prior.of(queries[0]), [prior.moves[query] for query in queries[1:]])
+    if prior.moves is None:
+        return None
+    return Chain(prior.of(queries[0]), [prior.moves_between(*pair) for pair in pairwise(queries)])
 
 
 def usual_path(chain: Chain, queries: Sequence[int]) -> list[Guesses]:

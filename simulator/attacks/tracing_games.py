@@ -23,13 +23,13 @@ RARE = 1e-9
 """Probability of moves that the prior excludes: counts of vehicles that come and go may leave no other."""
 
 
-def moves_to(prior: Prior, query: int) -> FloatArray:
-    """Return the probabilities of moves into a query, (cells + 1, cells + 1) float64.
+def moves_between(prior: Prior, before: int, query: int) -> FloatArray:
+    """Return the probabilities of moves from one query to a later one, (cells + 1, cells + 1) float64.
 
     If nothing is known about movement, half of the vehicles stay and the others are spread as the prior has it.
     """
     if prior.moves is not None:
-        return np.asarray(prior.moves[query].toarray())
+        return np.asarray(prior.moves_between(before, query).toarray())
     return (np.eye(len(prior.of(query))) + prior.of(query)) / 2.0
 
 
@@ -57,7 +57,7 @@ class TraceCounts(Game):
         if len(queries) == 1 or not len(true):
             return
         counts = published_counts(observer.observe(numbers))
-        traces = recover_traces(counts, [-np.log(moves_to(prior, number) + RARE) for number in numbers[1:]])
+        traces = recover_traces(counts, [-np.log(moves_between(prior, *pair) + RARE) for pair in pairwise(numbers)])
         begun, q = true[:, :1] == traces[:, 0], prior.of(numbers[-1])
         votes = begun @ np.eye(len(q))[traces[:, -1]] + RARE * q
         usual = prior.guess(numbers[-1], len(true), rng=rng)  # targets asked in all queries are not spread as all are
@@ -157,19 +157,20 @@ class LinkPseudonyms(Game):
             both = np.intersect1d(before.recorded.devices, after.recorded.devices)
             among = second.devices if len(second.devices) else after.recorded.devices
             shuffled = rng.permutation(len(second.devices))  # of pairs as likely, any may be joined
-            ratios = self._ratios(observation.mechanism, prior, after.number, first, second)[:, shuffled]
+            numbers = before.number, after.number
+            ratios = self._ratios(observation.mechanism, prior, numbers, first, second)[:, shuffled]
             rows, columns = assign(ratios)
             joined = places_of(both, first.devices[rows])
             partners = np.append(second.devices[shuffled[columns]], 0)
             guesses = np.where(joined >= 0, partners[joined], rng.choice(among, len(both)))
             yield Score(guesses=guesses, truth=both, prior=1.0 / len(among))
 
-    def _ratios(self, mechanism: Any, prior: Prior, query: int, first: Read, second: Read) -> FloatArray:
+    def _ratios(self, mechanism: Any, prior: Prior, numbers: tuple[int, int], first: Read, second: Read) -> FloatArray:
         """Return log P(reports | one device) − log P(reports | two) of each pair, (n, m); great for a known device."""
         ratios = 1e9 * np.asarray((first.known[:, np.newaxis] == second.known) & (second.known >= 0))
         if "place" in self.by:
-            expected = first.after @ moves_to(prior, query)
-            evidence = np.nan_to_num(second.after / np.maximum(prior.of(query), RARE))
+            expected = first.after @ moves_between(prior, *numbers)
+            evidence = np.nan_to_num(second.after / np.maximum(prior.of(numbers[1]), RARE))
             ratios += np.log(np.maximum(expected @ evidence.T, RARE))
         if "bits" in self.by and (kept := getattr(mechanism, "memoised_bits", None)) is not None:
             ratios += same_bits_ratio(first.bits, second.bits, kept=kept.false_kept, flip=kept.flip)

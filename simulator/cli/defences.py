@@ -5,7 +5,7 @@ import typer
 from simulator.cli.common import load_scenario, print_json, print_notes
 from simulator.cli.options import AllowPlugins, Json, Overrides, Reference, Seed, Untrusted, command
 from simulator.files.errors import InputError
-from simulator.results.formatting import number, whole
+from simulator.results.formatting import number, of_hundred, whole
 
 
 @command
@@ -31,7 +31,8 @@ def defences(
         print_json(rows.astype(object).where(rows.notna(), None).to_dict("records"), allow_nan=False)
         return
     number_of = rows["value"].map(whole).where(rows["value"] % 1 == 0, rows["value"].map(number))
-    rows["found"] = (100 * rows["success"]).map(whole).where(rows["success"].notna(), number_of)
+    found = rows["success"].map(lambda share: of_hundred(share).removeprefix("about "))
+    rows["found"] = found.where(rows["success"].notna(), number_of)
     # A number of fakes or queries is part of an attack's words; what fakes cost follows their number.
     many = (number_of + " " + rows["metric"]).where(rows["metric"].isin(["fakes", "queries"]))
     many = many.groupby([rows[key] for key in ("campaign", "mechanism", "name", "coalition")]).ffill().fillna("")

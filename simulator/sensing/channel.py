@@ -327,7 +327,7 @@ class Channel:
 
     def slotted(self, ready_s: Any) -> Any:
         """Return when devices send, from when they are ready: at the end of a slot; seconds after the question."""
-        return np.maximum(np.ceil(ready_s / self.slot_s), 1.0) * self.slot_s if self.slot_s else ready_s
+        return np.maximum(np.ceil(ready_s / self.slot_s - 1e-9), 1.0) * self.slot_s if self.slot_s else ready_s
 
     def loss(self, moment: int) -> float:
         """Return the loss probability at `moment` 1 (round one), 2 (round two) or later."""

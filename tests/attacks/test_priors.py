@@ -172,3 +172,10 @@ def test_what_a_prior_needs_is_named(tmp_path):
     many.write_text('origin,destination,trips\n"(0, 0)","(0, 1)",9000\n"(0, 1)","(0, 0)",9000\n')
     prior = driven("trips", demand="trips", trips=str(many), vehicles=None)
     assert prior.of(1)[1:] == pytest.approx([0.25] * 4, abs=norm.isf(LEVEL / 16) * np.sqrt(0.25 / 500))
+
+
+def test_moves_over_a_query_that_is_left_out_are_the_product_of_both():
+    one, two = csr_array([[0.5, 0.5], [0.0, 1.0]]), csr_array([[0.2, 0.8], [1.0, 0.0]])
+    prior = Prior(dict.fromkeys((1, 2, 4), np.full(2, 0.5)), moves={2: one, 4: two})
+    assert prior.moves_between(1, 2).toarray().tolist() == one.toarray().tolist()
+    assert prior.moves_between(1, 4).toarray() == pytest.approx(np.array([[0.6, 0.4], [1.0, 0.0]]))
