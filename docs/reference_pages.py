@@ -8,7 +8,7 @@ It writes docs/reference/keys.md, columns.md and data.md, the pages in the folde
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from textwrap import dedent, fill
 from typing import Any
@@ -102,16 +102,17 @@ def keys_pages() -> dict[str, str]:
     inner = _inner_tables(kinds, models)
     long = {name for name in kinds if sum(len(json.dumps(models[one])) for one in (*kinds[name], *inner[name])) > _LONG}
     home = {model: name for name, its in kinds.items() for model in its}
+    sections = {*home}
     home |= {one: f"{name}_tables" if name in long else name for name, its in inner.items() for one in its}
     pages, rows = {}, []
     for name, section in whole["properties"].items():
         heading = f"[[{name}]]" if section.get("type") == "array" else f"[{name}]"
         required = "required" if name in whole["required"] else "optional"
         parts = [f"# `{heading}`", f"{_line(section)} The section is {required}; [all sections](../keys.md)."]
-        parts += _described(kinds[name], models, _anchors(home, name))
+        parts += _described(kinds[name], models, _anchors(home, sections, name))
         if inner[name]:
             place = home[inner[name][0]]
-            anchors = _anchors(home, place)
+            anchors = _anchors(home, sections, place)
             tables = [f"## {one}\n\n{_line(models[one])}\n\n{_table(models[one], anchors)}" for one in inner[name]]
             if place == name:
                 parts += tables
@@ -124,9 +125,12 @@ def keys_pages() -> dict[str, str]:
     return {"keys.md": _page([*index, _TOCTREE.format("keys")]), **pages}
 
 
-def _anchors(home: Mapping[str, str], page: str) -> dict[str, str]:
-    """Return the address of each table from a page."""
-    return {model: f"{'' if place == page else f'{place}.md'}#{model.lower()}" for model, place in home.items()}
+def _anchors(home: Mapping[str, str], kinds: Collection[str], page: str) -> dict[str, str]:
+    """Return the address of each table from a page: a heading, or the page of the section whose kind it is."""
+    return {
+        model: f"{place}.md" if model in kinds else f"{'' if place == page else f'{place}.md'}#{model.lower()}"
+        for model, place in home.items()
+    }
 
 
 def _inner_tables(kinds: Mapping[str, list[str]], models: Mapping[str, Schema]) -> dict[str, list[str]]:
