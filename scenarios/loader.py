@@ -17,7 +17,7 @@ from scenarios.scenario import Scenario
 _SHIPPED_FOLDER = Path(__file__).resolve().parent
 _TEMPLATE = _SHIPPED_FOLDER / "template.toml"
 _SCHEMA = "schema.json"
-"""The JSON Schema, which the first line of a scenario names for editors; `scenarios.keys_page` writes it."""
+"""The JSON Schema, which the first line of a scenario names for editors; `docs/reference_pages.py` writes it."""
 _NOT_SCENARIOS = {"manifest.toml", _TEMPLATE.name}
 
 

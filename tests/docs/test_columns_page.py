@@ -12,13 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import crowdveil as cv
+from reference_pages import REFERENCE, columns_pages
 from simulator.attacks.reconstruction import RoundAttack
 from simulator.results.run_record import RunRecord
-from simulator.results.schema import columns_page
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "reference" / "columns.md").read_text(encoding="utf-8")
-SECTIONS = dict(re.findall(r"(?ms)^## `([\w.]+)`\n(.*?)(?=^## |\Z)", PAGE))
+PAGES = {name: (REFERENCE / name).read_text(encoding="utf-8") for name in columns_pages("")}
+SECTIONS = dict(re.findall(r"(?ms)^## `([\w.]+)`\n(.*?)(?=^## |\Z)", "\n".join(PAGES.values())))
 TYPES = {
     "large_string": "str",
     "double": "float64",
@@ -129,8 +129,8 @@ def runs(tmp_path_factory):
     ]
 
 
-def test_page_is_that_of_the_schema():
-    assert columns_page(PAGE) == PAGE, "run python -m simulator.results.schema docs/reference/columns.md"
+def test_pages_are_those_of_the_schema():
+    assert columns_pages(PAGES["columns.md"]) == PAGES, "run python docs/reference_pages.py"
 
 
 def test_page_has_the_files_that_runs_write(runs):

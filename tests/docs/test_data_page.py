@@ -9,14 +9,13 @@ import pandas as pd
 import pytest
 
 import scenarios
+from reference_pages import REFERENCE, data_pages
 from scenarios.references import samples_path
 from simulator import run
-from simulator.datasets.docs_generator import renewed
 from simulator.datasets.manifest import read_manifest
 from simulator.files.errors import InputError
 
-FILE = Path(__file__).parents[2] / "docs" / "reference" / "data.md"
-PAGE = FILE.read_text(encoding="utf-8")
+PAGE = (REFERENCE / "data.md").read_text(encoding="utf-8")
 DATA = os.environ.get("CROWDVEIL_DATA", "no such folder")
 SLOW = pytest.mark.slow
 SCENARIOS = re.findall(r"```toml\n(.*?)```", PAGE, flags=re.DOTALL)
@@ -37,19 +36,19 @@ def read_as_documented(file, format_):
     return eval(code[1], names)  # noqa: S307  # our own page
 
 
-def test_page_agrees_with_the_manifest():
-    assert renewed(PAGE, read_manifest()) == PAGE, (
-        "run python -m simulator.datasets.docs_generator docs/reference/data.md"
-    )
+def test_pages_agree_with_the_manifest():
+    for name, text in data_pages(PAGE, read_manifest()).items():
+        assert (REFERENCE / name).read_text(encoding="utf-8") == text, f"{name}: run python docs/reference_pages.py"
+    assert len([*(REFERENCE / "data").iterdir()]) == len([*read_manifest()])
     for known in read_manifest():
-        assert f"\n### {known.folder}\n" in PAGE
+        page = (REFERENCE / "data" / f"{known.folder}.md").read_text(encoding="utf-8")
         for words in (known.owner_page, known.licence, known.citation, known.how_to_obtain, *known.defects):
-            assert words == "none" or words in PAGE
+            assert words == "none" or words in page
 
 
 def test_page_without_marker_line_is_refused():
     with pytest.raises(InputError, match="must have a line"):
-        renewed("# Data\n", read_manifest())
+        data_pages("# Data\n", read_manifest())
 
 
 def test_every_format_has_its_row():
