@@ -13,7 +13,7 @@ from validation_routes import equilibria, sioux_falls
 from validation_sumo import CASES, beside_sumo
 from validation_theory import theory
 
-PAGE = Path(__file__).parents[1] / "docs" / "validation.md"
+PAGE = Path(__file__).parents[1] / "docs" / "why" / "validation.md"
 
 
 def main() -> None:
