@@ -1,6 +1,9 @@
-"""The examples of docs/start/your_city.md run as written; its tables for files give the runs of the data in Python."""
+"""The examples of own_data.md run as written, its tables for files give equal runs; the commands of your_city.md run."""
 
+import os
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -9,7 +12,8 @@ import pytest
 
 import crowdveil as cv
 
-PAGE = (Path(__file__).parents[2] / "docs" / "start" / "your_city.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "how" / "own_data.md").read_text(encoding="utf-8")
 SECTIONS = re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:]
 FILES = {
     "nodes.csv": "nodes",
@@ -35,8 +39,18 @@ def example(tmp_path_factory):
     return folder, made
 
 
-def test_every_section_has_a_program_and_a_table_for_files():
-    assert [(each.count("```python"), each.count("```toml")) for each in SECTIONS] == [(1, 1)] * 4
+def test_commands_of_the_city_page_run_as_typed(tmp_path):
+    page = (DOCS / "start" / "your_city.md").read_text(encoding="utf-8")
+    commands = "".join(re.findall(r"```sh\n(.*?)```", page, flags=re.DOTALL))
+    (tmp_path / "data").symlink_to(DOCS.parent / "data")
+    known = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.run(["bash", "-euc", commands], cwd=tmp_path, env=known, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "8 measured values at 3 places on links" in done.stdout
+    fits = [int(share) for share in re.findall(r"GEH below 5 for (\d+) % of 8 flows", done.stdout)]
+    assert fits == [100, 0]
+    assert "Sampling Privacy         │ 7.75" in done.stdout
+    assert (tmp_path / "runs" / "taxis" / "report.html").is_file()
 
 
 def test_the_last_run_is_saved(example):
