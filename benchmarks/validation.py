@@ -1,4 +1,4 @@
-"""Makes docs/why/validation.md: the traffic engines beside kinematic wave theory, UXsim and SUMO.
+"""Makes docs/reference/validation_tables.md: the traffic engines beside kinematic wave theory, UXsim and SUMO.
 
 SUMO is installed by pip install 'crowdveil[sumo]'; its scenarios are looked for in the folder sumo under
 CROWDVEIL_DATA. UXsim is installed by pip install uxsim; the files of its example of Sioux Falls are looked for in the
@@ -13,7 +13,7 @@ from validation_routes import equilibria, sioux_falls
 from validation_sumo import CASES, beside_sumo
 from validation_theory import theory
 
-PAGE = Path(__file__).parents[1] / "docs" / "validation.md"
+PAGE = Path(__file__).parents[1] / "docs" / "reference" / "validation_tables.md"
 
 
 def main() -> None:

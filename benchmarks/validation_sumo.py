@@ -43,7 +43,7 @@ CELL_M, WARM_UP_S, END_S, EVERY_S = 200.0, 600, 3600, 60
 VOLUME_S, GEH = 300, 5.0
 JITTERED_RUNS = 5
 COLUMNS = (
-    *("network", "vehicles of", "r of volumes", "GEH < 5", "r of occupancy", "r of speed"),
+    *("network", "r of volumes", "GEH < 5", "r of occupancy", "its range", "r of speed", "its range"),
     *("road", "trip", "one place", "faster"),
 )
 
@@ -275,7 +275,7 @@ def scores(reference: pd.DataFrame, other: pd.DataFrame) -> tuple[float, float, 
 
 
 def beside_sumo(data: Path, names: Sequence[str]) -> list[str]:
-    """Return the table of SUMO's networks whose files are there."""
+    """Return the table of SUMO's networks whose files are there: crowdveil/another seed/the mesoscopic model."""
     rows = [
         f"| {' | '.join(COLUMNS)} |",
         f"|{'---|' * len(COLUMNS)}",
@@ -290,41 +290,41 @@ def beside_sumo(data: Path, names: Sequence[str]) -> list[str]:
             for label, options in (
                 ("1", {"seed": "1"}),
                 ("another seed", {"seed": "2"}),
-                ("mesoscopic", {"seed": "1", "mesosim": "true"}),
-                ("mesoscopic, junction control", {"seed": "1", "mesosim": "true", "meso-junction-control": "true"}),
+                ("mesoscopic", {"seed": "1", "mesosim": "true", "meso-junction-control": "true"}),
             ):
                 print(f"{name}: SUMO, {label}", file=sys.stderr)
-                runs[label] = simulate(folder, case, out / label.replace(" ", "").replace(",", ""), **options)
+                runs[label] = simulate(folder, case, out / label.replace(" ", ""), **options)
             city, engine = build(folder, case, out / "1")
         micro, volumes, trip_s, micro_took_s = runs.pop("1")
-        for label, (seen, volumes_too, mean_s, took_s) in runs.items():
-            r, alike = volume_scores(volumes, volumes_too)
-            road, occupancy, speed = scores(micro, seen)
-            faster = f"{micro_took_s / took_s:.1f} ×"
-            rows.append(
-                f"| {name} | SUMO, {label} | {r:.3f} | {alike:.0%} | "
-                f"{occupancy:.3f} | {speed:.2f} | {road:.2f} | {mean_s / trip_s:.2f} | "
-                f"{one_place(seen):.1%} | {faster} |"
-            )
+        others = [
+            (*scores(micro, seen), mean_s / trip_s, *volume_scores(volumes, volumes_too))
+            for seen, volumes_too, mean_s, _ in runs.values()
+        ]
         print(f"{name}: crowdveil", file=sys.stderr)
         vehicles_of(engine, city.roads)  # compiled, and in the caches
-        figures, shared = [], 0.0
+        figures, faster, shared = [], [], 0.0
         for seed in range(1, JITTERED_RUNS + 1):
             fleet = jittered(engine, seed)
             seen, took_s = vehicles_of(fleet, city.roads)
             shared = max(shared, one_place(seen))
-            others = volume_scores(volumes, volumes_of(jittered(engine, seed, logs=True), city.roads))
-            figures.append((*scores(micro, seen), fleet.totals().mean_trip_s / trip_s, micro_took_s / took_s, *others))
+            alike = volume_scores(volumes, volumes_of(jittered(engine, seed, logs=True), city.roads))
+            figures.append((*scores(micro, seen), fleet.totals().mean_trip_s / trip_s, *alike))
+            faster.append(micro_took_s / took_s)
         table = np.array(figures)
-        road, occupancy, speed, trip, _, r, alike = table.mean(axis=0)
-        lowest, highest = table[:, 1].min(), table[:, 1].max()
-        rows.append(
-            f"| {name} | crowdveil | **{r:.3f}** | **{alike:.0%}** | "
-            f"**{occupancy:.3f}** ({lowest:.3f} … {highest:.3f}) | **{speed:.2f}** "
-            f"({table[:, 2].min():.2f} … {table[:, 2].max():.2f}) | {road:.2f} | {trip:.2f} | {shared:.1%} | "
-            f"{math.floor(np.median(table[:, 4])):,} × |"
+        road, occupancy, speed, trip, r, geh = zip(table.mean(axis=0), *others, strict=True)
+        (_, low, slow, *_), (_, high, fast, *_) = table.min(axis=0), table.max(axis=0)
+        cells = (
+            *(name, _beside(r, ".3f"), _beside(geh, ".0%"), _beside(occupancy, ".3f"), f"{low:.3f} … {high:.3f}"),
+            *(_beside(speed, ".2f"), f"{slow:.2f} … {fast:.2f}", _beside(road, ".2f"), _beside(trip, ".2f")),
+            *(f"{shared:.1%}", f"{math.floor(np.median(faster)):,} ×"),
         )
+        rows.append(f"| {' | '.join(cells)} |")
     return rows
+
+
+def _beside(figures: Sequence[float], form: str) -> str:
+    """Return crowdveil's figure and SUMO's two, with a slash between."""
+    return "/".join(f"{figure:{form}}" for figure in figures)
 
 
 def one_place(seen: pd.DataFrame) -> float:

@@ -58,7 +58,7 @@ def folder(tmp_path):
     ("page", "section", "vehicles"),
     [
         ("how/roads", "## MATSim networks", 1),
-        ("how/engines", "### MATSim's events", 2),
+        ("how/recordings", "### MATSim's events", 2),
     ],
 )
 def test_example_runs(folder, page, section, vehicles):

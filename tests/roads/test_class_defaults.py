@@ -51,7 +51,7 @@ def test_docstring_table_equals_the_defaults():
 
 
 def test_documented_table_equals_the_defaults():
-    page = (Path(__file__).parents[2] / "docs" / "how" / "roads.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "how" / "junctions.md").read_text(encoding="utf-8")
     section = page.split("## Defaults by class of road")[1].split("\n## ")[0]
     rows = re.findall(r"^\| ([a-z_, ]+) \| (\d+) \| (\d) \| ([\d,]+) \|$", section, flags=re.MULTILINE)
     documented = {
