@@ -174,7 +174,7 @@ class CellAttack(Protocol):
     """An attack that guesses the cells of devices in the queries of a campaign, or of several together.
 
     The project makes the observation and the prior, scores the guesses against the truth, and lets the prior guess for
-    every device that the attack does not name. The page docs/how/collusion.md has an example.
+    every device that the attack does not name. The page docs/how/own_attack.md has an example.
     """
 
     def guess(self, observation: Observation, prior: Prior, *, rng: np.random.Generator) -> Sequence[Guesses]:

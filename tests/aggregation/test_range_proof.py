@@ -158,8 +158,8 @@ def vector_and_seed(cells):
     return 8 * cells + 16
 
 
-def test_sizes_in_the_page_on_collusion():
-    page = (Path(__file__).parents[2] / "docs" / "how" / "collusion.md").read_text(encoding="utf-8")
+def test_sizes_in_the_page_on_servers():
+    page = (Path(__file__).parents[2] / "docs" / "how" / "servers.md").read_text(encoding="utf-8")
     table = page[page.index("| cells | vector and seed | private write |") :].partition("\n\n")[0]
     rows = [
         [int(number.replace(",", "")) for number in re.findall(r"[\d,]*\d", line)] for line in table.splitlines()[2:]

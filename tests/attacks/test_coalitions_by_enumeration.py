@@ -1,6 +1,6 @@
 """Every coalition guesses as well as possible from all that it sees, by enumeration of all truths and reports.
 
-What a coalition sees is derived from the rules of the deployments (docs/how/collusion.md), and the laws of the reports
+What a coalition sees is derived from the rules of the deployments (docs/how/servers.md), and the laws of the reports
 from the definitions of the mechanisms: nothing of the project's inference is used for the optimum.
 """
 

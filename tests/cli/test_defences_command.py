@@ -24,7 +24,7 @@ def found(call, *arguments):
 
 @pytest.mark.slow  # eight campaigns, which nine attacks are tried on
 def test_lies_and_defences_are_as_the_page_shows(call):
-    rows = [row for row in found(call) if row["success"] is not None]
+    rows = [row for row in found(call) if row["success"] is not None and row["campaign"] not in ("paired", "proofs")]
     names = list(dict.fromkeys(row["name"] for row in rows))
     shown = table_of(r"lie \| trusted")
     assert len(shown) == len(names) == 8

@@ -1,22 +1,25 @@
-"""The scenarios in collusion.md, over_time.md and week.md run as they stand there, and show what the pages say."""
+"""The examples in collusion.md, over_time.md and week.md run, and show what the pages say."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
+import scenarios
 from simulator import run
 from simulator.pages.report import build_report
 
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-def run_scenario_of(page, folder, name=""):
-    """Run the only scenario in a page, or the one whose name begins so."""
-    blocks = re.findall(r"```toml\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), flags=re.DOTALL)
-    (text,) = (text for text in blocks if f'[scenario]\nname = "{name}' in text)
+def blocks_of(page):
+    return re.findall(r"```toml\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+def run_scenario_of(page, folder):
     path = folder / "mine.toml"
-    path.write_text(text, encoding="utf-8")
+    path.write_text(*(text for text in blocks_of(page) if text.startswith("[scenario]")), encoding="utf-8")
     return run(path)
 
 
@@ -33,8 +36,10 @@ def test_two_operators_and_their_ledger(tmp_path):
     assert "Who spent what of a driver’s budget" in build_report(found.save(tmp_path / "run"))
 
 
-def test_own_coalition_runs(tmp_path):
-    one, two, linked, last = run_scenario_of("how/collusion.md", tmp_path).attacks.itertuples()
+def test_own_coalition_runs():
+    town = {"scenario.duration_s": 450, "traffic.vehicles": 1000, "traffic.parked": "answer", "campaigns.0.queries": 4}
+    changed = scenarios.load("tiny").with_(town | tomllib.loads(blocks_of("how/collusion.md")[-1]))
+    one, two, linked, last = run(changed).attacks.itertuples()
     assert last.coalition == "server:1, server:2 (from query 3 to 4), network, vehicles:50"
     assert (one.colluding, two.colluding, linked.colluding, last.colluding) == (1, 2, 3, 53)
     assert one.gain == 0
@@ -45,7 +50,7 @@ def test_own_coalition_runs(tmp_path):
 
 
 def test_traces_over_several_queries(tmp_path):
-    found = run_scenario_of("how/week.md", tmp_path, "traces").attacks.set_index(["name", "mechanism"])
+    found = run_scenario_of("how/week.md", tmp_path).attacks.set_index(["name", "mechanism"])
     text, rows = (DOCS / "how/week.md").read_text(encoding="utf-8"), found[found["value"].isna()]["success"]
     shown = re.findall(r"^\| (pseudonyms|by bits|by response).*?\| (.+) % \| (.+) % \| (.+) % \|$", text, re.MULTILINE)
     for (_, *shares), name in zip(shown, ("link_pseudonyms", "bits_alone", "times_alone"), strict=True):

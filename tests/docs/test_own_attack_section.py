@@ -1,4 +1,4 @@
-"""The example of an own attack in docs/how/collusion.md runs as written, from Python and from a file."""
+"""The example in docs/how/own_attack.md runs as written, from Python and from a file."""
 
 import re
 import sys
@@ -10,10 +10,9 @@ import pytest
 
 import crowdveil as cv
 
-PAGE = (Path(__file__).parents[2] / "docs" / "how" / "collusion.md").read_text(encoding="utf-8")
-SECTION = PAGE.partition("## Your own attack\n")[2].partition("\n## ")[0]
-CLASS, PYTHON = re.findall(r"```python\n(.*?)```", SECTION, flags=re.DOTALL)
-SCENARIO, PACKAGE = re.findall(r"```toml\n(.*?)```", SECTION, flags=re.DOTALL)
+PAGE = (Path(__file__).parents[2] / "docs" / "how" / "own_attack.md").read_text(encoding="utf-8")
+CLASS, PYTHON = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
+SCENARIO, PACKAGE = re.findall(r"```toml\n(.*?)```", PAGE, flags=re.DOTALL)
 
 
 @pytest.fixture
@@ -25,14 +24,11 @@ def module(tmp_path):
     sys.modules.pop("my_attacks", None)
 
 
-def test_the_example_is_short():
+def test_the_python_example_is_short_and_runs():
     assert len((CLASS + PYTHON + SCENARIO + PACKAGE).splitlines()) <= 60
-
-
-def test_the_python_example_runs():
     names = {"__name__": "page"}
     for block in (CLASS, PYTHON):
-        exec(compile(block, "collusion.md", "exec"), names)  # noqa: S102 - the page's own code
+        exec(compile(block, "own_attack.md", "exec"), names)  # noqa: S102 - the page's own code
     assert set(cv.run(names["attacked"]).attacks["name"]) == {"Walks", "half", "link_rounds"}
 
 
@@ -47,7 +43,5 @@ def test_the_file_runs(module):
 
 @pytest.mark.usefixtures("module")
 def test_the_entry_point_names_the_class():
-    ((group, points),) = tomllib.loads(PACKAGE)["project"]["entry-points"].items()
-    ((name, value),) = points.items()
-    assert (group, name) == ("crowdveil.attack", "walks")
-    assert EntryPoint(name, value, group).load().__name__ == "Walks"
+    assert tomllib.loads(PACKAGE)["project"]["entry-points"] == {"crowdveil.attack": {"walks": "my_attacks:Walks"}}
+    assert EntryPoint("walks", "my_attacks:Walks", "crowdveil.attack").load().__name__ == "Walks"

@@ -235,8 +235,9 @@ def test_a_device_more_is_hidden_by_noise_on_true_counts_and_not_by_others_bits(
     assert NoPrivacy(cells=2).claim(Report(1)).delta(math.inf) == 1.0
 
 
-def test_the_example_of_the_page_runs(capsys):
-    page = (Path(__file__).parents[2] / "docs" / "why" / "privacy.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("name", ["privacy.md", "protocol.md"])
+def test_the_example_of_the_page_runs(capsys, name):
+    page = (Path(__file__).parents[2] / "docs" / "why" / name).read_text(encoding="utf-8")
     block, shown = re.search(r"```python\n(.*?)```\s+```text\n(.*?)```", page, flags=re.DOTALL).groups()
-    exec(compile(block, "privacy.md", "exec"), {})  # noqa: S102 - the page's own code
+    exec(compile(block, name, "exec"), {})  # noqa: S102 - the page's own code
     assert capsys.readouterr().out == shown
