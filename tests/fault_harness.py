@@ -7,10 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
-
-BEGIN, END = "<!-- from the fault harness: begin -->", "<!-- from the fault harness: end -->"
 
 
 def kill() -> None:
@@ -85,13 +82,7 @@ def markdown(heads: str, rows: Mapping[Any, Mapping[str, int]]) -> str:
 
 
 def main(about: str, heads: str, inject: Callable[[int], Mapping[Any, Mapping[str, int]]]) -> None:
-    """Inject faults, print the table, and write it into a page if one is named."""
+    """Inject faults, and print the table."""
     parser = argparse.ArgumentParser(description=about)
-    parser.add_argument("page", nargs="?", type=Path, help="Its table is written anew.")
     parser.add_argument("--faults", type=int, default=1000)
-    chosen = parser.parse_args()
-    table = markdown(heads, inject(chosen.faults))
-    sys.stdout.write(table)
-    if chosen.page:
-        before, _, rest = chosen.page.read_text().partition(BEGIN)
-        chosen.page.write_text(f"{before}{BEGIN}\n{table}{END}{rest.partition(END)[2]}")
+    sys.stdout.write(markdown(heads, inject(parser.parse_args().faults)))

@@ -1,4 +1,4 @@
-"""Measures crowdveil beside its peers, each in an environment of its own, and writes the tables of docs/why/speed.md.
+"""Measures crowdveil beside its peers, each in an environment of its own, and writes the table of docs/why/peers.md.
 
     python benchmarks/peers --folder FOLDER
 
@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from timing import spread
 from works import WORKS
 
-PAGE = Path(__file__).parents[2] / "docs" / "speed.md"
+PAGE = Path(__file__).parents[2] / "docs" / "why" / "peers.md"
 # What pip installs for each peer; the others are in crowdveil's own environment.
 PACKAGES = {
     "simpy": ("simpy", "numpy"),
@@ -86,11 +86,11 @@ class Bench:
 
 
 def compared(bench: Bench, works: Sequence[str], *, share: float, turns: int) -> Iterator[str]:
-    """Yield the table of ratios and peak memory, each peer in turn with crowdveil; sizes are multiplied by `share`."""
-    yield "| work | by | rate a second, thousands | crowdveil's rate, times | peak memory |"
-    yield "|---|---|---|---|---|"
+    """Yield a row a work: crowdveil's rate by each peer's, in turn, and peak memory; sizes are multiplied by `share`."""
+    yield "| work | crowdveil's rate, times the peer's; peak memory of the peer | crowdveil: thousands a second, MB |"
+    yield "|---|---|---|"
     for work in works:
-        row, ours = ROWS[work], []
+        row, ours, beside = ROWS[work], [], []
         for program in list(WORKS[work])[1:]:
             pairs = [
                 [
@@ -101,13 +101,12 @@ def compared(bench: Bench, works: Sequence[str], *, share: float, turns: int) ->
             ]
             ours += [mine for mine, _ in pairs]
             ratio = spread([mine["rate"] / theirs["rate"] for mine, theirs in pairs], digits=1)
-            yield _line(row.words, program, [theirs for _, theirs in pairs], f"**{ratio}**")
-        yield _line(row.words, "crowdveil", ours, "")
+            beside.append(f"{program} **{ratio}**, {_peak([theirs for _, theirs in pairs])}")
+        yield f"| {row.words} | {'; '.join(beside)} | {spread([each['rate'] for each in ours])}, {_peak(ours)} |"
 
 
-def _line(words: str, program: str, found: Sequence[dict[str, float]], ratio: str) -> str:
-    rates, peak = spread([each["rate"] for each in found]), max(each["peak_mb"] for each in found)
-    return f"| {words} | {program} | {rates} | {ratio} | {peak:,.0f} MB |"
+def _peak(found: Sequence[dict[str, float]]) -> str:
+    return f"{max(each['peak_mb'] for each in found):,.0f} MB"
 
 
 def grown(bench: Bench, works: Sequence[str], *, most: int, limit_s: float) -> Iterator[str]:
@@ -138,7 +137,7 @@ def write(page: Path, name: str, lines: Iterable[str]) -> None:
 
 
 def main() -> None:
-    """Measure, print, and write the page."""
+    """Measure, print, and write the ratios into the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, default=Path("peers"), help="where the environments are kept")
     parser.add_argument("--works", nargs="*", default=[*ROWS], choices=[*ROWS])
@@ -151,7 +150,8 @@ def main() -> None:
     chosen.folder.mkdir(parents=True, exist_ok=True)
     bench = Bench(chosen.folder.resolve())
     write(chosen.page, "ratios", compared(bench, chosen.works, share=chosen.share, turns=chosen.repetitions))
-    write(chosen.page, "growth", grown(bench, chosen.works, most=chosen.largest, limit_s=chosen.limit))
+    for line in grown(bench, chosen.works, most=chosen.largest, limit_s=chosen.limit):
+        print(line, flush=True)
 
 
 if __name__ == "__main__":

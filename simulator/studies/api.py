@@ -147,7 +147,17 @@ def evaluate(
     Returns
     -------
     dict of DataFrame
-        ``evaluation``, ``deciles``, ``leaks`` and ``differences``; docs/how/studies.md lists their columns.
+        ``evaluation``, a row for each data set and mechanism, with its planned `parameters`: `rmse`, error of a cell in
+        vehicles, with `lower` and `upper`, the ends of its 95 % interval; `relative_rmse`, in mean occupancies;
+        `zero_rmse`, error of estimating 0, and `beats_zero`, whether `rmse` is less; `hot_cells_recall` and `coverage`,
+        as in `scores`; `epsilon` at δ = 0 and `delta` at the target's ε, of the target's queries, the largest of all
+        runs; `campaign_epsilon` and `campaign_delta`, of all `queries`; `crowd`, devices certain to be in a cell on
+        which the claim relies, null for any number; `meets`, whether every run is within the target; `participation`,
+        the share of the vehicles that take part; `bytes_up` of a device in a query; `runs`, and the `reason` why there
+        are none. ``deciles``, a row for each tenth of the cells by mean occupancy, 1 the emptiest: their number
+        `cells`, `occupancy`, `rmse` and `relative_error`. ``leaks``, a row for each view: `epsilon`, `delta`.
+        ``differences``, a row for each pair of mechanisms on the same runs: the `difference` of their errors with
+        `lower` and `upper`, and their `ratio` with `ratio_lower` and `ratio_upper`.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Writing of a run directory, interrupted at every step; argument: docs/reference/files.md.
+"""Writing of a run directory, interrupted at every step.
 
 A forked process writes a small run directory. At one line of the writing code it is killed, or receives a disk error
 or Ctrl-C. Then the next process starts, and the remaining files are read.

@@ -22,10 +22,10 @@ def test_fifty_faults_lose_no_run():
 
 @pytest.mark.slow
 @pytest.mark.thorough  # fifty are among the fast tests
-def test_thousand_faults_give_the_documented_table():
+def test_thousand_faults_are_survived_as_documented():
     table = table_of(1000)
     assert "| **all** | 1,000 | 336 | 1,000 | 0 | 0 | 0 |" in table
-    assert table in PAGE.read_text(encoding="utf-8"), f"run python {harness.__file__} docs/reference/files.md"
+    assert "1,000 faults, of these 336 kills" in PAGE.read_text(encoding="utf-8")
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Writing of studies interrupted at every step: `python tests/studies/study_faults.py docs/how/studies.md`.
+"""Writing of studies interrupted at every step: `python tests/studies/study_faults.py`.
 
 A forked process runs a command of studies, whose runs were computed before. At one line of the code that stores
 results it is killed, or receives a disk error or Ctrl-C. Then the directory is read, the command is given again, and
