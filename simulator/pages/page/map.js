@@ -124,6 +124,7 @@
     for (const other of Object.values(maps)) if (other !== one && "whole" in other) other.map.setView(sight.middle, other.whole + sight.zoom, { animate: false });
     moved();
   };
+  const resized = new ResizeObserver(() => look(sight.middle, sight.zoom));
   const wholeCity = () => look(bounds(box).getCenter(), 0);
   const button = (textContent, ariaLabel, act) => {
     const made = make("button", { type: "button", textContent, ariaLabel });
@@ -132,9 +133,10 @@
   };
   const nearer = button("+", "Zoom in", () => look(sight.middle, Math.min(most(), sight.zoom + 1)));
   const farther = button("\u2212", "Zoom out", () => look(sight.middle, Math.max(0, sight.zoom - 1))), wholeButton = button("Whole city", "Show the whole city", wholeCity);
-  const HALF = { area: 0, line: 4, point: 7 }; // how far from a line or a point it is pointed at, pixels
-  const cellAt = (map, { lat, lng }) => cells.at(lng, -lat, many ? cells.half / 2 ** sight.zoom : HALF[city.kind] / 2 ** map.getZoom());
-  const open = (node) => {
+  // How far from a line or a point it is pointed at: pixels, as wide as it is drawn; of very many at least one pixel.
+  const HALF = { area: 0, line: 4, point: 7 };
+  const cellAt = (map, { lat, lng }) => cells.at(lng, -lat, many ? Math.max(cells.half / 2 ** sight.zoom, 1.2 / 2 ** map.getZoom()) : HALF[city.kind] / 2 ** map.getZoom());
+  const open = (node, name) => {
     const distance = (a, b) => city.metres * Math.hypot(a.lat - b.lat, a.lng - b.lng);
     const map = L.map(node, {
       crs: L.extend({}, L.CRS.Simple, { distance }), maxBounds: bounds(box), maxBoundsViscosity: 1, zoomSnap: 0, wheelPxPerZoomLevel: 150, zoomControl: false, doubleClickZoom: false, attributionControl: false,
@@ -146,6 +148,7 @@
       L.control.attribution({ prefix: "N \u2191" }).addTo(map);
     }
     node.setAttribute("role", "application");
+    node.setAttribute("aria-label", "Map of the " + name + ": arrow keys move all maps, + and \u2212 zoom, Enter shows the cell in the middle over time");
     map.on({
       move: () => follow(one),
       mousemove: ({ latlng, originalEvent }) => point(cellAt(map, latlng), originalEvent),
@@ -161,12 +164,12 @@
       clearTimeout(one.said);
       one.said = setTimeout(() => delete node.dataset.say, 1200);
     }, { capture: true, passive: true });
-    new ResizeObserver(() => look(sight.middle, sight.zoom)).observe(node);
+    resized.observe(node);
     return one;
   };
   // The layers of a map, from below: water and `under`, a canvas, `over`, the outlines of cells, and names.
   const lay = (name, node, canvas, under, over) => {
-    const one = (maps[name] = maps[name] || open(node)), sheet = (...children) => shape("svg", { viewBox: box.join(" "), "font-family": "sans-serif", "aria-hidden": "true" }, ...children);
+    const one = (maps[name] = maps[name] || open(node, name)), sheet = (...children) => shape("svg", { viewBox: box.join(" "), "font-family": "sans-serif", "aria-hidden": "true" }, ...children);
     const outline = (kind) => shape("path", { class: kind, fill: "none", "vector-effect": "non-scaling-stroke", "stroke-linecap": "round", "stroke-linejoin": "round" });
     node.classList.remove("area", "line", "point");
     node.classList.add(city.kind);
@@ -611,7 +614,7 @@
     const times = field("Query", "choose-query", before, queryBox, after, play, queryWords);
     if (motion) times.lastChild.append(make("span", { className: "row" }, timeBox, timeWords, speedBox));
     nodes.push(times);
-    if (city.paths.length) nodes.push(make("div", { className: "field" }, make("span", { textContent: "Maps" }), make("div", { className: "row", id: "zoom" }, nearer, farther, wholeButton)));
+    byId("moves").prepend(nearer, farther, wholeButton);
     // Beside the map that it is about.
     if (city.paths.length) document.querySelector('[data-scale="error"]').after(make("div", { className: "controls" }, make("label", {}, sameBox, " one error scale for all mechanisms")));
     byId("controls").append(...nodes);
