@@ -5,6 +5,7 @@ import gzip
 import hashlib
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -228,7 +229,10 @@ def render(document: Document) -> str:
     for section in document.sections:
         sections.append((section, _written(section, document.values, drawn)))
         page |= section.data
-    scripts = [asset(name) for name in (*_SCRIPTS, *(_MAP_SCRIPTS if "campaigns" in page else ()))]
+    mapped = "campaigns" in page
+    scripts = [asset(name) for name in (*_SCRIPTS, *(_MAP_SCRIPTS if mapped else ()))]
+    if mapped:
+        scripts.insert(0, _leaflet("js"))
     policy = (
         f"default-src 'none'; script-src {' '.join(_hash(script) for script in scripts)}; "
         "style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
@@ -243,7 +247,8 @@ def render(document: Document) -> str:
         "sections": sections,
         "page": text,
         "packed": packed,
-        "style": asset("report.css") + document.style,
+        "style": (_leaflet("css") if mapped else "") + asset("report.css") + document.style,
+        "mapped": mapped,
         "policy": policy,
         "scripts": scripts,
     }
@@ -298,6 +303,14 @@ def write_document(html: str, path: Path) -> Path:
 def asset(name: str) -> str:
     """Return the text of a style or script in ``page``."""
     return resources.files("simulator.pages").joinpath("page", name).read_text(encoding="utf-8")
+
+
+def _leaflet(kind: str) -> str:
+    """Return Leaflet's script or style, which draws maps, without what names other files: its source and its icons."""
+    text = resources.files("xstatic.pkg.leaflet").joinpath("data", f"leaflet.{kind}").read_text(encoding="utf-8")
+    if kind == "js":
+        return text.partition("//# sourceMappingURL")[0]
+    return re.sub(r"/\*.*?\*/|[^;{}]*url\([^)]*\);", "", text, flags=re.DOTALL)
 
 
 def _hash(script: str) -> str:

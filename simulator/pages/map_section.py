@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 from simulator.pages.charts.spec import Chart, with_shared_ends
 from simulator.pages.document import PageSection
 from simulator.pages.motion_section import motion_section
-from simulator.pages.run_charts import over_queries
+from simulator.pages.run_charts import over_queries, style
 from simulator.results.formatting import LARGE, finite
 from simulator.results.names import ALL_VEHICLES, COUNT
 from simulator.results.run import RunResult
 
 VALUE_LIMIT = 600_000
+_SCALES = ((4.0, "linear"), (100.0, "square-root"), (np.inf, "logarithmic"))
+"""Kinds of colour scale: up to what skew each is used. Logarithms are of 1 plus the number, which may be 0."""
 _WIDTH = 1000.0
 _METRES_A_DEGREE = 111_195.0
 _BESIDE_M = 60.0
@@ -218,7 +220,7 @@ def query_numbers(run: RunResult, *, asked: bool = False) -> list[dict[str, Any]
     -------
     campaigns
         Each with the `partition` of its cells, its `queries`, `times`, `asked` (the times of round one), `truths`
-        (lists by query, then cell), `mechanisms`, and the ends of its colour scales, its `unit`, a description of its
+        (lists by query, then cell), `mechanisms`, the kind and the ends of its colour scales, its `unit`, a description of its
         truth in `words`, and `labels` of the published estimates by mechanism. If a run is too large for one page,
         `queries` lists only a share of its queries; `all_queries` is the number of all of them.
     """
@@ -251,11 +253,17 @@ def query_numbers(run: RunResult, *, asked: bool = False) -> list[dict[str, Any]
         }
         for mechanism, rows in frame.groupby("mechanism", sort=False, observed=True):
             numbers["mechanisms"][str(mechanism)] = _mechanism_numbers(rows, kept, cells, numbers["truths"])
-        values = (value for truth in numbers["truths"] for row in truth for value in row if value is not None)
+        values = [value for truth in numbers["truths"] for row in truth for value in row if value is not None]
         numbers["top"] = max(1.0, max(values, default=0))
+        numbers["scale"] = _scale(numbers["top"] / max(1.0, float(np.median(values or [0.0]))))
         numbers["error"] = max([1e-9, *(entry["error"] for entry in numbers["mechanisms"].values())])
         gathered.append(numbers)
     return gathered
+
+
+def _scale(skew: float) -> str:
+    """Return the kind of colour scale for cells of which the fullest has so many times as much as the median."""
+    return next(name for most, name in _SCALES if skew <= most)
 
 
 def _mechanism_numbers(
@@ -332,6 +340,8 @@ def map_section(run: RunResult) -> PageSection:
         else {},
         "campaigns": campaigns,
         "asked": asked,
+        "looks": {name: style(run, name)._asdict() for one in campaigns for name in one["mechanisms"]},
+        "minutes": run.record.clock.minutes_axis,
         "motion": None if motion is None else motion["page"],
     }
     thinned = [campaign for campaign in campaigns if len(campaign["queries"]) < campaign["all_queries"]]

@@ -88,10 +88,9 @@ def test_vehicles_are_drawn_where_the_engine_has_them(driven, opened, name):
         url = page.evaluate(PAINT, float(time_s))
         image = np.asarray(Image.open(io.BytesIO(base64.b64decode(url.partition(",")[2]))).convert("RGBA"))
         red = (image[..., 0] > 200) & (image[..., 2] < 60) & (image[..., 3] > 0)
-        city = city_outlines(run_.cells, run_.roads)
         tall, wide = red.shape
-        box = np.array([city["width"] + 16, city["height"] + (52 if city["metres"] else 16)])
-        middle = np.array([wide, tall]) / 2 + (there + 8 - box / 2) * min(wide / box[0], tall / box[1])
+        left, top, across, _ = page.evaluate("Motion.shown.box")
+        middle = (there - [left, top]) * wide / across
         column, row = np.clip(np.rint(middle), 3, np.array([wide, tall]) - 4).astype(int).T
         near = np.any([red[row + j, column + i] for i in (-2, -1, 0, 1, 2) for j in (-2, -1, 0, 1, 2)], axis=0)
         assert near.all()
@@ -189,7 +188,7 @@ def test_the_guess_of_a_coalition_stands_beside_the_true_place(opened, tmp_path)
     assert "true cells" in page.locator("#motion-scale").inner_text()
     for kind, aside, cells in (("true", -3, own["truth"]), ("guessed", 3, own["guess"])):
         route = re.findall(r"[ML](\S+) ([^L]+)", page.locator(f"#stage path.{kind}-cells").get_attribute("d"))
-        pixel = page.evaluate("document.querySelector('#stage svg:last-child').clientWidth")
+        pixel = page.evaluate("document.querySelector('#stage svg:last-of-type').clientWidth")
         outlines = [drawn[result.cells["cell"].tolist().index(cell)] for cell in cells]
         corners = [np.array(re.findall(r"(-?[\d.]+) (-?[\d.]+)", outline), dtype=float) for outline in outlines]
         middles = np.array([(each.min(axis=0) + each.max(axis=0)) / 2 for each in corners])

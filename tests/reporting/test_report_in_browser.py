@@ -167,9 +167,9 @@ def test_phones_fold_columns_away_and_a_box_shows_them(reports, open_page):
 def test_the_query_is_chosen_in_sight_of_each_map(reports, open_page, size, panel):
     page = open_page(reports("manhattan") / "report.html", width=size[0])
     page.set_viewport_size({"width": size[0], "height": size[1]})
-    drawing = page.locator(f'[data-panel="{panel}"] svg')
+    drawing = page.locator(f'[data-panel="{panel}"]')
     drawing.evaluate("node => node.scrollIntoView({block: 'end', behavior: 'instant'})")
-    links, below = (page.locator(name).bounding_box() for name in ("nav", f'[data-panel="{panel}"] svg'))
+    links, below = (page.locator(name).bounding_box() for name in ("nav", f'[data-panel="{panel}"]'))
     for name in ("#choose-query", "#play"):
         box = page.locator(name).bounding_box()
         assert links["y"] + links["height"] <= box["y"]
@@ -234,7 +234,7 @@ def test_charts_state_the_values_pointed_at_and_share_a_scale_on_request(reports
     chart.evaluate('node => node.scrollIntoView({block: "center", behavior: "instant"})')
     point = chart.locator("g path[transform]").first.bounding_box()
     page.mouse.move(point["x"] + point["width"] / 2, point["y"] + point["height"] / 2)
-    name, across, up = page.locator(".hover:not([hidden]):not(#hover)").inner_text().split("\n")
+    name, across, up = page.locator(".hover:not([hidden])").inner_text().split("\n")
     assert name == "one cell, one query"
     assert int(across.removeprefix("vehicles in the cell: ")) in set(own["truth"])
     shown = float(up.removeprefix("estimate \u2212 truth: ").replace("\u2212", "-"))
@@ -269,7 +269,7 @@ def test_roads_are_drawn_where_they_are(reports, open_page):
     )
     found = pd.DataFrame(re.findall(r"[ML]([-\d.]+) ([-\d.]+)", drawn), dtype=float)
     bounds = roads.total_bounds
-    box = page.locator('[data-panel="truth"] svg').evaluate(
+    box = page.locator('[data-panel="truth"] svg[role=img]').evaluate(
         "svg => [svg.viewBox.baseVal.width, svg.viewBox.baseVal.height]"
     )
     assert found[0].max() - found[0].min() <= box[0]
@@ -343,7 +343,7 @@ def test_many_cells_are_pixels_and_pointed_at(open_page, many_cells, kind):
         points = np.array(re.findall(r"-?[\d.]+", paths[place].replace("h0", "")), dtype=float).reshape(-1, 2)
         across, down, colour = canvas.evaluate(PIXEL, points.mean(axis=0).tolist())
         page.mouse.move(across, down)
-        words = page.locator("#hover").inner_text().split("\n")
+        words = page.locator(".hover:not([hidden])").inner_text().split("\n")
         cell = cells["cell"].iloc[place]
         assert words[:2] == [f"Cell {cell} ({NAMES[place % len(NAMES)]})", f"Truth {first[cell]:,.0f}"]
         assert page.locator('[data-panel="error"] path.on').get_attribute("d") == paths[place]

@@ -236,14 +236,18 @@ const Charts = (() => {
       const away = one.box ? (Math.abs(one.x - x) <= one.box[0] && Math.abs(one.y - y) <= one.box[1] ? 0 : Infinity) : Math.hypot(one.x - x, one.y - y);
       if (away < least) [found, least] = [one, away];
     }
-    tip.hidden = !found;
-    ring.remove();
+    hide();
     if (!found) return;
-    tip.textContent = found.told();
     ring.setAttribute("cx", found.x);
     ring.setAttribute("cy", found.y);
     ring.setAttribute("stroke", ink());
     svg.append(ring);
+    say(event, found.told());
+  };
+  // Words beside the pointer, inside the window.
+  const say = (event, text) => {
+    tip.hidden = false;
+    tip.textContent = text;
     tip.style.left = Math.max(8, Math.min(event.clientX + 16, document.documentElement.clientWidth - tip.offsetWidth - 8)) + "px";
     tip.style.top = (event.clientY + 20 + tip.offsetHeight > window.innerHeight ? event.clientY - tip.offsetHeight - 12 : event.clientY + 20) + "px";
   };
@@ -293,16 +297,19 @@ const Charts = (() => {
     places.get(place).made = made;
     place.replaceChildren(made.svg);
   };
+  // Where there is a chart already, the new one takes its place.
   const add = (place, chart, name) => {
+    const known = places.has(place);
     places.set(place, { chart });
     draw(place);
+    if (known) return;
     const svg = () => places.get(place).made.svg;
     place.addEventListener("pointermove", (event) => point(event, places.get(place).made));
     place.addEventListener("pointerleave", hide);
     place.after(tools(place.getAttribute("aria-label") || name, {
       SVG: () => saveSvg(svg(), name),
       PNG: () => savePng(svg(), name),
-      CSV: () => saveCsv(table(chart), name),
+      CSV: () => saveCsv(table(places.get(place).chart), name),
     }));
     observer.observe(place);
   };
@@ -338,5 +345,5 @@ const Charts = (() => {
   document.body.append(tip);
   const saveSvg = (svg, name) => save(name + ".svg", new Blob([source(svg)], { type: "image/svg+xml" }));
   const savePng = (svg, name) => png(svg, name + ".png");
-  return { add, draw, dark, fixed, node, saveSvg, savePng, saveCsv, tools, onLooks: (listener) => listeners.push(listener), places };
+  return { add, draw, say, hide, dark, fixed, node, saveSvg, savePng, saveCsv, tools, onLooks: (listener) => listeners.push(listener), places };
 })();

@@ -43,7 +43,7 @@
     }
     return Math.floor(s / 3600) + ":" + two(Math.floor(s / 60) % 60) + ":" + two(s % 60);
   };
-  // ---- the map -------------------------------------------------------------------------------------------------
+  // ---- the maps ----------------------------------------------------------------------------------------------
   const city = page.city, panels = ["truth", "estimate", "error"];
   const label = (name) => page.campaigns[state.campaign].labels[name] || name;
   // Counts are whole; speeds are not.
@@ -51,28 +51,27 @@
   const fine = (value) => digits(value, current.campaign.counts ? 1 : 2);
   const signed = (value) => (value !== null && value > 0 ? "+" : "") + fine(value);
   const cellName = (i) => "Cell " + city.cells[i] + (city.names[i] && city.names[i] !== String(city.cells[i]) ? " (" + city.names[i] + ")" : "");
-  const state = { campaign: 0, query: 0, mechanism: "", same: false, asked: false, time: 0 };
+  const state = { campaign: 0, query: 0, mechanism: "", same: false, asked: false, time: 0, cell: null };
   const shapes = {};
   let current = null, partition = page.campaigns[0].partition;
 
   const shape = Charts.node;
   const WIDTHS = { major: 2.2, middle: 1.3, minor: 0.7 };
-  // A scale bar of a round length, at most a third as wide as the map, and where north is.
+  // On paper and in files: a scale bar of a round length, at most a third as wide as the map, and where north is.
   const legend = () => {
     if (!city.metres) return [];
     const most = (city.metres * city.width) / 3, unit = 10 ** Math.floor(Math.log10(most));
     const length = unit * [5, 2, 1].find((factor) => factor * unit <= most), long = length / city.metres, down = city.height + 26;
     const words = length >= 1000 ? length / 1000 + " km" : length + " m", ink = { fill: "currentColor", "font-size": 24 };
-    return [
+    return [shape("g", { class: "legend" },
       shape("path", { d: `M0 ${down - 8}v8h${long}v-8`, fill: "none", stroke: "currentColor", "stroke-width": 1.5, "vector-effect": "non-scaling-stroke" }),
       shape("text", { x: long + 10, y: down + 4, ...ink }, words),
-      shape("text", { x: city.width, y: down + 4, "text-anchor": "end", ...ink }, "N \u2191"),
-    ];
+      shape("text", { x: city.width, y: down + 4, "text-anchor": "end", ...ink }, "N \u2191"))];
   };
   const surroundings = () => {
-    const water = shape("path", { class: "water", d: city.water, "fill-rule": "evenodd", "pointer-events": "none" });
-    const names = shape("g", { class: "names", "font-size": 24, "text-anchor": "middle", "paint-order": "stroke", "stroke-width": 5, "stroke-linejoin": "round", "pointer-events": "none" });
-    for (const [x, y, text] of city.labels) names.append(shape("text", { x, y: y + 8 }, text));
+    const water = shape("path", { class: "water", d: city.water, "fill-rule": "evenodd" });
+    const names = shape("g", { class: "names", "font-size": 24, "text-anchor": "middle", "paint-order": "stroke", "stroke-width": 5, "stroke-linejoin": "round" });
+    for (const [x, y, text] of city.labels) names.append(shape("text", { x, y, dy: ".33em" }, text));
     return { water, names };
   };
   const tinted = ({ water, names }) => {
@@ -80,66 +79,177 @@
     names.setAttribute("fill", ramps().name);
     names.setAttribute("stroke", ramps().edge);
   };
-  const maps = {};
-  let raster = null, many = false;
+
+  // All maps show the same part of the city, `sight`: its middle, and the zoom beyond what shows the whole city.
+  const maps = {}, sight = { middle: null, zoom: 0 };
+  let box, cells, overview = null, raster = null, many = false, following = false, later = 0, frame = 0;
+  const latLng = (x, y) => L.latLng(-y, x);
+  const bounds = ([left, top, width, height]) => L.latLngBounds(latLng(left, top), latLng(left + width, top + height));
+  // The part of the drawing, [left, top, width, height], that a map shows.
+  const part = ({ map }, { lat, lng }, zoom) => {
+    const { x, y } = map.getSize().divideBy(2 ** zoom);
+    return [lng - x / 2, -lat - y / 2, x, y];
+  };
+  // At most one cell of usual size fills the map; roads and vehicles are worth three steps in any case.
+  const most = () => Math.max(3, Math.log2(Math.max(box[2], box[3]) / Math.sqrt((city.width * city.height) / city.cells.length)));
+  const fit = (one) => {
+    const node = one.map.getContainer();
+    if (!node.clientWidth || !node.clientHeight) return;
+    const { x, y } = one.map.invalidateSize({ animate: false, pan: false }).getSize();
+    one.whole = Math.log2(Math.min(x / box[2], y / box[3]));
+    Object.assign(one.map.options, { minZoom: one.whole, maxZoom: one.whole + most() });
+    one.map.setView(sight.middle, one.whole + sight.zoom, { animate: false });
+  };
+  const moved = () => {
+    following = false;
+    byId("map").style.setProperty("--zoom", 2 ** sight.zoom);
+    wholeButton.disabled = farther.disabled = sight.zoom < 1e-6;
+    nearer.disabled = sight.zoom > most() - 1e-6;
+    point(null);
+    clearTimeout(later);
+    if (many) later = setTimeout(sharpen, 150);
+    cancelAnimationFrame(frame);
+    frame = requestAnimationFrame(drawVehicles);
+  };
+  const look = (middle, zoom) => {
+    following = true;
+    Object.assign(sight, { middle, zoom });
+    Object.values(maps).forEach(fit);
+    moved();
+  };
+  const follow = (one) => {
+    if (following) return;
+    following = true;
+    Object.assign(sight, { middle: one.map.getCenter(), zoom: one.map.getZoom() - one.whole });
+    for (const other of Object.values(maps)) if (other !== one && "whole" in other) other.map.setView(sight.middle, other.whole + sight.zoom, { animate: false });
+    moved();
+  };
+  const resized = new ResizeObserver(() => look(sight.middle, sight.zoom));
+  const wholeCity = () => look(bounds(box).getCenter(), 0);
+  const button = (textContent, ariaLabel, act) => {
+    const made = make("button", { type: "button", textContent, ariaLabel });
+    made.addEventListener("click", act);
+    return made;
+  };
+  const nearer = button("+", "Zoom in", () => look(sight.middle, Math.min(most(), sight.zoom + 1)));
+  const farther = button("\u2212", "Zoom out", () => look(sight.middle, Math.max(0, sight.zoom - 1))), wholeButton = button("Whole city", "Show the whole city", wholeCity);
+  // How far from a line or a point it is pointed at: pixels, as wide as it is drawn; of very many at least one pixel.
+  const HALF = { area: 0, line: 4, point: 7 };
+  const cellAt = (map, { lat, lng }) => cells.at(lng, -lat, many ? Math.max(cells.half / 2 ** sight.zoom, 1.2 / 2 ** map.getZoom()) : HALF[city.kind] / 2 ** map.getZoom());
+  const open = (node, name) => {
+    const distance = (a, b) => city.metres * Math.hypot(a.lat - b.lat, a.lng - b.lng);
+    const map = L.map(node, {
+      crs: L.extend({}, L.CRS.Simple, { distance }), maxBounds: bounds(box), maxBoundsViscosity: 1, zoomSnap: 0, wheelPxPerZoomLevel: 150, zoomControl: false, doubleClickZoom: false, attributionControl: false,
+      zoomAnimation: false, inertia: false, trackResize: false, dragging: !window.matchMedia("(pointer: coarse)").matches, // one finger scrolls the page
+    });
+    const one = { map, layers: L.layerGroup().addTo(map) };
+    if (city.metres) {
+      L.control.scale({ imperial: false }).addTo(map);
+      L.control.attribution({ prefix: "N \u2191" }).addTo(map);
+    }
+    node.setAttribute("role", "application");
+    node.setAttribute("aria-label", "Map of the " + name + ": arrow keys move all maps, + and \u2212 zoom, Enter shows the cell in the middle over time");
+    map.on({
+      move: () => follow(one),
+      mousemove: ({ latlng, originalEvent }) => point(cellAt(map, latlng), originalEvent),
+      mouseout: () => point(null),
+      click: ({ latlng }) => pick(cellAt(map, latlng)),
+      keydown: ({ originalEvent: { key, target } }) => { if (key === "Enter" && target === node) pick(cellAt(map, map.getCenter())); },
+    });
+    // A wheel alone scrolls the page, also where a map is below the pointer.
+    node.addEventListener("wheel", (event) => {
+      if (event.ctrlKey || event.metaKey) return;
+      event.stopPropagation();
+      node.dataset.say = "Hold Ctrl (or \u2318) to zoom with the wheel";
+      clearTimeout(one.said);
+      one.said = setTimeout(() => delete node.dataset.say, 1200);
+    }, { capture: true, passive: true });
+    resized.observe(node);
+    return one;
+  };
+  // The layers of a map, from below: water and `under`, a canvas, `over`, the outlines of cells, and names.
+  const lay = (name, node, canvas, under, over) => {
+    const one = (maps[name] = maps[name] || open(node, name)), sheet = (...children) => shape("svg", { viewBox: box.join(" "), "font-family": "sans-serif", "aria-hidden": "true" }, ...children);
+    const outline = (kind) => shape("path", { class: kind, fill: "none", "vector-effect": "non-scaling-stroke", "stroke-linecap": "round", "stroke-linejoin": "round" });
+    node.classList.remove("area", "line", "point");
+    node.classList.add(city.kind);
+    Object.assign(one, surroundings(), { node, canvas, on: outline("on"), picked: outline("picked") });
+    one.below = sheet(one.water, ...under);
+    one.svg = sheet(...over, one.picked, one.on, one.names, ...legend());
+    one.layers.clearLayers();
+    for (const layer of [one.below, one.svg]) L.svgOverlay(layer, bounds(box)).addTo(one.layers);
+    one.below.style.zIndex = 1;
+    return one;
+  };
+  // One SVG of a whole map, to be saved.
+  const saved = (one, canvas, [x, y, width, height], more) => {
+    const copy = one.svg.cloneNode(true);
+    copy.querySelectorAll(".on, .picked, .edges").forEach((node) => node.remove());
+    if (canvas) copy.prepend(shape("image", { href: canvas.toDataURL(), x, y, width, height, ...more }));
+    copy.prepend(...one.below.cloneNode(true).childNodes);
+    return copy;
+  };
+  const SHOWN = 0.8; // opacity of cells that are areas, so that the roads beneath them are seen
   const draw = () => {
     many = city.paths.length > Cells.MANY;
     if (!city.paths.length) {
-      byId("panels").hidden = true;
+      byId("maps").hidden = byId("moves").hidden = true;
       byId("values-box").open = true;
       return;
     }
     byId("panels").classList.toggle("wide", city.width > 2.4 * city.height);
     const edge = city.kind === "point" ? 40 : 8; // points are as large on paper whatever they stand for
     const wide = { area: 0.6, line: 3, point: 11 }[city.kind];
-    const box = [-edge, -edge, city.width + 2 * edge, city.height + edge + (city.metres ? 44 : edge)];
-    if (many) raster = Cells.raster(city, box);
+    box = [-edge, -edge, city.width + 2 * edge, city.height + edge + (city.metres ? 58 : edge)];
+    byId("maps").style.setProperty("--ratio", box[2] / box[3]);
+    sight.middle = sight.middle || bounds(box).getCenter();
+    cells = Cells.of(city);
+    raster = overview = many ? cells.raster(box, 1) : null;
     for (const panel of panels) {
-      const canvas = document.querySelector('[data-panel="' + panel + '"]');
-      if (maps[panel]) { // of another partition
-        canvas.replaceChildren();
-        canvas.nextSibling.remove();
-        canvas.classList.remove("area", "line", "point");
-      }
-      canvas.classList.add(city.kind);
-      const svg = shape("svg", { viewBox: box.join(" "), role: "img", "font-family": "sans-serif" });
-      shapes[panel] = (many ? [""] : city.paths).map((path, i) => {
-        const node = shape("path", { d: path, "vector-effect": "non-scaling-stroke", "stroke-width": wide, "stroke-linecap": "round" });
-        if (many || city.kind !== "area") node.setAttribute("fill", "none");
-        if (many) node.setAttribute("pointer-events", "none"); // the outline of the cell pointed at
-        else node.dataset.i = i;
-        return node;
-      });
+      const node = document.querySelector('[data-panel="' + panel + '"]'), before = maps[panel];
+      shapes[panel] = (many ? [] : city.paths).map((path, i) => shape("path", { d: path, "vector-effect": "non-scaling-stroke", "stroke-width": wide, "stroke-linecap": "round", "data-i": i }));
       const dense = city.roads.reduce((sum, [, path]) => sum + path.length, 0) > 60000 ? 0.45 : 1; // thinner, so that cells show
-      const roads = shape("g", { class: "roads", fill: "none", "pointer-events": "none", "stroke-linejoin": "round" });
+      const roads = shape("g", { class: "roads", fill: "none", "stroke-linejoin": "round" });
       for (const [name, path] of city.roads) roads.append(shape("path", { d: path, "stroke-width": WIDTHS[name] * dense, "vector-effect": "non-scaling-stroke" }));
-      // Lines and points of cells lie on the roads; areas beneath them.
-      const cells = document.createDocumentFragment(); // one by one: too many to be arguments of one call
-      for (const node of shapes[panel]) cells.append(node);
-      const { water, names } = surroundings();
-      svg.append(water, ...(city.kind === "area" ? [cells, roads] : [roads, cells]), names, ...legend());
-      const picture = many ? raster.canvas() : null, saved = () => (many ? raster.whole(svg, picture) : svg);
-      maps[panel] = { svg, roads, water, names, picture };
-      canvas.append(svg);
-      if (many) (city.kind === "area" ? svg.before(picture) : svg.after(picture));
-      canvas.after(Charts.tools("map of the " + panel, {
-        SVG: () => Charts.saveSvg(saved(), panel),
-        PNG: () => Charts.savePng(saved(), panel),
+      const drawn = shape("g", city.kind === "area" ? { "fill-opacity": SHOWN } : { fill: "none" });
+      for (const cell of shapes[panel]) drawn.append(cell); // one by one: too many to be arguments of one call
+      const one = Object.assign(lay(panel, node, many ? make("canvas") : null, [roads], [drawn]), { roads });
+      one.svg.setAttribute("role", "img");
+      one.svg.removeAttribute("aria-hidden");
+      if (many) one.overlay = L.svgOverlay(one.canvas, bounds(box), { className: "cells" }).addTo(one.layers);
+      one.file = () => saved(one, many && overview.paint(make("canvas"), hues[panel]), box, city.kind === "area" ? { opacity: SHOWN } : {});
+      if (!before) node.after(Charts.tools("map of the " + panel, {
+        SVG: () => Charts.saveSvg(one.file(), panel),
+        PNG: () => Charts.savePng(one.file(), panel),
         CSV: () => Charts.saveCsv([["cell", "name", "truth", "estimate", "lower", "upper", "error"], ...city.cells.map((cell, i) => [cell, city.names[i], current.truth[i], current.estimate[i], current.lower[i], current.upper[i], current.errors[i] === null ? null : Number(current.errors[i].toFixed(6))])], "cells"),
       }));
     }
   };
 
-  const paint = (node, colour) => {
-    if (city.kind !== "area") node.setAttribute("stroke", colour);
-    else node.setAttribute("fill", colour);
+  let hues = {}; // the colour of a cell, by map
+  const paint = () => {
+    for (const panel of panels) {
+      if (many) {
+        raster.paint(maps[panel].canvas, hues[panel]);
+        maps[panel].overlay.setBounds(bounds(raster.box));
+      } else shapes[panel].forEach((node, i) => node.setAttribute(city.kind === "area" ? "fill" : "stroke", hues[panel](i)));
+    }
   };
-  const look = () => {
+  // Pixels of the part in sight, and some around it, once those at hand are too coarse.
+  const sharpen = () => {
+    const { map } = maps.truth, [left, top, width, height] = part(maps.truth, map.getCenter(), map.getZoom());
+    const fits = (one) => (one.scale >= window.devicePixelRatio * 2 ** map.getZoom() || one.zoom === 2 ** sight.zoom) && [0, 1].every((k) => [left, top][k] >= one.box[k] - 1 && [left + width, top + height][k] <= one.box[k] + one.box[k + 2] + 1);
+    if (fits(raster)) return;
+    const from = [Math.max(box[0], left - width / 2), Math.max(box[1], top - height / 2)];
+    const to = [Math.min(box[0] + box[2], left + 1.5 * width), Math.min(box[1] + box[3], top + 1.5 * height)];
+    raster = sight.zoom < 1e-6 || fits(overview) ? overview : cells.raster([...from, to[0] - from[0], to[1] - from[1]], 2 ** sight.zoom);
+    paint();
+  };
+  const tint = () => {
     for (const panel of panels) {
       tinted(maps[panel]);
       maps[panel].roads.setAttribute("stroke", ramps().road);
-      maps[panel].roads.setAttribute("stroke-opacity", Charts.dark() ? 0.3 : 0.5);
-      if (!many && city.kind === "area") for (const node of shapes[panel]) node.setAttribute("stroke", ramps().edge);
+      if (!many && city.kind === "area") maps[panel].svg.firstChild.setAttribute("stroke", ramps().edge);
     }
   };
 
@@ -158,11 +268,30 @@
     };
   };
 
-  const ramp = (panel, colours, ends) => {
-    const node = document.querySelector('[data-scale="' + panel + '"]');
+  // Colours by number: as many steps of colour from 0 to the scale's end, whatever the scale.
+  const SCALES = { linear: (value) => value, "square-root": Math.sqrt, logarithmic: Math.log1p };
+  const places = (onScale, top) => (value) => onScale(Math.max(0, value)) / onScale(top);
+  const shortly = (value) => Charts.fixed(value, Number.isInteger(value) || Math.abs(value) >= 100 ? 0 : Math.abs(value) < 1 ? 2 : 1);
+  // Round values at their places on a scale, with room for their words, and the scale's ends.
+  const ticks = (place, top, room, least) => {
+    const kept = [top];
+    for (let unit = 10 ** Math.floor(Math.log10(top)); unit >= Math.max(least, top / 1e6); unit /= 10) for (const factor of [5, 2, 1]) {
+      const value = Number((factor * unit).toPrecision(1));
+      if (place(kept[0]) - place(value) >= room && place(value) >= room) kept.unshift(value);
+    }
+    return [0, ...kept];
+  };
+  const ramp = (colours, words, marks, opacity = 1) => {
     const bar = make("div", { className: "ramp" });
     bar.style.background = "linear-gradient(90deg," + colours.join(",") + ")";
-    node.replaceChildren(bar, make("div", { className: "ends" }, ...ends.map((text) => make("span", { textContent: text }))));
+    bar.style.opacity = opacity;
+    const ends = make("div", { className: "ends" }, ...marks.map(([place, text]) => {
+      const mark = make("span", { textContent: text });
+      mark.style.left = 100 * place + "%";
+      mark.style.transform = "translateX(" + -100 * place + "%)"; // inside the bar at its ends
+      return mark;
+    }));
+    return [bar, ends, make("div", { textContent: words })];
   };
 
   const show = () => {
@@ -184,30 +313,33 @@
       }
     });
     if (city.paths.length) {
-      look();
-      const { many: MANY, error: RDBU, missing: MISSING } = ramps();
-      // A crowded cell would leave all others pale: colours of counts go by the square root.
-      const share = (value) => (now.campaign.counts ? Math.sqrt(Math.max(0, value) / now.campaign.top) : value / now.campaign.top);
-      const half = amount(now.campaign.top / (now.campaign.counts ? 4 : 2)) + (now.campaign.counts ? " (square-root scale)" : "");
-      const colours = {
+      tint();
+      const { many: MANY, error: RDBU, missing: MISSING } = ramps(), { top, scale, unit, counts } = now.campaign;
+      const share = places(SCALES[scale], top);
+      hues = {
         truth: (i) => (now.truth[i] === null ? MISSING : colourOf(MANY, share(now.truth[i]))),
         estimate: (i) => (now.estimate[i] === null ? MISSING : colourOf(MANY, share(now.estimate[i]))),
         error: (i) => (error[i] === null ? MISSING : colourOf(RDBU, 0.5 + error[i] / (2 * now.reach))),
       };
+      paint();
       for (const panel of panels) {
-        if (many) raster.paint(maps[panel].picture, colours[panel]);
-        else shapes[panel].forEach((node, i) => paint(node, colours[panel](i)));
         const words = { truth: "Truth, ", estimate: "Estimate by " + label(state.mechanism) + ", ", error: "Error of " + label(state.mechanism) + ", " };
         maps[panel].svg.setAttribute("aria-label", words[panel] + now.title + ", map of " + city.cells.length + " cells");
       }
-      const top = amount(now.campaign.top), counts = now.campaign.counts;
       document.querySelector('[data-words="truth"]').textContent = now.campaign.words;
-      ramp("truth", MANY, ["0", half, top + " " + now.campaign.unit]);
-      ramp("estimate", MANY, ["0 or below", half, top + " or more"]);
-      ramp("error", RDBU, ["\u2212" + fine(now.reach) + (counts ? " too few" : " too slow"), "0", "+" + fine(now.reach) + (counts ? " too many" : " too fast")]);
+      const marks = ticks(share, top, 0.16, counts ? 1 : 0), away = ticks(places(SCALES.linear, now.reach), now.reach, 0.5, 0);
+      const words = scale + " scale, " + unit, signs = counts ? ": blue too few, red too many" : ": blue too slow, red too fast";
+      const ends = (value, sign) => (value === (sign ? now.reach : top) ? (sign < 0 ? "\u2264 " : "\u2265 ") : "") + (sign && value ? (sign < 0 ? "\u2212" : "+") : "") + shortly(value);
+      const half = (sign) => away.slice(sign > 0 ? 0 : 1).map((value) => [0.5 + (sign * value) / (2 * now.reach), ends(value, sign)]);
+      const legends = {
+        truth: [MANY, words, marks.map((value) => [share(value), shortly(value)])],
+        estimate: [MANY, words, marks.map((value) => [share(value), value ? ends(value, 0) : "\u2264 0"])],
+        error: [RDBU, "linear scale, " + unit + signs, [...half(-1), ...half(1)]],
+      };
+      for (const panel of panels) document.querySelector('[data-scale="' + panel + '"]').replaceChildren(...ramp(...legends[panel], city.kind === "area" ? SHOWN : 1));
       const cut = [];
       if (below) cut.push(below + (below === 1 ? " estimate is" : " estimates are") + " below 0");
-      if (above) cut.push(above + (above === 1 ? " is" : " are") + (counts ? " above the most " + now.campaign.unit + " any cell ever held" : " above the highest speed of any cell"));
+      if (above) cut.push(above + (above === 1 ? " is" : " are") + (counts ? " above the most " + unit + " any cell ever held" : " above the highest speed of any cell"));
       byId("clipped").textContent = cut.length ? "An unbiased estimate may fall outside what is possible: " + cut.join(" and ") + "; they are drawn in the colour at the scale\u2019s end." : "";
     }
     const rmse = seen ? Math.sqrt(squares / seen) : null;
@@ -224,6 +356,7 @@
       estimate: sumEstimate.toFixed(2),
     });
     drawVehicles();
+    showCell();
     if (byId("values-box").open) fillTable(now);
   };
 
@@ -232,44 +365,54 @@
     const error = now.errors, size = (i) => (error[i] === null ? -1 : Math.abs(error[i])), all = city.cells.map((_, i) => i);
     const chosen = all.length > ROWS ? all.sort((i, j) => size(j) - size(i)).slice(0, ROWS) : all;
     const part = all.length > ROWS ? ": the " + whole(ROWS) + " of " + whole(all.length) + " cells with the largest errors; the CSV file of a map has all" : "";
-    const cell = (text) => make("td", { textContent: text });
-    const heads = ["Cell", "Truth", "Estimate", "Interval from", "to", "Error"].map((text) => make("th", { scope: "col", textContent: text }));
-    const body = make("tbody");
-    chosen.forEach((i) => body.append(
-      make("tr", {}, make("th", { scope: "row", textContent: cellName(i) }), cell(amount(now.truth[i])), cell(fine(now.estimate[i])),
-        cell(fine(now.lower[i])), cell(fine(now.upper[i])), cell(signed(error[i])))));
-    byId("values").replaceChildren(
-      make("table", {}, make("caption", { textContent: label(state.mechanism) + ", " + now.title + part }), make("thead", {}, make("tr", {}, ...heads)), body));
+    tabulate(byId("values"), label(state.mechanism) + ", " + now.title + part, ["Cell"],
+      chosen.map((i) => [cellName(i), now.truth[i], now.estimate[i], now.lower[i], now.upper[i]]));
   };
+  // A table of rows [name, truth, estimate, lower, upper].
+  const tabulate = (box, caption, heads, rows) => {
+    const head = [...heads, "Truth", "Estimate", "Interval from", "to", "Error"].map((text) => make("th", { scope: "col", textContent: text }));
+    const body = rows.map(([name, truth, estimate, lower, upper]) => make("tr", {}, make("th", { scope: "row", textContent: name }),
+      ...[amount(truth), fine(estimate), fine(lower), fine(upper), signed(minus(estimate, truth))].map((text) => make("td", { textContent: text }))));
+    box.replaceChildren(make("table", {}, make("caption", { textContent: caption }), make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...body)));
+  };
+  const minus = (estimate, truth) => (truth === null || estimate === null ? null : estimate - truth);
 
-  // ---- pointing at a cell ------------------------------------------------------------------------------------
+  // ---- pointing at a cell, and one cell over all queries -------------------------------------------------------
   let pointed = null;
+  const outline = (kind, i) => { for (const one of Object.values(maps)) one[kind].setAttribute("d", i === null ? "" : city.paths[i]); };
   const point = (i, event) => {
-    const outlines = (i) => Object.values(shapes).map((nodes) => nodes[many ? 0 : i]);
-    if (pointed !== null) for (const outline of outlines(pointed)) outline.classList.remove("on");
-    if (many) for (const outline of outlines(0)) outline.setAttribute("d", i === null ? "" : city.paths[i]);
-    pointed = i;
-    const box = byId("hover");
-    box.hidden = i === null;
-    if (i === null) return;
-    for (const outline of outlines(i)) {
-      outline.classList.add("on");
-      if (!many && outline !== event.target) outline.parentNode.append(outline); // above its neighbours, so that its whole edge shows
-    }
-    const now = current;
-    const error = now.truth[i] === null || now.estimate[i] === null ? null : now.estimate[i] - now.truth[i];
-    box.textContent = [cellName(i), "Truth " + amount(now.truth[i]), "Estimate " + fine(now.estimate[i]),
-      "95 % interval " + fine(now.lower[i]) + " to " + fine(now.upper[i]), "Error " + signed(error)].join("\n");
-    const left = Math.min(event.clientX + 16, window.innerWidth - box.offsetWidth - 8);
-    const top = event.clientY + 18 + box.offsetHeight > window.innerHeight ? event.clientY - box.offsetHeight - 12 : event.clientY + 18;
-    box.style.left = Math.max(8, left) + "px";
-    box.style.top = top + "px";
+    if (i !== pointed) outline("on", (pointed = i));
+    if (i === null) return Charts.hide();
+    const { truth, estimate, lower, upper } = current;
+    return Charts.say(event, [cellName(i), "Truth " + amount(truth[i]), "Estimate " + fine(estimate[i]),
+      "95 % interval " + fine(lower[i]) + " to " + fine(upper[i]), "Error " + signed(minus(estimate[i], truth[i]))].join("\n"));
   };
-  const pointing = (event) => {
-    const svg = event.target.closest(".canvas svg");
-    if (many) return point(svg && raster.at(svg, event), event);
-    const i = event.target.dataset ? event.target.dataset.i : undefined;
-    return point(i === undefined ? null : Number(i), event);
+  const pick = (i) => {
+    state.cell = i === null || city.cells[i] === state.cell ? null : city.cells[i];
+    showCell();
+    remember();
+    byId("series").scrollIntoView({ block: "nearest" });
+  };
+  const showCell = () => {
+    const i = city.cells.indexOf(state.cell), figure = byId("series"), { campaign, mechanism, truth, estimate, lower, upper } = current;
+    figure.hidden = i < 0;
+    if (city.paths.length) outline("picked", i < 0 ? null : i);
+    if (i < 0) return;
+    const name = cellName(i) + ", " + label(state.mechanism), truths = campaign.truths[mechanism.truth];
+    byId("series-name").textContent = name;
+    byId("series-now").textContent = "Q" + current.title.slice(1) + ": truth " + amount(truth[i]) + ", estimate " + fine(estimate[i]) + (lower[i] === null ? "" : ", 95 % interval " + fine(lower[i]) + " to " + fine(upper[i])) + ", error " + signed(minus(estimate[i], truth[i])) + ".";
+    byId("series-box").hidden = byId("series-plot").hidden = campaign.queries.length === 1;
+    const shown = [campaign.name, state.mechanism, state.asked, state.cell].join("\n");
+    if (campaign.queries.length === 1 || figure.dataset.shown === shown) return;
+    figure.dataset.shown = shown;
+    const rows = campaign.queries.map((query, q) => ["Query " + query + ", " + clock(campaign.times[q]), ...[truths, mechanism.estimate, mechanism.lower, mechanism.upper].map((values) => values[q][i])]);
+    const x = campaign.times.map((time) => time / 60), [y, guess, low, high] = [1, 2, 3, 4].map((column) => rows.map((row) => row[column] ?? NaN));
+    const style = page.looks[state.mechanism], plain = { colour: "#3d4852", symbol: "circle" }, place = byId("series-chart");
+    const chart = { height: 300, x: { title: page.minutes }, y: { title: campaign.unit, from_zero: true }, series: [
+      ...(low.some(Number.isFinite) ? [{ name: "95 % interval", mark: "band", style, x, low, high }] : []), { name: "estimate", mark: "points", style, x, y: guess }, { name: "truth", mark: "line", style: plain, x, y }] };
+    Charts.add(place, chart, "cell-over-time");
+    place.setAttribute("aria-label", name + ": truth, estimate and 95 % interval by query");
+    tabulate(byId("series-table"), name, ["Query"], rows);
   };
 
   // ---- the vehicles ------------------------------------------------------------------------------------------
@@ -280,46 +423,30 @@
   };
   const MEASURES = { density: ["vehicles on each link", "vehicles per km and lane"], queue: ["queues at the end of each link", "vehicles standing"], volume: ["volume of each link in the interval", "vehicles per hour"], lost: ["speed lost on each link in the interval", "% of the free-flow speed"], none: ["the roads alone", ""] };
   let motion = null, lit = null, pulse = 0;
-  const stage = {};
+  let stage = {};
   const timeBox = make("input", { type: "range", id: "choose-time", min: "0", step: "1", ariaLabel: "Time" }), timeWords = make("output", { id: "time-words" });
   const speedBox = make("select", { id: "choose-speed", ariaLabel: "Speed" }), roadsBox = make("select", { id: "choose-roads" }), guessBox = make("select", { id: "choose-guess" });
 
-  // The cells over the vehicles, which have no colour and can be pointed at.
-  const pointable = () => {
-    for (const node of shapes.vehicles || []) node.remove();
-    delete shapes.vehicles;
-    if (city.kind !== "area" || many) return;
-    shapes.vehicles = city.paths.map((path, i) => {
-      const node = shape("path", { d: path, class: "cell", fill: "transparent", "vector-effect": "non-scaling-stroke" });
-      node.dataset.i = i;
-      return node;
-    });
-    stage.svg.prepend(...shapes.vehicles);
+  // The outlines of the cells over the vehicles, which have no colour.
+  const layStage = (canvas) => {
+    const marks = shape("g", {}), edges = shape("path", { class: "edges", d: city.kind === "area" && !many ? city.paths.join("") : "", fill: "none", "vector-effect": "non-scaling-stroke" });
+    stage = Object.assign(lay("vehicles", byId("stage"), canvas, [], [edges, marks]), { marks });
   };
   const prepare = async () => {
     if (!page.motion) return;
-    stage.canvas = make("canvas", { id: "vehicles", role: "img" });
-    const box = [-8, -8, city.width + 16, city.height + (city.metres ? 52 : 16)];
-    const layer = () => shape("svg", { viewBox: box.join(" "), "font-family": "sans-serif", "aria-hidden": "true" });
-    Object.assign(stage, surroundings(), { below: layer(), svg: layer() });
-    stage.below.append(stage.water);
-    byId("stage").append(stage.below, stage.canvas, stage.svg);
-    byId("stage").style.aspectRatio = box[2] + " / " + box[3];
-    byId("stage").style.maxHeight = "min(85vh, 760px)";
-    motion = Motion.shown = await Motion.open(stage.canvas, page.motion, box);
+    layStage(make("canvas", { id: "vehicles", role: "img" }));
+    stage.map.getPanes().overlayPane.append(stage.canvas);
+    motion = Motion.shown = await Motion.open(stage.canvas, page.motion, [city.width, city.height]);
     motion.end = Math.max(motion.end, ...page.campaigns.flatMap((campaign) => campaign.times)); // vehicles may have parked before
-    pointable();
-    stage.marks = shape("g", { "pointer-events": "none" });
-    stage.svg.append(stage.marks, stage.names, ...legend());
+    // All of it, whatever part is in sight.
     const whole = () => {
-      const copy = stage.svg.cloneNode(true), [x, y, width, height] = box;
+      paintVehicles(bounds(box).getCenter(), stage.whole);
+      const copy = saved(stage, stage.canvas, motion.box);
       drawVehicles();
-      copy.querySelectorAll(".cell").forEach((cell) => cell.remove());
-      copy.prepend(stage.water.cloneNode(), shape("image", { href: stage.canvas.toDataURL("image/png"), x, y, width, height }));
       return copy;
     };
     const places = () => motion.places(state.time).map(([vehicle, x, y, kind]) => [vehicle, x.toFixed(2), y.toFixed(2), STATES[kind - 1][0]]);
-    byId("motion-status").after(Charts.tools("vehicles at this time", {
+    byId("motion-scale").before(Charts.tools("vehicles at this time", {
       SVG: () => Charts.saveSvg(whole(), "vehicles"),
       PNG: () => Charts.savePng(whole(), "vehicles"),
       CSV: () => Charts.saveCsv([["vehicle", "x", "y", "state"], ...places()], "vehicles"),
@@ -328,13 +455,12 @@
     for (const factor of [1, 5, 15, 60, 240]) speedBox.append(make("option", { value: factor, textContent: factor === 1 ? "real time" : factor + " \u00d7 as fast" }));
     speedBox.value = motion.end > 1800 ? 60 : 15;
     for (const name of [...motion.measures, "none"]) roadsBox.append(make("option", { value: name, textContent: MEASURES[name][0] }));
-    byId("stage").before(make("div", { className: "controls" },
+    byId("motion-scale").after(make("div", { className: "controls" },
       ...(motion.measures.length ? [field("Colour of the roads", "choose-roads", roadsBox)] : []),
       ...(page.motion.guesses.length ? [field("A coalition\u2019s guess about one vehicle", "choose-guess", guessBox)] : [])));
     roadsBox.addEventListener("change", drawVehicles);
     guessBox.addEventListener("change", drawVehicles);
     timeBox.addEventListener("input", () => choose({ time: Number(timeBox.value) }));
-    new ResizeObserver(() => drawVehicles()).observe(stage.canvas);
   };
 
   // The coalitions that guess in this campaign from reports of this mechanism; one that was chosen stays chosen.
@@ -390,13 +516,22 @@
     return mine + "at this query it was " + named(one.truths[at]) + "; " + one.coalition + (right ? " guesses right" : " guesses it " + named(one.cells[at])) + sure + ".";
   };
 
+  // A canvas as large as the map, which stays in its place while what is beneath moves.
+  let shines = false;
+  const paintVehicles = (middle, zoom) => {
+    const { map, canvas } = stage, { x, y } = map.getSize();
+    Object.assign(canvas.style, { width: x + "px", height: y + "px" });
+    L.DomUtil.setPosition(canvas, map.containerPointToLayerPoint([0, 0]));
+    motion.box = part(stage, middle, zoom);
+    motion.draw(state.time, { lit: shines, pulse, measure: roadsBox.value, looks: LOOKS[Charts.dark() ? "dark" : "light"] });
+  };
   const drawVehicles = () => {
-    if (!motion) return;
+    if (!motion || !current || !("whole" in stage)) return;
     const campaign = page.campaigns[state.campaign], at = campaign.asked[state.query], looks = LOOKS[Charts.dark() ? "dark" : "light"];
-    const shines = pulse > 0 || (state.time >= at && state.time <= campaign.times[state.query]);
+    shines = pulse > 0 || (state.time >= at && state.time <= campaign.times[state.query]);
     if (shines && lit !== at) stage.asked = motion.ask((lit = at));
     tinted(stage);
-    motion.draw(state.time, { lit: shines, pulse, measure: roadsBox.value, looks });
+    paintVehicles(stage.map.getCenter(), stage.map.getZoom());
     const words = mark(), [, waiting, driving, queued, parked] = [...motion.totals].map((number) => number * motion.every);
     const said = [whole(driving) + (motion.hasLinks ? " driving" : " on the road")];
     if (motion.hasLinks) said.push(whole(queued) + " standing in queues", whole(waiting) + " waiting to enter");
@@ -418,18 +553,16 @@
       sign.style.setProperty("--line", i ? "dotted" : "solid");
       key.push(sign);
     });
-    const bar = make("div", { className: "ramp" }), measure = roadsBox.value;
-    bar.style.background = "linear-gradient(90deg," + looks.ramp.join(",") + ")";
-    byId("motion-scale").replaceChildren(make("div", {}, ...key), ...(motion.tops[measure] ? [bar, make("div", { className: "ends" }, make("span", { textContent: "0" }), make("span", { textContent: motion.tops[measure] + " or more " + MEASURES[measure][1] }))] : []));
+    const measure = roadsBox.value, top = motion.tops[measure];
+    byId("motion-scale").replaceChildren(...(top ? ramp(looks.ramp, "linear scale, " + MEASURES[measure][1], [[0, "0"], [1, "\u2265 " + whole(top)]]) : []), make("div", {}, ...key));
   };
 
   // ---- the controls, and the same choice in the address: #query=3&mechanism=randomized -------------------------
   const campaignBox = make("select", { id: "choose-campaign" }), mechanismBox = make("select", { id: "choose-mechanism" });
   const queryBox = make("input", { type: "range", id: "choose-query", min: "0", step: "1" });
   const queryWords = make("output", { id: "query-words" });
-  const before = make("button", { type: "button", textContent: "\u2039", ariaLabel: "Previous query" });
-  const after = make("button", { type: "button", textContent: "\u203a", ariaLabel: "Next query" });
-  const play = make("button", { type: "button", textContent: "\u25b6", ariaLabel: "Play the queries", id: "play" });
+  const before = button("\u2039", "Previous query", () => choose({ query: state.query - 1 })), after = button("\u203a", "Next query", () => choose({ query: state.query + 1 }));
+  const play = Object.assign(button("\u25b6", "Play the queries", () => (playing === null ? start() : stop())), { id: "play" });
   let playing = null;
   const stop = () => {
     clearInterval(playing);
@@ -481,6 +614,7 @@
     const times = field("Query", "choose-query", before, queryBox, after, play, queryWords);
     if (motion) times.lastChild.append(make("span", { className: "row" }, timeBox, timeWords, speedBox));
     nodes.push(times);
+    byId("moves").prepend(nearer, farther, wholeButton);
     // Beside the map that it is about.
     if (city.paths.length) document.querySelector('[data-scale="error"]').after(make("div", { className: "controls" }, make("label", {}, sameBox, " one error scale for all mechanisms")));
     byId("controls").append(...nodes);
@@ -493,7 +627,7 @@
       partition = campaign.partition;
       Object.assign(city, page.partitions[partition]);
       draw();
-      if (motion) pointable();
+      if (motion) layStage(stage.canvas);
     }
     const names = Object.keys(campaign.mechanisms);
     if (!names.includes(state.mechanism)) {
@@ -518,6 +652,7 @@
     const campaign = page.campaigns[state.campaign];
     const words = new URLSearchParams({ query: campaign.queries[state.query], mechanism: state.mechanism });
     if (page.campaigns.length > 1) words.set("campaign", campaign.name);
+    if (state.cell !== null) words.set("cell", state.cell);
     try {
       history.replaceState(null, "", "#" + words);
     } catch (error) {
@@ -533,6 +668,7 @@
     const query = page.campaigns[state.campaign].queries.indexOf(Number(words.get("query")));
     if (words.has("query") && query >= 0) state.query = query;
     if (words.has("mechanism")) state.mechanism = words.get("mechanism");
+    state.cell = words.has("cell") ? Number(words.get("cell")) : null;
   };
 
   const choose = (change) => {
@@ -551,28 +687,31 @@
   draw();
   await prepare();
   controls();
+  if (city.paths.length) wholeCity();
   obey();
   state.time = page.campaigns[state.campaign].times[state.query];
   refresh();
   campaignBox.addEventListener("change", () => choose({ campaign: Number(campaignBox.value) }));
   mechanismBox.addEventListener("change", () => choose({ mechanism: mechanismBox.value }));
   queryBox.addEventListener("input", () => choose({ query: Number(queryBox.value) }));
-  play.addEventListener("click", () => (playing === null ? start() : stop()));
-  before.addEventListener("click", () => choose({ query: state.query - 1 }));
-  after.addEventListener("click", () => choose({ query: state.query + 1 }));
   sameBox.addEventListener("change", () => choose({ same: sameBox.checked }));
   askedBox.addEventListener("change", () => choose({ asked: askedBox.checked }));
   byId("values-box").addEventListener("toggle", show);
   Charts.onLooks(show);
   window.addEventListener("hashchange", () => { obey(); refresh(); });
-  if (city.paths.length) {
-    for (const maps of [byId("panels"), byId("stage")]) {
-      if (maps === null) continue;
-      maps.addEventListener("pointermove", pointing);
-      maps.addEventListener("pointerdown", pointing);
-      maps.addEventListener("pointerleave", (event) => point(null, event));
-    }
-    window.addEventListener("scroll", () => point(null, null), { passive: true });
-  }
+  byId("series-close").addEventListener("click", () => {
+    pick(null);
+    maps.truth.map.getContainer().focus();
+  });
+  // Paper shows the whole city, whatever part is in sight.
+  let before_ = null;
+  window.addEventListener("beforeprint", () => {
+    if (!city.paths.length) return;
+    before_ = { ...sight };
+    wholeCity();
+    if (many) sharpen();
+    drawVehicles();
+  });
+  window.addEventListener("afterprint", () => before_ && look(before_.middle, before_.zoom));
   document.documentElement.dataset.report = "ready";
 })();

@@ -180,8 +180,9 @@ const Motion = (() => {
   };
   const numbers = (hexes) => hexes.flatMap((hex) => [1, 3, 5].map((start) => parseInt(hex.slice(start, start + 2), 16) / 255));
 
-  // `box`: left, top, width and height of the drawing that the canvas shows.
-  const open = async (canvas, data, box) => {
+  // `size`: width and height of the drawing. What the canvas shows of it is in the `box` of what is returned: left, top, width
+  // and height, in the canvas' proportions.
+  const open = async (canvas, data, size) => {
     const columns = await decode(data), fleet = (data.kind === "links" ? onLinks : betweenPlaces)(columns, data);
     const gl = canvas.getContext("webgl2", { antialias: false, alpha: true, preserveDrawingBuffer: true });
     const out = { x: 0, y: 0, dx: 0, dy: 0, link: -1 }, links = columns.points ? columns.points.length : 0, counted = data.kind === "links";
@@ -255,7 +256,7 @@ const Motion = (() => {
       }
       return found;
     };
-    const motion = { measures: Object.keys(measures), tops, totals, ask, where, places, end: data.end_s, every: data.every, hasLinks: counted, drawn: gl !== null };
+    const motion = { measures: Object.keys(measures), tops, totals, ask, where, places, end: data.end_s, every: data.every, hasLinks: counted, drawn: gl !== null, box: [0, 0, ...size] };
     if (gl === null) return Object.assign(motion, { draw: (time) => survey(time, false) });
 
     const dots = program(gl, POINTS, DOT);
@@ -306,11 +307,10 @@ const Motion = (() => {
         const value = measures[measure](l) / tops[measure];
         if (on[l] || value > 0) loads[l] = Math.max(1e-3, value);
       }
-      // As the SVG above it, which keeps the proportions within the canvas.
-      const [left, top, across, down] = box, scale = Math.min(wide / across, tall / down);
+      const [left, top, across, down] = motion.box, scale = wide / across;
       const view = [(2 * scale) / wide, (-2 * scale) / tall, (-2 * scale * (left + across / 2)) / wide, (2 * scale * (top + down / 2)) / tall];
       const unit = window.devicePixelRatio / scale; // a CSS pixel in units of the drawing
-      const room = (across * down) / unit ** 2; // CSS pixels; signs are smaller where there are more in it
+      const room = (size[0] * size[1]) / unit ** 2; // of all, CSS pixels; signs are smaller where there are more in it
       gl.viewport(0, 0, wide, tall);
       gl.clearColor(0, 0, 0, 0);
       gl.clear(gl.COLOR_BUFFER_BIT);
