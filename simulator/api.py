@@ -1,6 +1,8 @@
 """Public functions of the library, which `crowdveil` and `simulator` export: run, load and compare."""
 
 from collections.abc import Iterable
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +12,7 @@ from simulator.experiment.run import ProgressReceiver, run_scenario
 from simulator.experiment.run_handle import RunHandle, UserProcess
 from simulator.files.errors import InputError
 from simulator.files.resources import permitting
+from simulator.pages.notebook import NotebookProgress
 from simulator.pages.report import write_report
 from simulator.results.compare import DifferentTruthError, compare
 from simulator.results.run import ACCESSORS, RunResult
@@ -50,13 +53,19 @@ def _summary(run: RunResult) -> Any:
 
 
 def _html(run: RunResult) -> Any:
-    from simulator.pages.plots.files import summary_html  # noqa: PLC0415 - as above
+    from simulator.pages.notebook import summary_html  # noqa: PLC0415 - as above
 
     return lambda: summary_html(run)
 
 
+def _map(run: RunResult) -> Any:
+    from simulator.pages.notebook import RunMap  # noqa: PLC0415 - as above
+
+    return partial(RunMap, run)
+
+
 # A run knows no pages: what a user sees of it is added here, where both are known.
-ACCESSORS |= {"plot": _plot, "summary": _summary, "_repr_html_": _html}
+ACCESSORS |= {"plot": _plot, "summary": _summary, "map": _map, "_repr_html_": _html}
 
 
 def roads_of(graph: "nx.Graph[Any]") -> dict[str, str]:
@@ -126,7 +135,7 @@ def run(
     overrides: Overrides = (),
     out: str | Path | None = None,
     overwrite: bool = False,
-    progress: ProgressReceiver | None = None,
+    progress: ProgressReceiver | bool = True,
     allow_plugins: bool = False,
     untrusted: bool = False,
     assume_yes: bool = False,
@@ -152,7 +161,8 @@ def run(
     overwrite
         Replace an earlier run in that directory.
     progress
-        Called with the progress of the run.
+        Called with the progress of the run. By default a notebook shows a bar while the run goes on, and a script
+        prints nothing; False for no bar.
     allow_plugins
         Import the classes that the scenario names as ``package.module:Class``. Their code runs with all permissions
         of the calling user. The environment variable ``CROWDVEIL_ALLOW_PLUGINS=1`` allows it too.
@@ -197,12 +207,13 @@ def run(
     """
     if out is not None:
         check_free(Path(out), overwrite=overwrite)
-    with permitting(assume_yes), executor_of(workers, scheduler) as executor:
+    bar = NotebookProgress(shown=progress) if isinstance(progress, bool) else nullcontext(progress)
+    with permitting(assume_yes), executor_of(workers, scheduler) as executor, bar as receiver:
         result = run_scenario(
             scenario,
             seed=seed,
             overrides=overrides,
-            progress=progress,
+            progress=receiver,
             allow_plugins=allow_plugins,
             untrusted=untrusted,
             processes=processes,

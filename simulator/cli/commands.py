@@ -41,6 +41,7 @@ COMMANDS = {
     "check": "Check a class of your own against the contract of its role; exit code 1 if it fails.",
     "audit": "Estimate an ε from below and the bias of a randomiser; exit code 1 if the ε is above the one claimed.",
     "open": "Open a report in the browser, by default the report of the newest run or study, and print its path.",
+    "notebook": "Write a copy of the shipped notebook, which makes a city of its own, and open it in JupyterLab.",
     "new": "Write a class of your own to start from, with a test and a scenario.",
     "advise": "Find the best design for a city under each trust: its error in three zones, and what each party learns.",
     "plan": "Find each mechanism's parameters that meet a privacy or an error target, or state why none do.",

@@ -133,7 +133,7 @@ class Document:
     kicker, heading
         What kind of page it is, and what it is about.
     header
-        The template in ``page`` of what stands below the heading, before all sections.
+        The template in ``page`` of what stands below the heading, before all sections; empty for none.
     sections
         The sections in order.
     made_of
@@ -243,7 +243,7 @@ def render(document: Document) -> str:
         packed = base64.b64encode(gzip.compress(text.encode(), compresslevel=6, mtime=0)).decode()
     frame = {
         "document": document,
-        "header": _template(document.header).render(document.values),
+        "header": _template(document.header).render(document.values) if document.header else "",
         "sections": sections,
         "page": text,
         "packed": packed,

@@ -150,7 +150,6 @@ def build_report(run: RunResult | str | os.PathLike[str]) -> str:
         If the directory holds no finished run.
     """
     run = opened(run).leading
-    names = (*run.record.mechanisms_by_name, *run.record.refined)
     document = Document(
         title=f"{run.record.scenario} · crowdveil report",
         kicker="report of a run",
@@ -159,13 +158,19 @@ def build_report(run: RunResult | str | os.PathLike[str]) -> str:
         sections=[section for made in SECTIONS if (section := made(run)) is not None],
         made_of="from the run’s own files",
         values={"run": run, "finding": first_screen(run)},
-        data={
-            "mechanisms": [{"name": name, "label": run.record.label(name)} for name in names],
-            "first": run.record.first_private,
-            "clock": run.record.clock.of_page(max([0.0, *run.record.traffic.times_s])),
-        },
+        data=script_data(run),
     )
     return render(document)
+
+
+def script_data(run: RunResult) -> dict[str, object]:
+    """Return what the script of a run's page reads, beside the data of the sections."""
+    names = (*run.record.mechanisms_by_name, *run.record.refined)
+    return {
+        "mechanisms": [{"name": name, "label": run.record.label(name)} for name in names],
+        "first": run.record.first_private,
+        "clock": run.record.clock.of_page(max([0.0, *run.record.traffic.times_s])),
+    }
 
 
 def write_report(run: RunResult | str | os.PathLike[str]) -> Path:

@@ -16,6 +16,7 @@ import scenarios
 from mechanisms.privacy.claim import Claim
 from scenarios import Scenario
 from scenarios.references import DATA_PREFIX, data_set
+from simulator.files.extras import import_extra
 from simulator.files.resources import Stopwatch, peak_memory_nbytes
 from simulator.results.claims import LINKED, claims_in, worth_reading
 from simulator.results.costs import costs_of
@@ -181,8 +182,10 @@ class RunResult:
 
     @cached_property
     def settings(self) -> Settings:
-        """What pages need of the scenario in its directory."""
-        return read_settings(self.saved_in)
+        """What pages need of the scenario."""
+        if self.directory is None:
+            return Settings.model_validate(self.scenario.model_dump(by_alias=True, exclude_none=True))
+        return read_settings(self.directory)
 
     @property
     def attributions(self) -> list[str]:
@@ -223,6 +226,41 @@ class RunResult:
 
         joined = self.estimates.merge(self.cells, on="cell", validate="many_to_one")
         return gpd.GeoDataFrame(joined, geometry="geometry", crs=self.cells.crs)
+
+    def to_xarray(self) -> Any:
+        """Return the estimates as an `xarray.Dataset`.
+
+        Returns
+        -------
+        xarray.Dataset
+            The numbers of `estimates`, with the dimensions `campaign`, `mechanism`, `query` and `cell`, and their units
+            in `attrs`. A value is NaN where `estimates` has no row: of a campaign with fewer queries, or of the cells
+            of another partition. `time_s` and `time` are coordinates of a query, `name` and `partition` of a cell, and
+            `statistic` of a campaign.
+
+        Raises
+        ------
+        InputError
+            If xarray is not installed; the message names the extra ``xarray``.
+        """
+        import_extra("xarray", needed="RunResult.to_xarray needs xarray", extra="xarray")
+        asked, times = ["campaign", "mechanism", "query"], ["time_s", "time"]
+        rows = self.estimates.astype({"campaign": str, "mechanism": str})
+        at = rows.drop_duplicates(asked).set_index(asked).reindex(columns=times).to_xarray()
+        made = rows.drop(columns=times, errors="ignore").set_index([*asked, "cell"]).to_xarray().assign_coords(at)
+        # In the order of the run; pandas sorts names.
+        made = made.sel({name: rows[name].unique() for name in asked[:2]})
+        cells = self.cells.set_index("cell").loc[made["cell"].to_numpy()]
+        names = {name: cells[name].astype(str).to_numpy(dtype=object) for name in ("name", "partition")}
+        made = made.assign_coords({name: ("cell", values) for name, values in names.items()})
+        statistics = [self.statistics[name] for name in made["campaign"].to_numpy()]
+        made = made.assign_coords(statistic=("campaign", [statistic.name for statistic in statistics]))
+        units = " or ".join(dict.fromkeys(statistic.unit for statistic in statistics))
+        for column in TABLES["estimates"].columns:
+            if column.unit and column.name in made.variables:
+                unit = units if column.unit == "statistic" else column.unit
+                made[column.name].attrs["units"] = self.record.owners.replace_in(unit)
+        return made.assign_attrs(scenario=self.record.scenario, seed=self.record.seed)
 
     # Saving
 

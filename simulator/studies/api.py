@@ -10,6 +10,7 @@ import pandas as pd
 from scenarios import Scenario
 from scenarios.kinds import is_given
 from simulator.files.errors import InputError
+from simulator.pages.notebook import NotebookProgress
 from simulator.studies.design import design_of
 from simulator.studies.evaluate import DATA, MECHANISMS, Evaluation
 from simulator.studies.point import PointResult
@@ -31,6 +32,7 @@ def sweep(
     workers: int | None = None,
     assume_yes: bool = False,
     timeout_s: float | None = None,
+    progress: bool = True,
     **options: Any,
 ) -> Study:
     """Run a scenario with varied values, and return all results.
@@ -58,6 +60,8 @@ def sweep(
         Continue if the estimated memory exceeds the available memory.
     timeout_s
         Longest time of a point, seconds, after which it counts as failed.
+    progress
+        Show in a notebook how many points are finished.
     **options
         `seed`, `overrides`, `allow_plugins` and `untrusted`, as in `run`.
 
@@ -76,7 +80,8 @@ def sweep(
     """
     options |= {"replicates": replicates, "out": out, "keep": keep, "scheduler": scheduler, "workers": workers}
     work = _work(scenario, vary, assume_yes=assume_yes, timeout_s=timeout_s, **options)
-    work.run()
+    with NotebookProgress(shown=progress) as bar:
+        work.run(bar.show)
     study = Study.load(work.directory.path)
     if out is not None:
         write_report(study, out)
@@ -124,6 +129,7 @@ def evaluate(
     workers: int | None = None,
     assume_yes: bool = False,
     timeout_s: float | None = None,
+    progress: bool = True,
     **options: Any,
 ) -> dict[str, pd.DataFrame]:
     """Evaluate mechanisms over data sets, each set by the planner for one target.
@@ -139,7 +145,7 @@ def evaluate(
         The target, as in `mechanisms.planning.Target`.
     replicates
         Runs of each data set, with seeds one apart.
-    out, scheduler, workers, assume_yes, timeout_s
+    out, scheduler, workers, assume_yes, timeout_s, progress
         As in `sweep`.
     **options
         `seed`, `allow_plugins` and `untrusted`, as in `run`.
@@ -176,8 +182,9 @@ def evaluate(
         options=options,
         running=running(scheduler, workers, assume_yes=assume_yes, timeout_s=timeout_s),
     )
-    for stage in work.stages():
-        stage.run()
+    with NotebookProgress(shown=progress) as bar:
+        for stage in work.stages():
+            stage.run(bar.show)
     return work.write()
 
 

@@ -7,6 +7,7 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, 
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from simulator.experiment.run import build_only, cache_fault
 from simulator.files.errors import InputError
 from simulator.files.extras import own_version
 from simulator.files.resources import permitting
+from simulator.results.formatting import counted
 from simulator.results.provenance import package_versions, source_sha256
 from simulator.studies.design import Design
 from simulator.studies.point import KEPT, DifferentVersionError, Point, PointResult, PointTimeoutError, run_point
@@ -125,10 +127,18 @@ class Sweep:
             self._take_up()
             yield
 
-    def run(self) -> None:
-        """Do all the work; what failed is in `failures`, and what else can go wrong as in `outcomes`."""
+    def run(self, show: Callable[[str, float], None] = lambda _words, _share: None) -> None:
+        """Do all the work; what failed is in `failures`, and what else can go wrong as in `outcomes`.
+
+        Parameters
+        ----------
+        show
+            Is called with what is done in words, and its share of the work, after each point.
+        """
         with self.opened():
-            deque(self.outcomes(), maxlen=0)
+            total = max(len(self.todo), 1)
+            for done, _ in enumerate(chain([None], self.outcomes())):
+                show(f"{self.design.name}: {done:,} of {counted(total, 'point')}", done / total)
 
     def progress(self) -> str:
         """How many points are finished and kept, in words, for a study that is stopped."""

@@ -74,9 +74,27 @@ def test_claims_hold_for_every_partition_and_are_stated_once():
     assert few < many == both
 
 
-def test_the_map_and_the_plots_show_the_cells_of_the_campaign(both, tmp_path):
-    both.save(tmp_path / "run")
-    page = map_section(cv.load(tmp_path / "run")).data
+def test_numbers_as_xarray_are_the_rows_of_the_estimates():
+    """Also where campaigns differ in their cells and in the number of their queries."""
+    pytest.importorskip("xarray")
+    made = run([BLOCKS, LINKS], campaign("by-link", 160, cells="links", queries=3), campaign("by-block", 170))
+    found = made.to_xarray()
+    assert dict(found.sizes) == {"campaign": 2, "mechanism": 2, "query": 3, "cell": len(made.cells)}
+    assert [*found["campaign"].to_numpy()] == ["by-link", "by-block"]
+    columns = ["truth", "estimate", "std_error", "lower", "upper", "time_s", "time"]
+    rows = found[columns].to_dataframe().dropna(subset="estimate")
+    keys = ["campaign", "mechanism", "query", "cell"]
+    own = made.estimates.astype({"campaign": str, "mechanism": str}).set_index(keys)
+    pd.testing.assert_frame_equal(rows.loc[own.index, columns], own[columns], check_dtype=False)
+    assert len(rows) == len(own) < found["estimate"].size
+    assert [*found["name"].to_numpy()] == [*made.cells["name"]]
+    assert [*found["partition"].to_numpy()] == [*made.cells["partition"]]
+    assert {found[name].attrs["units"] for name in columns[:5]} == {"vehicles"}
+    assert found["time_s"].attrs["units"] == "s"
+
+
+def test_the_map_and_the_plots_show_the_cells_of_the_campaign(both):
+    page = map_section(both).data
     for shown in page["campaigns"]:
         cells = both.cells_of(shown["name"])
         drawn = page["partitions"][shown["partition"]]

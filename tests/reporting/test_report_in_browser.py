@@ -76,6 +76,31 @@ def test_reports_are_accessible_and_nothing_is_cut(reports, open_page, name):
         page.context.close()
 
 
+def test_a_notebook_shows_the_map_in_a_frame_of_its_own(open_page, tmp_path):
+    hostile = "\"'><script>parent.stolen = 1</script>"
+    made = run("tiny")
+    shown = made.with_tables(cells=made.cells.assign(name=hostile)).map(height_px=900)
+    page_file = tmp_path / "notebook.html"
+    page_file.write_text(f'<html data-report="ready"><body>{shown._repr_html_()}</body></html>', encoding="utf-8")
+    page = open_page(page_file)
+    frame = page.frame_locator("iframe")
+    frame.locator("html[data-report=ready]").wait_for(state="attached")
+    assert page.locator("iframe").bounding_box()["height"] == 900
+    assert "query 1" in frame.locator("#status").text_content()
+    frame.get_by_label("Next query").click()
+    assert "query 2" in frame.locator("#status").text_content()
+    frame.locator("#values-box summary").click()
+    assert hostile in frame.locator("#values").text_content()
+    assert page.evaluate("typeof stolen") == "undefined"
+    assert frame.locator("h1").evaluate(
+        "() => { try { return parent.document.title } catch { return 'refused' } }"
+    ) == ("refused")
+    assert shown.save(tmp_path / "map.html").read_text(encoding="utf-8") == shown.html
+    with pytest.raises(FileExistsError):
+        shown.save(tmp_path / "map.html")
+    assert open_page(tmp_path / "map.html").title() == "tiny · crowdveil map"
+
+
 @pytest.mark.parametrize("name", FIRST_SCREEN)
 def test_the_finding_is_on_the_first_screen_and_as_the_scenario_states_it(reports, open_page, name):
     directory = reports(name)

@@ -39,7 +39,8 @@ def test_a_loaded_run_is_the_run_that_was_saved(result, tmp_path):
         assert (one is None) == (other is None), name
         if one is not None:
             pd.testing.assert_frame_equal(pd.DataFrame(one), pd.DataFrame(other), check_dtype=False)
-    assert loaded.scenario == result.scenario
+    assert (loaded.scenario, loaded.settings) == (result.scenario, result.settings)
+    assert loaded.map().html == result.map().html
     assert loaded.leading.estimates.equals(result.leading.estimates)
     assert loaded.leading.asked.scores.equals(result.scores)
     assert loaded.leading.leading.scores.equals(loaded.leading.scores), "already of all vehicles"
@@ -64,7 +65,7 @@ def test_a_table_is_read_when_it_is_first_needed(result, tmp_path):
 def test_a_run_has_no_other_attributes(result):
     with pytest.raises(AttributeError, match="no attribute 'estimate'"):
         _ = result.estimate
-    assert {"estimates", "plot", "summary"} <= set(dir(result))
+    assert {"estimates", "plot", "summary", "map"} <= set(dir(result))
 
 
 def test_errors_are_one_frame_for_every_page_and_plot(result):

@@ -290,7 +290,8 @@ class CountLaw:
         ends = np.full((2, len(first)), np.nan)
         few = np.flatnonzero((law.moments(0.0)[1] < FEW) & (law.known <= TOP))
         _, kind = np.unique(kinds[:, first][:, few], axis=1, return_inverse=True)
-        groups = np.split(few[np.argsort(kind, kind="stable")], np.bincount(kind.ravel()).cumsum()[:-1])
+        kind = kind.ravel()  # numpy 2.0 keeps the axis
+        groups = np.split(few[np.argsort(kind, kind="stable")], np.bincount(kind).cumsum()[:-1])
         for rows in groups if len(few) and len(groups) <= GROUPS else ():
             ends[:, rows] = law.take(rows[:1]).enumerate_few(counts[rows])
         rest = np.flatnonzero(np.isnan(ends).any(axis=0))

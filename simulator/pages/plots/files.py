@@ -2,10 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
-from html import escape
-from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +12,6 @@ from simulator.pages.charts import Chart
 from simulator.pages.charts.matplotlib import draw
 from simulator.pages.plots.looks import COLUMN_IN, figure_of, new_axes, paper_style, pyplot
 from simulator.pages.plots.run_plots import NothingToDrawError, RunPlots
-from simulator.results.formatting import number
 from simulator.results.run import RunResult
 
 if TYPE_CHECKING:
@@ -130,23 +126,6 @@ def write_plots(
     with pyplot().rc_context(paper_style(width_in)):
         export_folder(folder, fill, overwrite=overwrite)
     return names, list(notes)
-
-
-def summary_html(data: RunResult) -> str:
-    """Return a run as HTML for a notebook: its name, its scores and, if matplotlib is installed, a map without roads.
-
-    All names are escaped.
-    """
-    columns = ["campaign", "mechanism", "statistic", "queries", "rmse", "theory_rmse", "coverage"]
-    table = data.leading.scores[columns].to_html(index=False, border=0, float_format=number)
-    html = f"<p><b>{escape(data.record.scenario)}</b>, seed {data.record.seed}, {len(data.cells):,} cells</p>{table}"
-    with suppress(InputError, NothingToDrawError):
-        with pyplot().rc_context(paper_style()):
-            text = StringIO()
-            figure_of(RunPlots(data, shown=False).map(roads=False)).savefig(text, format="svg", metadata={"Date": None})
-        # The XML declaration and the document type have no place inside a page.
-        html += text.getvalue()[text.getvalue().index("<svg") :]
-    return html
 
 
 def _figures(plots: RunPlots, *, every: bool) -> "Iterator[tuple[str, Callable[[], Axes]]]":
