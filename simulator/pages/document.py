@@ -230,7 +230,7 @@ def render(document: Document) -> str:
         page |= section.data
     scripts = [asset(name) for name in (*_SCRIPTS, *(_MAP_SCRIPTS if "campaigns" in page else ()))]
     policy = (
-        f"default-src 'none'; script-src {' '.join(_hash(script) for script in scripts)}; "
+        f"default-src 'none'; script-src {' '.join(script_hash(script) for script in scripts)}; "
         "style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
     text = _as_json(page)
@@ -300,6 +300,7 @@ def asset(name: str) -> str:
     return resources.files("simulator.pages").joinpath("page", name).read_text(encoding="utf-8")
 
 
-def _hash(script: str) -> str:
+def script_hash(script: str) -> str:
+    """Return what a content security policy names a script inside the page by."""
     digest = hashlib.sha256(script.encode("utf-8")).digest()
     return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
