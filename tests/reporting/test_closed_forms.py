@@ -25,7 +25,9 @@ BATCHED = """(points) => points.map(({kind, parameters, cells, truth, share, los
 
 def extreme(rng, low, high):
     """Draw a number on a logarithmic scale, one in eight times one of the ends."""
-    return float(rng.choice([low, high]) if rng.random() < 0.125 else math.exp(rng.uniform(math.log(low), math.log(high))))
+    return float(
+        rng.choice([low, high]) if rng.random() < 0.125 else math.exp(rng.uniform(math.log(low), math.log(high)))
+    )
 
 
 def chance(rng, *, above_zero=False):
@@ -33,7 +35,9 @@ def chance(rng, *, above_zero=False):
     choice = rng.integers(8)
     if choice == 0:
         return float(rng.choice([1e-6 if above_zero else 0.0, 1.0]))
-    return float(rng.random() ** 6 if choice == 1 else 1 - rng.random() ** 6 * 0.9 if choice == 2 else rng.uniform(0.01, 0.99))
+    return float(
+        rng.random() ** 6 if choice == 1 else 1 - rng.random() ** 6 * 0.9 if choice == 2 else rng.uniform(0.01, 0.99)
+    )
 
 
 def parameters_of(kind, cells, rng):
@@ -65,7 +69,9 @@ def point(kind, rng):
     share, loss = (1.0, 0.0) if rng.random() < 0.4 else (1.0 - chance(rng) * 0.99, chance(rng) * 0.9)
     messages, queries, at = int(rng.integers(1, 5)), round(extreme(rng, 1, 300)), extreme(rng, 1e-3, 20.0)
     try:
-        mechanism = MECHANISMS[kind](cells=cells, **({"form": "multi", "refresh": 0.0} if "sampling" in given else {}) | given)
+        mechanism = MECHANISMS[kind](
+            cells=cells, **({"form": "multi", "refresh": 0.0} if "sampling" in given else {}) | given
+        )
     except ParameterError:
         return None
     asked = [math.floor(count * share + 0.5) for count in truth]
@@ -118,7 +124,9 @@ def test_claims_are_those_of_the_mechanisms(answers):
     wrong, known = [], 0
     for (own, _, claims), found in answers:
         for mine, claim in zip(found["claims"], claims, strict=True):
-            same = (mine["kind"], mine["delta_kind"]) == (claim.kind, claim.delta_kind) and close(mine["epsilon"], claim.epsilon)
+            same = (mine["kind"], mine["delta_kind"]) == (claim.kind, claim.delta_kind) and close(
+                mine["epsilon"], claim.epsilon
+            )
             if mine["delta"] is not None:
                 known += 1
                 same = same and close(mine["delta"], claim.delta(own["at"]), 1e-300)

@@ -8,7 +8,6 @@ const ClosedForms = (() => {
   const total = (values) => values.reduce((left, right) => left + right, 0);
 
   // ---- privacy: ε that always holds, and δ at another ε; δ is null where it has no closed form ------------------------
-  // Law of the sum of `times` independent draws of −1, 0 or 1.
   const convolve = (left, right) => {
     const law = new Float64Array(left.length + right.length - 1);
     left.forEach((mass, i) => right.forEach((other, j) => { law[i + j] += mass * other; }));
@@ -33,6 +32,11 @@ const ClosedForms = (() => {
     kind: "exact", epsilon: queries * epsilon, delta_kind: "exact", basis,
     delta: at >= queries * epsilon ? 0 : Math.min(1, mirrorDelta(apart, epsilon, queries, at)),
   });
+  // The claim from ε and δ of one query; δ over several queries has no closed form.
+  const perQuery = (each, delta, queries, at, basis) => {
+    const kind = queries === 1 ? "exact" : "bound";
+    return { kind, epsilon: queries * each, delta: at >= queries * each ? 0 : queries === 1 ? delta : null, delta_kind: kind, basis };
+  };
   // A yes or no about each cell: p if the vehicle is in it, q if not; `no` is 1 − p and `apart` is p − q.
   const answers = ({ p, no, q, apart }, cells, queries, at) => {
     const falseNo = no + apart;
@@ -48,18 +52,12 @@ const ClosedForms = (() => {
     const yesLoss = Math.log1p(apart / q);
     const noLoss = Math.log1p(apart / no);
     if (cells > 1) return mirror(p * falseNo, yesLoss + noLoss, queries, at, basis);
-    const epsilon = queries * Math.max(yesLoss, noLoss);
-    const single = Math.max(mirrorDelta(p, yesLoss, 1, at), mirrorDelta(falseNo, noLoss, 1, at));
-    const delta = at >= epsilon ? 0 : queries === 1 ? single : null;
-    return { kind: queries === 1 ? "exact" : "bound", epsilon, delta, delta_kind: queries === 1 ? "exact" : "bound", basis };
+    return perQuery(Math.max(yesLoss, noLoss), Math.max(mirrorDelta(p, yesLoss, 1, at), mirrorDelta(falseNo, noLoss, 1, at)), queries, at, basis);
   };
   // Each truth adds `sampling` to the probability of its own output, which others give with at least `least`.
   const ownValue = (sampling, least, queries, at, basis) => {
     if (least === 0) return { ...CERTAIN, delta: atLeastOnce(sampling, queries), basis };
-    const epsilon = queries * Math.log1p(sampling / least);
-    const single = Math.max(sampling - Math.expm1(at) * least, 0);
-    const kind = queries === 1 ? "exact" : "bound";
-    return { kind, epsilon, delta: at >= epsilon ? 0 : queries === 1 ? single : null, delta_kind: kind, basis };
+    return perQuery(Math.log1p(sampling / least), Math.max(sampling - Math.expm1(at) * least, 0), queries, at, basis);
   };
 
   // ---- error: the variance of the estimate of a cell of y vehicles, constant + y(linear + y·square) --------------------
@@ -193,39 +191,33 @@ const ClosedForms = (() => {
   const NOTHING = { kind: "exact", epsilon: 0, delta: 0, delta_kind: "exact" };
   // Who learns what at ε = `at`: each party, the first `colluding` of them together, and readers (no party).
   const claims = (mechanism, design, queries, at) => {
-    const { servers, colluding } = design;
-    const kind = design.aggregation;
+    const { aggregation: kind } = design;
+    const parties = { trusted: 1, per_round: mechanism.rounds, shuffled: 2, secret_shared: design.servers }[kind];
+    const colluding = Math.min(design.colluding, parties);
     const linked = { view: "linked_reports", ...mechanism.linked(queries, at) };
     const row = (coalition, claim) => ({ coalition, queries, ...claim });
     const round = (number) => ({ view: `report_round_${number}`, ...mechanism.report(number, queries, at) });
-    const most = (view, why) => {
-      const always = linked.kind === "infinite" ? { epsilon: Infinity, kind: "bound" } : { epsilon: linked.epsilon, kind: "bound" };
-      return { ...linked, view, ...always, delta_kind: "bound", basis: why };
-    };
-    const server = (number) => `server:${number}`;
-    const first = Array.from({ length: colluding }, (_, i) => server(i + 1));
+    const most = (view, basis) => ({ ...linked, view, kind: "bound", delta_kind: "bound", basis });
+    const servers = Array.from({ length: colluding }, (_, i) => `server:${i + 1}`);
     const rows = [];
-    if (kind === "trusted") rows.push(row([server(1)], linked));
+    if (kind === "trusted") rows.push(row(["server:1"], linked));
     if (kind === "per_round") {
-      for (let number = 1; number <= mechanism.rounds; number += 1) rows.push(row([server(number)], round(number)));
-      if (colluding > 1) rows.push(row(first, linked));
+      for (let number = 1; number <= mechanism.rounds; number += 1) rows.push(row([`server:${number}`], round(number)));
+      if (colluding > 1) rows.push(row(servers, linked));
     }
     if (kind === "shuffled") {
       const view = mechanism.rounds === 1 ? "shuffled_round_1" : "released_counts";
-      rows.push(row([server(1)], most(view, "At most what the answers reveal if they are linked to vehicles")));
+      rows.push(row(["server:1"], most(view, "At most what the answers reveal if they are linked to vehicles")));
       rows.push(row(["mixer"], { view: null, ...NOTHING, basis: "Sealed answers" }));
-      if (colluding > 1) rows.push(row([server(1), "mixer"], linked));
+      if (colluding > 1) rows.push(row(["server:1", "mixer"], linked));
     }
     if (kind === "secret_shared") {
       const shares = { view: "shares", ...NOTHING, basis: "Fewer shares than all of them are uniform numbers" };
-      rows.push(row([server(1)], shares));
-      if (colluding > 1) rows.push(row(first, colluding < servers ? shares : linked));
+      rows.push(row(["server:1"], shares));
+      if (colluding > 1) rows.push(row(servers, colluding < design.servers ? shares : linked));
     }
     rows.push(row([], most("released_counts", "What is published is computed from the answers: at most what they reveal")));
     return rows;
   };
-  // Parties that may collude: servers, and the mixer.
-  const parties = (aggregation, rounds, servers) =>
-    ({ trusted: 1, per_round: rounds, shuffled: 2, secret_shared: servers })[aggregation];
-  return { MECHANISMS, counts, errors, claims, parties, whole };
+  return { MECHANISMS, counts, errors, claims, whole };
 })();

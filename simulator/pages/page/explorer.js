@@ -3,15 +3,13 @@
 (() => {
   const page = JSON.parse(document.getElementById("page-data").textContent);
   const served = document.documentElement.dataset.numbers === "server";
-  if (!served) {
-    page.kinds = page.kinds.filter(({ kind }) => kind in ClosedForms.MECHANISMS);
-    for (const kind of page.kinds) kind.parameters = kind.parameters.filter(({ name }) => name !== "form");
-  }
+  page.kinds = page.kinds.filter(({ kind }) => served || kind in ClosedForms.MECHANISMS);
+  for (const kind of page.kinds) kind.parameters = kind.parameters.filter(({ name }) => served || name !== "form");
   const kinds = new Map(page.kinds.map((kind) => [kind.kind, kind]));
   const LETTERS = ["a", "b"];
   const AT = 1; // the ε at which δ is stated
   const byId = (id) => document.getElementById(id);
-  const sectionOf = (letter) => byId(`design-${letter}`);
+  const within = (letter, selector) => byId(`design-${letter}`).querySelector(selector);
   const make = (tag, properties = {}, ...children) => {
     const node = Object.assign(document.createElement(tag), properties);
     node.append(...children);
@@ -61,12 +59,12 @@
     text.set("seed", state.seed);
     return `#${text}`;
   };
-  // A change is shown at once; it is a step back in the browser's history once a slider is let go.
-  let kept = "";
+  // All values that a slider has until it is let go are one step of the browser's history.
+  let letGo = true;
   const changed = (lasting) => {
     const address = written();
-    if (lasting && address !== kept) history.pushState(null, "", kept = address);
-    else history.replaceState(null, "", address);
+    if (address !== location.hash) history[letGo ? "pushState" : "replaceState"](null, "", address);
+    letGo = lasting;
     show();
   };
 
@@ -75,9 +73,8 @@
   const placeOf = ({ from, to, log }, value) =>
     STEPS * (log ? Math.log(value / from) / Math.log(to / from) : (value - from) / (to - from));
   const valueAt = (spec, place) => {
-    const { from, to, log, whole } = spec;
-    const value = log ? from * (to / from) ** (place / STEPS) : from + (to - from) * (place / STEPS);
-    return checked(spec, whole ? Math.round(value) : Number(value.toPrecision(3)));
+    const value = spec.log ? spec.from * (spec.to / spec.from) ** (place / STEPS) : spec.from + (spec.to - spec.from) * (place / STEPS);
+    return checked(spec, Number(value.toPrecision(3)));
   };
   const chooser = (id, options, chosen, choose) => {
     const made = make("select", { id }, ...options.map(([value, textContent]) =>
@@ -106,7 +103,7 @@
       }
       exact.addEventListener("change", () => { set(checked(spec, exact.value), true); follow(); });
       follow();
-      row.append(...(spec.optional ? [] : [slide]), exact, make("span", { className: "unit", textContent: unit }));
+      row.append(...(spec.optional ? [] : [slide]), exact, make("span", { className: "note", textContent: unit }));
     }
     row.querySelector("select, [type=number]").setAttribute("aria-describedby", `${id}-about`);
     box.append(row, make("p", { className: "note", id: `${id}-about`, textContent: spec.about }));
@@ -122,18 +119,13 @@
       byId(id).focus();
       changed(true);
     };
-    sectionOf(letter).querySelector(".choices").replaceChildren(make("label", { htmlFor: id, textContent: "Mechanism" }),
+    within(letter, ".choices").replaceChildren(make("label", { htmlFor: id, textContent: "Mechanism" }),
       chooser(id, page.kinds.map(({ kind, title }) => [kind, title]), state[letter].kind, choose),
       make("p", { className: "note", textContent: kinds.get(state[letter].kind).about }));
-    sectionOf(letter).querySelector(".fields").replaceChildren(...specs(letter).map((spec) => field(spec, state[letter], `${letter}-`)));
+    within(letter, ".fields").replaceChildren(...specs(letter).map((spec) => field(spec, state[letter], `${letter}-`)));
   };
 
   // ---- numbers ------------------------------------------------------------------------------------------------------
-  const asDesigned = (letter) => {
-    const { kind, aggregation, servers, colluding } = state[letter];
-    const most = ClosedForms.parties(aggregation, kinds.get(kind).rounds, servers);
-    return { aggregation, servers, colluding: Math.min(colluding, most) };
-  };
   const parameters = (letter) => Object.fromEntries(kinds.get(state[letter].kind).parameters
     .map(({ name }) => [name, state[letter][name]]).filter(([, value]) => value !== null));
   const normals = (seed) => () => { // the same for the same seed: mulberry32, then Box and Muller
@@ -153,7 +145,7 @@
       const messages = aggregation === "secret_shared" ? servers : 1;
       const errors = ClosedForms.errors(mechanism, truth, state.participation, state.loss, messages);
       const normal = normals(state.seed + (letter === "b" ? 1 : 0));
-      const claims = ClosedForms.claims(mechanism, asDesigned(letter), state.queries, AT);
+      const claims = ClosedForms.claims(mechanism, state[letter], state.queries, AT);
       return { errors, claims, estimates: truth.map((count, i) => count + normal() * errors[i]) };
     } catch (error) {
       if (!(error instanceof RangeError)) throw error;
@@ -166,7 +158,7 @@
     const turn = (pending[letter] = turns += 1);
     await new Promise((resume) => { setTimeout(resume, 120); });
     if (pending[letter] !== turn) return;
-    const { colluding } = asDesigned(letter);
+    const { colluding } = state[letter];
     const asked = { design: letter, turn, toml: scenario(letter, truth).toml, counts: truth, colluding, seed: state.seed };
     const answer = await fetch(`numbers${location.search}`, { method: "POST", body: JSON.stringify(asked) }).catch(() => null);
     const numbers = answer?.ok ? await answer.json() : { fault: "No numbers: start crowdveil explore again." };
@@ -215,7 +207,7 @@
     const [family, round] = view.split("_round_");
     const words = VIEWS[family] ?? `a vehicle’s answers of round ${round}`;
     const others = crowd && family.startsWith("released") ? `, with at least ${number(crowd)} vehicles in the cell` : "";
-    return `${words}${queries > 1 ? ` of ${queries} queries` : ""}${others}`;
+    return `${words}${queries > 1 ? `, in ${queries} queries` : ""}${others}`;
   };
   const limitWords = ({ kind, epsilon, delta, delta_kind: deltaKind }) => {
     if (kind === "unknown") return ["no limit is known", ""];
@@ -239,8 +231,7 @@
       make("span", { className: "delta", textContent: delta || (row.kind === "unknown" ? "" : "δ: the local command has it") }),
       make("p", { textContent: plain(row) }),
       make("details", {}, make("summary", { textContent: "Why" }), make("p", { className: "note", textContent: row.basis })));
-    const { view, epsilon, delta: value } = row;
-    Object.assign(item.dataset, { view: view ?? "", coalition: row.coalition.join(" "), epsilon, delta: value, kind: row.kind });
+    for (const name of ["view", "coalition", "kind", "epsilon", "delta"]) item.dataset[name] = row[name] ?? "";
     return item;
   };
   const picture = (truth, { estimates, errors }, letter) => {
@@ -255,7 +246,7 @@
     const svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", class: "picture-svg", "aria-label": label });
     for (const value of new Set([Math.round(low), 0, Math.round(high)])) {
       svg.append(draw("line", { x1: left, x2: width, y1: y(value), y2: y(value), class: "axis" }));
-      if (value || low > -0.1 * high) svg.append(draw("text", { x: left - 6, y: y(value) + 4, "text-anchor": "end" }, number(value)));
+      if (value >= 0 || value < -0.1 * high) svg.append(draw("text", { x: left - 6, y: y(value) + 4, "text-anchor": "end" }, number(value)));
     }
     const half = Math.min(7, (width - left) / shown.length / 2.6);
     shown.forEach((i, at) => {
@@ -267,39 +258,37 @@
   };
   const latest = {};
   const present = (letter, truth, numbers) => {
-    const section = sectionOf(letter);
     const right = numbers?.errors;
-    section.querySelector(".fault").textContent = numbers?.fault ?? "";
-    section.querySelector(".fault").hidden = !numbers?.fault;
-    section.querySelector(".results").hidden = !right;
+    Object.assign(within(letter, ".fault"), { textContent: numbers?.fault ?? "", hidden: !numbers?.fault });
+    within(letter, ".results").hidden = !right;
     latest[letter] = right ? numbers : null;
     if (right) {
       numbers.errors = numbers.errors.map((error) => error ?? Infinity);
       for (const row of numbers.claims) row.epsilon ??= Infinity;
       const cells = [["busy", 0], ["usual", usual(truth)], ["quiet", truth.length - 1]];
-      section.querySelector("tbody").replaceChildren(...cells.map(([cell, i]) => {
+      within(letter, "tbody").replaceChildren(...cells.map(([cell, i]) => {
         const [count, error] = [truth[i], numbers.errors[i]];
         const texts = [number(count), number(error), count ? `${number((100 * error) / count)} %` : "–"];
         const row = make("tr", {}, make("th", { scope: "row", textContent: cell }), ...texts.map((textContent) => make("td", { textContent })));
         Object.assign(row.dataset, { cell, count, error });
         return row;
       }));
-      section.querySelector(".picture").replaceChildren(picture(truth, numbers, letter));
-      section.querySelector(".claims-list").replaceChildren(...numbers.claims.map(claimItem));
+      within(letter, ".picture").replaceChildren(picture(truth, numbers, letter));
+      within(letter, ".claims-list").replaceChildren(...numbers.claims.map(claimItem));
     }
     const waiting = served && LETTERS.some((each) => pending[each]);
     byId("status").textContent = waiting ? "The exact numbers are being computed …" : "";
-    document.documentElement.dataset.ready = waiting ? "closed" : "exact";
+    document.documentElement.dataset.report = waiting ? "waiting" : "ready";
     byId("difference").textContent = latest.a && latest.b ? difference(truth) : "";
   };
   const difference = (truth) => {
     const [a, b] = LETTERS.map((letter) => latest[letter].errors[usual(truth)]);
     const [more, less, ratio] = a > b ? ["A", "B", a / b] : ["B", "A", b / a];
-    const same = !(ratio >= 1.005 && ratio < Infinity);
-    const worse = same ? "both designs err about as much" : `design ${more} errs ${number(ratio)} times as much as design ${less}`;
+    const worse = ratio >= 1.005 && ratio < Infinity ? `design ${more} errs ${number(ratio)} times as much as design ${less}`
+      : a === b || ratio < Infinity ? "both designs err about as much" : `design ${more} errs, and design ${less} does not`;
     const worst = LETTERS.map((letter) => latest[letter].claims.filter(({ coalition }) => coalition.length)
       .reduce((one, other) => ((other.epsilon - one.epsilon || other.delta - one.delta) > 0 ? other : one)));
-    const [inA, inB] = worst.map((row) => limitWords(row).filter((words) => words && (words[0] === "δ" ? row.epsilon === Infinity : true)).join(" and "));
+    const [inA, inB] = worst.map((row) => (row.epsilon < Infinity ? limitWords(row).slice(0, 1) : limitWords(row)).filter(Boolean).join(" and "));
     return `In a usual cell ${worse} (${number(a)} and ${number(b)} vehicles). Whoever learns most has ${inA} in A, and ${inB} in B.`;
   };
   const show = () => {
@@ -311,14 +300,14 @@
     }
   };
 
-  for (const letter of LETTERS) sectionOf(letter).querySelector(".write").addEventListener("click", () => write(letter));
+  for (const letter of LETTERS) within(letter, ".write").addEventListener("click", () => write(letter));
   byId("redraw").addEventListener("click", () => { state.seed = (state.seed + 1) % 2 ** 31; changed(true); });
   const restore = () => {
     read(new URLSearchParams(location.hash.length > 1 ? location.hash.slice(1) : page.start));
     byId("city").replaceChildren(...page.city.map((spec) => field(spec, state, "")));
     LETTERS.forEach(buildDesign);
-    kept = written();
-    changed(false);
+    history.replaceState(null, "", written());
+    show();
   };
   window.addEventListener("popstate", restore);
   restore();
