@@ -26,7 +26,7 @@ def _field(own: Parameter, texts: Mapping[str, Any]) -> dict[str, Any]:
     least = 1e-6 if own.above_zero else own.least or 0.0
     most = own.most or (1e7 if whole else 1.0)
     ends = {"from": 0.01, "to": 20.0} if budget else {"from": least, "to": most}
-    field |= {"least": least, "most": most, "value": None if optional else value, **ends}
+    field |= {"least": least, "most": most, "value": texts["starts"].get(own.name) if optional else value, **ends}
     return {**field, "log": whole or budget, "whole": whole, "optional": optional}
 
 

@@ -289,7 +289,7 @@
     const worst = LETTERS.map((letter) => latest[letter].claims.filter(({ coalition }) => coalition.length)
       .reduce((one, other) => ((other.epsilon - one.epsilon || other.delta - one.delta) > 0 ? other : one)));
     const [inA, inB] = worst.map((row) => (row.epsilon < Infinity ? limitWords(row).slice(0, 1) : limitWords(row)).filter(Boolean).join(" and "));
-    return `In a usual cell ${worse} (${number(a)} and ${number(b)} vehicles). Whoever learns most has ${inA} in A, and ${inB} in B.`;
+    return `In a usual cell ${worse} (${number(a)} and ${number(b)} vehicles). The party or coalition that learns most has ${inA} in A, and ${inB} in B.`;
   };
   const show = () => {
     const truth = ClosedForms.counts(state.people, state.cells);
