@@ -73,7 +73,7 @@ def explore(
         import_extra(package, needed="explore needs starlette and uvicorn", extra="explore")
     import uvicorn  # noqa: PLC0415 - an extra
 
-    page, token = explorer_page("server", **_start_of(source)), secrets.token_urlsafe(24)
+    page, token = explorer_page("server", **start_values(source)), secrets.token_urlsafe(24)
     with socket.socket() as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -168,7 +168,7 @@ def numbers_of(asked: Mapping[str, Any]) -> dict[str, Any]:
         # The servers that the page offers do not depend on where the cells are.
         deployment = build_deployment(scenario, campaign, None)  # type: ignore[arg-type]
         if faults := [*faults_of_servers(scenario, campaign, deployment, mechanisms)]:
-            return {"fault": str(ScenarioError(scenario.name, faults))}
+            return {"fault": "; ".join(map(str, faults))}
         mechanism, share = next(iter(mechanisms.values())), scenario.population.participation
         received = (1.0 - scenario.channel.losses[-1]) ** (len(deployment.route(1)) if deployment.sharing else 1)
         there = np.append(0, np.floor(truth * share + 0.5)).astype(np.int64)
@@ -187,7 +187,7 @@ def numbers_of(asked: Mapping[str, Any]) -> dict[str, Any]:
         usual, colluding = max(1, int(there[1:][(len(truth) - 1) // 2])), int(asked["colluding"])
         claims = [*_claims(mechanism, deployment, reports, campaign.queries, colluding, usual)]
     except (ScenarioError, ParameterError, NotEstimableError) as error:
-        return {"fault": str(error)}
+        return {"fault": "; ".join(map(str, getattr(error, "faults", [error])))}
     finite = {name: [each if math.isfinite(each) else None for each in row.tolist()] for name, row in shown.items()}
     return {**finite, "claims": claims}
 
@@ -229,7 +229,7 @@ def _claims(
         yield {**row, "sentence": learns(claim.listed(0.0, EPSILON))}
 
 
-def _start_of(source: str | None) -> dict[str, Any]:
+def start_values(source: str | None) -> dict[str, Any]:
     """Return title, start values, where they are from, and what is left out, as the page takes them."""
     if source is None:
         return {"source": "The start values are the page's own."}
