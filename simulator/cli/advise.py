@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.table import Column, Table
@@ -22,6 +22,9 @@ from simulator.files.errors import InputError
 from simulator.files.extras import own_version
 from simulator.pages.document import written
 from simulator.results.formatting import percent, whole, wide_console
+
+if TYPE_CHECKING:
+    from scenarios import Scenario
 
 OPTIONS = [each.replace(default=None) for each in options_of(CityQuestion) if each.name != "occupancy"]
 RECEIVES = {
@@ -69,7 +72,9 @@ def advise(
     for name, file, endings in (("write", write, (".toml",)), ("page", page, (".html", ".md", ".json"))):
         if file is not None and file.suffix not in endings:  # refused before the search, which takes seconds
             raise InputError([f"--{name} must end in {' or '.join(endings)}; got {file}"])
-    given = ({} if scenario is None else _of_scenario(scenario)) | ({} if profile is None else _of_profile(profile))
+    given = ({} if scenario is None else city_of(load_scenario(scenario))) | (
+        {} if profile is None else _of_profile(profile)
+    )
     if occupancy is not None:
         given["occupancy"] = (occupancy, occupancy / 10.0, occupancy / 20.0)
     given |= {name: value for name, value in options.items() if value is not None}
@@ -168,11 +173,10 @@ def write_statement_of(question: CityQuestion, chosen: Advised | None, page: Pat
     write_statement(statement, page, overwrite=overwrite)
 
 
-def _of_scenario(reference: str) -> dict[str, Any]:
+def city_of(scenario: "Scenario") -> dict[str, Any]:
     """Return what a scenario says of a question: its vehicles, cells, queries a day, servers and channel."""
     from simulator.experiment.components import RunComponents  # noqa: PLC0415 - slow, and only with a scenario
 
-    scenario = load_scenario(reference)
     city, campaign, population = RunComponents.build(scenario).city, scenario.campaigns[0], scenario.population
     recorded = city.ground.recorded
     vehicles = recorded.tracks.vehicles if recorded else getattr(scenario.traffic, "vehicles", 0)

@@ -234,7 +234,7 @@ def render(document: Document) -> str:
     if mapped:
         scripts.insert(0, _leaflet("js"))
     policy = (
-        f"default-src 'none'; script-src {' '.join(_hash(script) for script in scripts)}; "
+        f"default-src 'none'; script-src {' '.join(script_hash(script) for script in scripts)}; "
         "style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
     text = _as_json(page)
@@ -313,6 +313,7 @@ def _leaflet(kind: str) -> str:
     return re.sub(r"/\*.*?\*/|[^;{}]*url\([^)]*\);", "", text, flags=re.DOTALL)
 
 
-def _hash(script: str) -> str:
+def script_hash(script: str) -> str:
+    """Return what a content security policy names a script inside the page by."""
     digest = hashlib.sha256(script.encode("utf-8")).digest()
     return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
