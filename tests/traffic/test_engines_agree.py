@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from random_roads import random_case
 from roads_by_hand import ENGINES, network, run_to
 from single_places import advance_and_compare
+from verification import compared
 
 import scenarios
 from simulator.experiment.assembly.engine import build_physics
@@ -64,6 +65,7 @@ def assert_equal_at(engines, tick, *, links=None):
         advance_and_compare(engine, departed=departed)
     fleet, agents = (engine for engine, _ in engines)
     np.testing.assert_array_equal(fleet.log, agents.log)
+    compared("engines", fleet.log, agents.log)
     totals = fleet.totals()
     assert totals == agents.totals()
     assert totals.departed == totals.waiting + totals.on_road + totals.arrived
