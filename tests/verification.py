@@ -1,10 +1,13 @@
 """What tests compare, counted: `pytest --verification FILE` writes it, for the page docs/reference/verification.md.
 
+    python tests/verification.py docs/verification.json FILE …    ends with exit code 1 if these compare less
+
 A test calls `compared` beside its assertion, with the numbers that it asserts. Each family of comparisons is one row.
 """
 
 import json
 import subprocess
+import sys
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,6 +29,8 @@ FAMILIES = {
 }
 """What each family compares."""
 
+SHARE = 0.9
+"""Share of the recorded comparisons that must be made again: some tests draw how many cases they have."""
 ROOT = Path(__file__).parents[1]
 _current: list[tuple[str, int, float]] = []
 
@@ -70,12 +75,11 @@ class Collected:
         self.count, self.tests, self.largest = Counter(), Counter(), {}
 
     def pytest_runtest_logreport(self, report):
-        for name, (family, count, share) in report.user_properties:
-            if name == "compared" and report.when == "teardown":
-                self.count[family] += count
-                self.largest[family] = max(self.largest.get(family, 0.0), share)
-        for family in {family for name, (family, *_) in report.user_properties if name == "compared"}:
-            self.tests[family] += report.when == "teardown"
+        found = [value for name, value in report.user_properties if name == "compared" and report.when == "teardown"]
+        for family, count, share in found:
+            self.count[family] += count
+            self.largest[family] = max(self.largest.get(family, 0.0), share)
+        self.tests.update({family for family, _, _ in found})
 
     def pytest_sessionfinish(self):
         commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
@@ -90,4 +94,20 @@ class Collected:
             if self.count[name]
         }
         about = {"date": datetime.now(tz=UTC).date().isoformat(), "commit": commit.stdout.strip()[:12]}
-        Path(self.file).write_text(json.dumps({**about, "families": families}, indent=1, ensure_ascii=False) + "\n")
+        self.file.parent.mkdir(exist_ok=True)
+        self.file.write_text(json.dumps({**about, "families": families}, indent=1, ensure_ascii=False) + "\n")
+
+
+def lost(recorded, *now):
+    """Return the families of a record that new records together lack, or of which they have fewer comparisons."""
+    count = Counter()
+    for file in now:
+        families = json.loads(Path(file).read_text())["families"]
+        count.update({name: family["comparisons"] for name, family in families.items()})
+    kept = json.loads(Path(recorded).read_text())["families"]
+    return [name for name, family in kept.items() if count[name] < SHARE * family["comparisons"]]
+
+
+if __name__ == "__main__":
+    if found := lost(*sys.argv[1:]):
+        sys.exit(f"fewer comparisons than {sys.argv[1]} records: {', '.join(found)}")
