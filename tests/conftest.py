@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import verification
 from hypothesis import settings
 
 # A kernel is compiled in the first example that calls it, which takes seconds in a fresh clone and is no fault of the
@@ -30,10 +31,23 @@ LATE_WORKER = "CROWDVEIL_TESTS_LATE_WORKER_S"
 """Variable with the seconds by which the second of pytest's workers starts after the others."""
 
 
+def pytest_addoption(parser):
+    """Add the option that writes what tests compared."""
+    parser.addoption("--verification", metavar="FILE", help="write how many numbers tests compared, by family")
+
+
 def pytest_configure(config):
     """Let a worker start late if asked: workers that start at different times must collect the same tests."""
+    file = config.getoption("--verification")
+    if file and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(verification.Collected(Path(file).resolve()))
     if getattr(config, "workerinput", {}).get("workerid") == "gw1":
         time.sleep(float(os.environ.get(LATE_WORKER, "0")))
+
+
+def pytest_runtest_teardown(item):
+    """Keep with each test what it compared."""
+    item.user_properties += [("compared", found) for found in verification.taken()]
 
 
 def pytest_make_parametrize_id(val, argname):

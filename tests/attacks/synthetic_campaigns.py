@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 from scipy.stats import binomtest
+from verification import compared_by_chance
 
 from mechanisms.local import SamplingPrivacy
 from scenarios.kinds import sections_of
@@ -189,7 +190,9 @@ def evaluate_attacks(record, *attacks, seed=3):
 def agrees(row):
     """Whether a row's success equals its theory within sampling error; truths are fixed, which reduces variance."""
     hits = round(row.success * row.trials)
-    return binomtest(hits, row.trials, min(row.theory, 1.0)).pvalue > FAMILY / COMPARED
+    chance = binomtest(hits, row.trials, min(row.theory, 1.0)).pvalue
+    compared_by_chance("attacks", chance, FAMILY / COMPARED)
+    return chance > FAMILY / COMPARED
 
 
 def servers_of(record):

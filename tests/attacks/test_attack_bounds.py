@@ -16,6 +16,7 @@ from synthetic_campaigns import (
     filed_of,
     servers_of,
 )
+from verification import compared
 
 from mechanisms.local import (
     HadamardResponse,
@@ -57,6 +58,7 @@ def test_epsilon_is_approached_from_below(name):
     record = campaign(PerRound(), mechanism, vehicles=60_000)
     (row,), _ = evaluate_attacks(record, attack(kind, servers_of(record), prior="uniform"))
     assert part * claimed < row.epsilon_lower <= claimed
+    compared("bounds", row.epsilon_lower, 0.0, allowed=claimed)
     low, _ = clopper_pearson(round(row.success * row.trials), row.trials, alpha=FAMILY / len(PURE))
     assert low <= math.exp(claimed) * row.prior
 
@@ -70,6 +72,7 @@ def test_memoised_bits_bound_epsilon_over_queries_and_fresh_coins_do_not():
         rows, _ = evaluate_attacks(record, attack("longitudinal", ["server:1"], asked=(1, 4, 12), prior="uniform"))
         for row, queries in zip(rows, (1, 4, 12), strict=True):
             assert row.epsilon_lower <= mechanism.claim(Report(1, queries=queries)).epsilon
+            compared("bounds", row.epsilon_lower, 0.0, allowed=mechanism.claim(Report(1, queries=queries)).epsilon)
         bounds[name] = [row.epsilon_lower for row in rows]
     assert max(bounds["kept"]) <= 2.0
     assert bounds["fresh"][-1] > 1.5 * fresh.claim(Report(1)).epsilon

@@ -11,6 +11,7 @@ from functools import cache
 import numpy as np
 import pytest
 from synthetic_campaigns import record_of
+from verification import compared as verified
 
 from mechanisms.local import (
     AnonymizedDeniable,
@@ -277,6 +278,7 @@ def check_coalitions(deployment, name, cells, n, kind, every, **keys):
         found, optimum, theory = compared(DEPLOYMENTS[deployment], name, cells, n, kind, coalition, **keys)
         assert found == pytest.approx(optimum, abs=1e-9), (deployment, kind, coalition)
         assert theory == pytest.approx(optimum, abs=1e-9), (deployment, kind, coalition)
+        verified("coalitions", [found, theory], optimum, allowed=1e-9)
         theories[frozenset(coalition)] = theory
     for fewer, more in itertools.permutations(theories, 2):
         assert not fewer < more or theories[fewer] <= theories[more] + 1e-12, (deployment, kind, more)

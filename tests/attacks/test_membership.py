@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 from synthetic_campaigns import CELLS, FAMILY, SAMPLING, agrees, attack, campaign, evaluate_attacks, run_attacks
+from verification import compared
 
 from mechanisms.central import LaplaceCounts, LocalRecoding, SampleThenSuppress, ThresholdCounts
 from mechanisms.inference.evidence import Evidence, epsilon_of_trials, log_ratio
@@ -85,6 +86,7 @@ def test_published_numbers_have_the_law_and_success_is_optimal(release):
     rows = scores(record)
     assert agrees(rows[None])
     assert rows[None].epsilon_lower <= release.claim(crowd=None).epsilon
+    compared("bounds", rows[None].epsilon_lower, 0.0, allowed=release.claim(crowd=None).epsilon)
     for metric in ("auc", "advantage", "true_positives"):
         assert rows[metric].value == pytest.approx(rows[metric].theory, abs=0.02)
     # What is really published of a cell with 10 devices has the law from which the trials are drawn.
@@ -114,6 +116,7 @@ def test_epsilon_from_below_reaches_the_claim_and_never_exceeds_it(epsilon, quer
     assert agrees(rows[None])
     claim = release.claim(crowd=None, queries=queries)
     assert 0.9 * epsilon * queries * (queries <= 3) <= rows[None].epsilon_lower <= claim.epsilon
+    compared("bounds", rows[None].epsilon_lower, 0.0, allowed=claim.epsilon)
     assert rows["epsilon_at_delta_1e-5"].value <= claim.epsilon_at(1e-5)
     alpha = 1e-3
     bounds = math.exp(claim.epsilon) * alpha, 1 - math.exp(-claim.epsilon) * (1 - alpha)

@@ -27,6 +27,7 @@ from claim_laws import (
 )
 from reference_divergences import difference_law
 from scipy.stats import nbinom
+from verification import compared
 
 from mechanisms.local import (
     AnonymizedCancelling,
@@ -49,9 +50,11 @@ def check(claim, found, case, within=ROUNDING):
     truth, epsilon, whole = found
     claimed = np.array([claim.delta(epsilon) for epsilon in GRID])
     assert (claimed >= truth - within).all(), (case, claim, claimed, truth)
+    compared("claims", np.minimum(claimed, truth), truth, allowed=within)
     assert (np.diff(claimed) <= 1.1e-3 * claimed[:-1] + ROUNDING).all(), (case, claimed)
     if whole and claim.delta_kind == "exact":
         assert claimed == pytest.approx(truth, rel=1e-9, abs=max(within, 1e-9)), (case, claim, claimed, truth)
+        compared("claims", claimed, truth, allowed=max(within, 1e-9))
     if within > ROUNDING:  # outcomes are cut off, and with them the greatest losses
         return
     assert claim.epsilon >= epsilon * (1.0 - 1e-9) - 1e-9, (case, claim, epsilon)
@@ -60,6 +63,7 @@ def check(claim, found, case, within=ROUNDING):
         return
     if whole and claim.kind == "exact":
         assert claim.epsilon == pytest.approx(epsilon, rel=1e-9, abs=1e-9), (case, claim, epsilon)
+        compared("claims", claim.epsilon, epsilon, allowed=max(1e-9 * epsilon, 1e-9))
     assert not whole or claim.kind != "infinite" or epsilon == math.inf, (case, claim, epsilon)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import numba
 import numpy as np
 import pytest
+from verification import compared, compared_by_chance
 
 from mechanisms.central import LaplaceCounts
 from mechanisms.central.grid_noise import draw_rounded_laplace
@@ -69,7 +70,9 @@ def our_reports(mechanism, cell, devices=DEVICES):
 def expect_same_distribution(ours, theirs):
     theirs = np.asarray(theirs).astype(np.int64)
     assert ours.shape[1:] == theirs.shape[1:]
-    assert same_law(row_keys(ours), row_keys(theirs)) > LEVEL
+    chance = same_law(row_keys(ours), row_keys(theirs))
+    assert chance > LEVEL
+    compared_by_chance("libraries", chance, LEVEL)
 
 
 def expect_same_estimate(mechanism, server, support):
@@ -78,7 +81,9 @@ def expect_same_estimate(mechanism, server, support):
     counts = mechanism.sample_counts(np.array([400, 30, 200, 370]), rng=rng)
     server.aggregated_data, server.n = support(counts[0]).astype(float), 1000
     ours = mechanism.estimate(counts, counted=(1000,), asked=(1000,)).count
-    np.testing.assert_allclose(server._update_estimates()[-CELLS:], ours, rtol=1e-9, atol=1e-6)
+    theirs = server._update_estimates()[-CELLS:]
+    np.testing.assert_allclose(theirs, ours, rtol=1e-9, atol=1e-6)
+    compared("libraries", theirs, ours, allowed=1e-6)
 
 
 @pytest.mark.fast_cases(1)
@@ -91,6 +96,7 @@ def test_opendp_randomized_response_of_a_bool(opendp, p):
             theirs = np.array([peer(bool(cell)) for _ in range(DEVICES)])
             expect_same_distribution(our_reports(mechanism, cell)[:, 0, 1], theirs)
         assert mechanism.claim(Report(1)).epsilon == pytest.approx(peer.map(1), rel=1e-9)
+        compared("libraries", mechanism.claim(Report(1)).epsilon, peer.map(1), allowed=1e-9 * peer.map(1))
 
 
 def test_opendp_randomized_response_of_categories(opendp):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from random_roads import random_case
 from roads_by_hand import ENGINES, network, run_to
 from single_places import advance_and_compare
+from verification import compared
 
 import scenarios
 from simulator.experiment.assembly.engine import build_physics
@@ -162,6 +163,7 @@ def assert_equal_case(case):
     totals = None
     for tick in (0, 17, 60, 61, 150, 303, 500):
         totals = assert_equal_at(engines, tick)
+    compared("engines", engines[0][0].log, engines[1][0].log)
     return totals
 
 

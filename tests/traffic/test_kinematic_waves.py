@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from roads_by_hand import ENGINES, drive, exit_times_s, links_by_ends, movement, network, window
+from verification import compared
 
 from simulator.roads.movements import movement_table, signal_table
 from simulator.traffic.agents import Agents
@@ -64,6 +65,7 @@ def test_queue_before_a_lane_drop(engine, downstream_first):
         driven = drive(engine, roads, trips, until=at_s)
         assert vehicles_on(driven, numbers[0]) == pytest.approx(before, abs=1)
         assert vehicles_on(driven, numbers[1]) == pytest.approx(50, abs=1)
+        compared("waves", [vehicles_on(driven, number) for number in numbers], [before, 50], allowed=1)
 
 
 @both
@@ -80,6 +82,7 @@ def test_a_jam_starts_at_the_speed_of_the_wave(engine, downstream_first):
     driven = drive(engine, roads, [(0, nodes)] * (40 * n), until=2300, **rules)
     firsts = [exits[exits >= green_s - 1][0] - green_s for exits in (exit_times_s(driven, k) for k in numbers[:n])]
     np.testing.assert_allclose(firsts[::-1], 60.0 * np.arange(n), atol=0.1 * n)
+    compared("waves", firsts[::-1], 60.0 * np.arange(n), allowed=0.1 * n)
 
 
 @numberings
@@ -89,7 +92,9 @@ def test_flow_on_a_ring_is_that_of_the_fundamental_diagram(vehicles, downstream_
     n = 12
     flow, driven = ring(n, vehicles, reverse=downstream_first)
     density = vehicles / (150.0 * n)
-    assert flow == pytest.approx(min(15.0 * density, 5.0 * (1 / 7.5 - density)) * 3600, rel=0.01, abs=6)
+    theory = min(15.0 * density, 5.0 * (1 / 7.5 - density)) * 3600
+    assert flow == pytest.approx(theory, rel=0.01, abs=6)
+    compared("waves", flow, theory, allowed=max(0.01 * theory, 6))
     assert driven.totals().rotated == 0
 
 
@@ -132,6 +137,7 @@ def test_places_and_speeds_in_a_queue(engine, downstream_first):
     cells = np.histogram(at_m, bins=np.arange(0, 2001, 200))[0]
     np.testing.assert_allclose(cells[:5], 5.56, atol=1)
     np.testing.assert_allclose(cells[6:], 16.67, atol=1)
+    compared("waves", cells[[0, 1, 2, 3, 4, 6, 7, 8, 9]], [5.56] * 5 + [16.67] * 4, allowed=1 + 16.67e-7)
     assert speeds[on][at_m < 1000] == pytest.approx(15.0, rel=0.01)
     assert speeds[on][at_m > 1100].mean() == pytest.approx(3.0, rel=0.05)
 
