@@ -86,7 +86,7 @@ class Bench:
 
 
 def compared(bench: Bench, works: Sequence[str], *, share: float, turns: int) -> Iterator[str]:
-    """Yield a row a work: crowdveil's rate by each peer's, in turn, and peak memory; sizes are multiplied by `share`."""
+    """Yield a row a work: crowdveil's rate over each peer's, and peak memory; sizes are multiplied by `share`."""
     yield "| work | crowdveil's rate, times the peer's; peak memory of the peer | crowdveil: thousands a second, MB |"
     yield "|---|---|---|"
     for work in works:

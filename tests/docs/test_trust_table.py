@@ -1,15 +1,18 @@
-"""What the page of findings states about the best mechanism under each trust is what the planner computes."""
+"""What pages state about the best mechanism under each trust is what the planner computes."""
 
 import itertools
 import re
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+import crowdveil as cv
 from mechanisms.planning import CityQuestion, Target, advise, plan
 
-FINDINGS = (Path(__file__).parents[2] / "docs" / "why" / "findings.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+FINDINGS = (DOCS / "why" / "findings.md").read_text(encoding="utf-8")
 SIZE = {"cells": 100, "population": 10**6, "occupancy": 100, "epsilon": 1.0, "delta": 1e-6}
 ROWS = re.findall(r"(?m)^\| ([^|]+) \| [^|]+ \| ([^|]+) \| ([\d.,]+) \| ([\d.,]+) \|$", FINDINGS)
 COMMANDS = re.findall(r"(?m)^crowdveil advise (.*)$", FINDINGS)
@@ -53,10 +56,10 @@ def test_sentences_about_what_is_published(column, adjacency):
     names = ("sampling_privacy", "sampling_privacy_suppressed", "randomized_response")
     plans = {made.name: made for made in plan(target, names, claims=False).plans}
     [noisy] = plan(replace(target, servers=5, honest=3), ["server_noise"], claims=False).plans
-    shares = re.search(r"If three of them do not collude, the second row is ([\d.]+) and ([\d.]+)\.", FINDINGS)
+    text = " ".join(FINDINGS.split())
+    shares = re.search(r"If three of them do not collude, the second row is ([\d.]+) and ([\d.]+)\.", text)
     assert digits(noisy.std_error, shares[1 + column]) == shares[1 + column]
     assert noisy.aggregation["noise"]["kind"] == "polya"
-    text = " ".join(FINDINGS.split())
     stated = re.search(
         r"errs by ([\d.]+) \(a move\) or ([\d.]+) \(entering or leaving\) if at least 100 devices .*? "
         r"and by ([\d.]+) or ([\d.]+), with small .* responses err by ([\d.]+) or ([\d.]+) for any crowd",
@@ -68,3 +71,23 @@ def test_sentences_about_what_is_published(column, adjacency):
     assert plans["sampling_privacy"].crowd == 100
     assert plans["sampling_privacy_suppressed"].crowd is None
     assert plans["randomized_response"].crowd is None
+
+
+@pytest.mark.slow
+def test_officers_page_explains_what_is_printed(call_in_process, tmp_path):
+    page = (DOCS / "start" / "privacy_officer.md").read_text(encoding="utf-8")
+
+    def printed(line):
+        return " ".join(call_in_process(*shlex.split(line), cwd=tmp_path).stdout.split())
+
+    alone, colluding = re.findall(r"(?m)^crowdveil (advise .*)$", page)
+    out = printed(alone)
+    assert " ".join(re.search(r"```text\n(.*?)```", page, re.DOTALL)[1].split()) in out
+    assert "readers: ≤ 54.3" in out
+    assert "no design is better than an estimate of 0" in printed(colluding)
+    assert "Its counts err by 93.9" in printed(alone.partition(" --write")[0].replace("day 8", "day 2"))
+    statement = (tmp_path / "plan.html").read_text(encoding="utf-8")
+    assert [number for number in ("39,105", "ε = 74.0", "0.0040") if number not in statement] == []
+    result = cv.run(tmp_path / "city.toml")
+    assert result.scores[["scaled_rmse", "scaled_theory_rmse"]].round().to_numpy().tolist() == [[135, 131]]
+    assert result.attacks["success"].round(2).tolist() == [0.51]
