@@ -15,7 +15,7 @@ import crowdveil as cv
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "how" / "own_data.md").read_text(encoding="utf-8")
 SECTIONS = re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:]
-FILES = {"nodes.csv": "nodes", "links.csv": "links", "antennas.gpkg": "cells", "trips.csv": "trips"}
+FILES = {"nodes.csv": "nodes", "links.csv": "links", "antennas.gpkg": "cells"}
 
 
 @pytest.fixture(scope="module")
@@ -43,12 +43,11 @@ def test_commands_of_the_city_page_run_as_typed(tmp_path):
     assert (tmp_path / "runs" / "taxis" / "report.html").is_file()
 
 
-@pytest.mark.parametrize("number", range(3))
+@pytest.mark.parametrize("number", range(2))
 def test_files_give_the_run_of_the_data_in_python(example, number):
     folder, made = example
     ((name, keys),) = tomllib.loads(re.search(r"```toml\n(.*?)```", SECTIONS[number], flags=re.DOTALL)[1]).items()
     changes = {name: {key: str(folder / value) if value in FILES else value for key, value in keys.items()}}
-    given = made[("town", "town", "to_the_middle")[number]]
-    expected, found = cv.run(given), cv.run(given.with_(changes))
+    expected, found = cv.run(made["town"]), cv.run(made["town"].with_(changes))
     pd.testing.assert_frame_equal(found.estimates, expected.estimates)
     assert found.facts["traffic"]["arrived"][-1] > 0
