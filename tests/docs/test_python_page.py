@@ -2,19 +2,22 @@
 
 import re
 import shlex
+from contextlib import ExitStack
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
+import simpy
 
 import crowdveil as cv
 
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-def run_examples(page):
+def run_examples(page, names=None):
     """Run the Python blocks of a page in one namespace; return their number."""
     blocks = re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), flags=re.DOTALL)
-    names: dict[str, object] = {}
+    names = {} if names is None else names
     for block in blocks:
         exec(compile(block, page, "exec"), names)  # noqa: S102 - the page's own code
     return len(blocks)
@@ -61,17 +64,30 @@ def test_examples_of_events_run(tmp_path, monkeypatch, capsys):
     assert "queries instead of 9" in printed
 
 
-def test_examples_of_processes_run_and_count_what_the_table_states(capsys):
-    assert run_examples("why/processes.md") == 5
-    printed = capsys.readouterr().out
+def count(engine, sensing, **options):
+    """Return the numbers of processes, events, devices and messages of a run of `tiny`."""
+    with ExitStack() as watching:
+        scheduled, *others = (
+            watching.enter_context(patch.object(kind, name, autospec=True, side_effect=getattr(kind, name)))
+            for kind, name in ((simpy.Environment, "schedule"), (cv.Device, "__init__"), (cv.Answer, "__init__"))
+        )
+        cv.run("tiny", overrides={"traffic.engine": engine, "sensing.engine": sensing}, **options)
+    begins = [call for call in scheduled.call_args_list if isinstance(call.args[1], simpy.events.Initialize)]
+    return [len(begins), scheduled.call_count, *(other.call_count for other in others)]
+
+
+def test_examples_of_processes_run_and_its_table_holds(capsys):
+    made = {}
+    assert run_examples("why/processes.md", made) == 3
     text = (DOCS / "why/processes.md").read_text(encoding="utf-8")
     stated = re.findall(r"\| `(\w+)` \| `(\w+)` \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|\n", text)
-    assert [" ".join(row) for row in stated] == printed.splitlines()[:4]
-    processes = int(stated[0][2])
-    assert f"with a process of one's own: {processes + 1} " in printed
-    answers = int(stated[1][5])
-    assert f"Each of its {answers} answers is a process while it waits, so there are {processes + answers} " in text
-    assert f"with answers that wait: {processes + answers} " in printed
+    assert [[int(number) for number in row[2:]] for row in stated] == [count(*row[:2]) for row in stated]
+    processes, answers = int(stated[0][2]), int(stated[1][5])
+    once = lambda run: (run.wait(60.0) for _ in range(1))  # noqa: E731
+    waiting = count("fleet", "batches", processes=[once], behaviour=cv.Behaviour(device=made["Later"]))[0]
+    assert waiting == 1 + processes + answers
+    assert f"Each of its {answers} answers is a process while it waits, so there are {waiting - 1} " in text
+    printed = capsys.readouterr().out
     assert re.search(r"cell\n1    2.0\n2    0.0\n", printed)
-    counted = {name: int(number) for name, number in re.findall(r"(?m)^(\w+) +\{.*'counted': (\d+)", printed)}
-    assert counted["retrying"] > counted["protocol"]
+    protocol, retrying = re.findall(r"'counted': (\d+)", printed)
+    assert int(retrying) > int(protocol)

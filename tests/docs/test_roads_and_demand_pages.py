@@ -14,6 +14,7 @@ import shapely
 import crowdveil as cv
 
 DOCS = Path(__file__).parents[2] / "docs"
+GRID = {"source": "grid", "rows": 4, "columns": 4, "spacing_m": 200}
 
 
 def section_of(page, heading, folder):
@@ -65,13 +66,8 @@ def test_lines(tmp_path):
 
 def test_trips_between_points(tmp_path):
     (given,) = section_of("how/demand.md", "Trips between points", tmp_path)
-    roads = {"source": "grid", "rows": 4, "columns": 4, "spacing_m": 200}
-    result = run(
-        tmp_path,
-        roads=roads,
-        traffic=given["traffic"],
-        scenario={"name": "points", "duration_s": 300, **given["scenario"]},
-    )
+    heading = {"name": "points", "duration_s": 300, **given["scenario"]}
+    result = run(tmp_path, roads=GRID, traffic=given["traffic"], scenario=heading)
     notes = "\n".join(one["text"] for one in result.facts["statements"])
     assert result.facts["vehicles"] == 2
     assert "1 of 3 trips not driven: an end is more than 300 m from the nearest road" in notes
@@ -81,11 +77,11 @@ def test_trips_between_points(tmp_path):
 def test_zones_and_matrices(tmp_path, heading):
     (given,) = section_of("how/demand.md", heading, tmp_path)
     traffic = given["traffic"]
-    (rows, names) = ([1, 2, 3], [1, 2, 3])
+    rows = [1, 2, 3]
     if "matrix" in traffic:
         with h5py.File(tmp_path / traffic["trips"], "w") as file:
             file.create_dataset(f"data/{traffic['matrix']}", data=np.full((3, 3), 5.0))
-            file.create_dataset(f"lookup/{traffic['mapping']}", data=names)
+            file.create_dataset(f"lookup/{traffic['mapping']}", data=rows)
     else:
         times = {"tpep_pickup_datetime": pd.Timestamp("2026-03-02 00:01")}
         table = pd.DataFrame({"PULocationID": rows * 10, "DOLocationID": [2, 3, 1] * 10}).assign(**times)
@@ -93,5 +89,4 @@ def test_zones_and_matrices(tmp_path, heading):
     zones = [shapely.box(-0.001 + x, -0.001, -0.001 + x + 0.0025, 0.01) for x in (0.0, 0.0025, 0.005)]
     gpd.GeoDataFrame({"LocationID": rows}, geometry=zones, crs="EPSG:4326").to_file(tmp_path / "taxi_zones.shp")
     traffic["trip_zones"] = {"file": "taxi_zones.shp", "name": "LocationID"}
-    roads = {"source": "grid", "rows": 4, "columns": 4, "spacing_m": 200}
-    assert run(tmp_path, roads=roads, traffic=traffic).facts["vehicles"] == 30
+    assert run(tmp_path, roads=GRID, traffic=traffic).facts["vehicles"] == 30

@@ -39,24 +39,21 @@ USED = {
 }
 
 
-def test_docstring_table_equals_the_defaults():
-    """In the rows of the module's table, each class has exactly these numbers."""
-    rows = re.findall(r"^(\w.*?)\s{2,}(\d+)\s+(\d)\s+([\d,]+)$", module.__doc__, flags=re.MULTILINE)
+PAGE = (Path(__file__).parents[2] / "docs" / "how" / "junctions.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("text", "row"),
+    [
+        (module.__doc__, r"^(\w.*?)\s{2,}(\d+)\s+(\d)\s+([\d,]+)$"),
+        (PAGE, r"^\| ([a-z_, ]+) \| (\d+) \| (\d) \| ([\d,]+) \|$"),
+    ],
+    ids=["docstring", "page"],
+)
+def test_documented_table_equals_the_defaults(text, row):
     documented = {}
-    for names, kph, lanes, capacity in rows:
+    for names, kph, lanes, capacity in re.findall(row, text, flags=re.MULTILINE):
         first, *others = names.split(", ")
         for name in (first, *(first + other.removeprefix("…") if "…" in other else other for other in others)):
             documented[name] = (float(kph), int(lanes), float(capacity.replace(",", "")))
-    assert documented == USED
-
-
-def test_documented_table_equals_the_defaults():
-    page = (Path(__file__).parents[2] / "docs" / "how" / "junctions.md").read_text(encoding="utf-8")
-    section = page.split("## Defaults by class of road")[1].split("\n## ")[0]
-    rows = re.findall(r"^\| ([a-z_, ]+) \| (\d+) \| (\d) \| ([\d,]+) \|$", section, flags=re.MULTILINE)
-    documented = {
-        name: (float(kph), int(lanes), float(capacity.replace(",", "")))
-        for names, kph, lanes, capacity in rows
-        for name in names.split(", ")
-    }
     assert documented == USED
