@@ -30,7 +30,6 @@ FORMATS: dict[str, Callable[[float | None], str]] = {
     name: getattr(formatting, name)
     for name in ("number", "signed", "parameter", "claimed", "at_least", "whole", "percent", "size", "duration")
 }
-_SCRIPTS = ("charts.js", "page.js")
 _MAP_SCRIPTS = ("cells.js", "motion.js", "map.js")
 """Scripts of a page whose data have a map."""
 
@@ -144,6 +143,12 @@ class Document:
         What the page's script reads, beside the data of the sections.
     style
         CSS for this page, placed after the common CSS.
+    template
+        The template in ``page`` of the whole page.
+    scripts
+        The scripts in ``page`` that it runs, beside the scripts of maps.
+    asks_server
+        Whether its scripts may ask the server that the page is from; otherwise they connect to nothing.
     """
 
     title: str
@@ -155,6 +160,9 @@ class Document:
     values: Mapping[str, object] = field(default_factory=dict)
     data: Mapping[str, object] = field(default_factory=dict)
     style: str = ""
+    template: str = "document"
+    scripts: Sequence[str] = ("charts.js", "page.js")
+    asks_server: bool = False
 
 
 def marked(value: object, format_name: str = "number", *, shown: str | None = None) -> Markup:
@@ -230,18 +238,20 @@ def render(document: Document) -> str:
         sections.append((section, _written(section, document.values, drawn)))
         page |= section.data
     mapped = "campaigns" in page
-    scripts = [asset(name) for name in (*_SCRIPTS, *(_MAP_SCRIPTS if mapped else ()))]
+    scripts = [asset(name) for name in (*document.scripts, *(_MAP_SCRIPTS if mapped else ()))]
     if mapped:
         scripts.insert(0, _leaflet("js"))
     policy = (
-        f"default-src 'none'; script-src {' '.join(script_hash(script) for script in scripts)}; "
+        f"default-src 'none'; script-src {' '.join(_hash(script) for script in scripts)}; "
         "style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
+        + ("; connect-src 'self'" if document.asks_server else "")
     )
     text = _as_json(page)
     packed = None
     if len(text) >= PACKED_FROM:  # a page of 142,000 cells at level 9 takes 2.3 s to compress, here .3, and is as large
         packed = base64.b64encode(gzip.compress(text.encode(), compresslevel=6, mtime=0)).decode()
     frame = {
+        **document.values,
         "document": document,
         "header": _template(document.header).render(document.values) if document.header else "",
         "sections": sections,
@@ -252,7 +262,7 @@ def render(document: Document) -> str:
         "policy": policy,
         "scripts": scripts,
     }
-    return _template("document").render(frame)
+    return _template(document.template).render(frame)
 
 
 def _template(name: str) -> Template:
@@ -313,7 +323,7 @@ def _leaflet(kind: str) -> str:
     return re.sub(r"/\*.*?\*/|[^;{}]*url\([^)]*\);", "", text, flags=re.DOTALL)
 
 
-def script_hash(script: str) -> str:
+def _hash(script: str) -> str:
     """Return what a content security policy names a script inside the page by."""
     digest = hashlib.sha256(script.encode("utf-8")).digest()
     return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"

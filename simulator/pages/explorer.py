@@ -7,7 +7,8 @@ from urllib.parse import urlencode
 
 from mechanisms import local
 from mechanisms.declared import MECHANISMS, Parameter
-from simulator.pages.document import asset, script_hash, written
+from simulator.files.extras import own_version
+from simulator.pages.document import Document, asset, render
 
 SHOWN = {"probability", "number", "integer", "choice"}
 """Types of parameters that the page can set; the others keep their defaults."""
@@ -58,19 +59,20 @@ def explorer_page(
         for each in MECHANISMS
     ]
     data = {name: texts[name] for name in ("city", "design", "scenario")}
-    data |= {"kinds": kinds, "start": urlencode({**BEGIN, **(start or {})})}
-    scripts = [asset(name) for name in ("closed_forms.js", "explorer.js")]
-    connect = "'self'" if numbers == "server" else "'none'"
-    return written(
-        "explorer.html.j2",
-        policy=f"default-src 'none'; script-src {' '.join(map(script_hash, scripts))}; style-src 'unsafe-inline'; "
-        f"connect-src {connect}; base-uri 'none'; form-action 'none'",
-        style=asset("report.css") + asset("explorer.css"),
-        scripts=scripts,
-        about=texts["about"][numbers],
-        data=data,
-        numbers=numbers,
-        title=title,
-        source=source,
-        notes=notes,
+    data |= {"kinds": kinds, "numbers": numbers, "start": urlencode({**BEGIN, **(start or {})})}
+    return render(
+        Document(
+            title=title,
+            kicker="explorer",
+            heading=title,
+            header="",
+            sections=(),
+            made_of=own_version(),
+            values={"source": source, "notes": notes, "about": texts["about"][numbers]},
+            data=data,
+            style=asset("explorer.css"),
+            template="explorer",
+            scripts=("closed_forms.js", "explorer.js"),
+            asks_server=numbers == "server",
+        )
     )

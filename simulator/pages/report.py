@@ -11,7 +11,6 @@ import numpy as np
 
 from simulator.files.errors import UserError
 from simulator.pages.attacks_section import attacks_section
-from simulator.pages.costs_section import costs_section
 from simulator.pages.counts_section import counts_section
 from simulator.pages.document import Document, PageSection, render, write_document
 from simulator.pages.errors_sections import growth_section, loss_section, occupancy_section, scores_section
@@ -20,6 +19,7 @@ from simulator.pages.map_section import map_section
 from simulator.pages.privacy_sections import claims_section, deployments_section, ledger_section
 from simulator.pages.traffic_section import traffic_section
 from simulator.results import formatting
+from simulator.results.costs import ENERGY
 from simulator.results.run import RunResult, opened
 from simulator.results.store import UnfinishedRunError
 
@@ -87,6 +87,23 @@ def _in_words(crs: str | None) -> str:
     known = json.loads(crs)
     number = f" ({known['id']['authority']}:{known['id']['code']})" if "id" in known else ""
     return f"{known['name']}{number}"
+
+
+def costs_section(run: RunResult) -> PageSection:
+    """
+    Tabulate what a query costs a device, and the time until its estimate, by mechanism.
+
+    Parameters
+    ----------
+    run
+        The finished run.
+    """
+    values = {
+        "rows": run.costs.assign(microjoules=1e6 * run.costs["connected_joules"]).to_dict("records"),
+        "several": run.costs["campaign"].nunique() > 1,
+        "energy": ENERGY,
+    }
+    return PageSection("costs", "Costs", template="costs", values=values)
 
 
 FILE_NAME = "report.html"

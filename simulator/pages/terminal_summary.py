@@ -3,7 +3,7 @@
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from io import StringIO
 from types import TracebackType
 from typing import Self
@@ -19,11 +19,20 @@ from rich.text import Text
 
 from scenarios.run_clock import RunClock
 from simulator.pages.attacks_section import attack_lines
-from simulator.pages.costs_section import cost_lines
 from simulator.pages.counts_section import count_lines
 from simulator.pages.findings_section import apart_and_linked, participation_lines, reveals
 from simulator.pages.report import FILE_NAME, page_faults
-from simulator.results.formatting import LEAST_WIDTH, counted, duration, listed, number, percent, whole, wide_console
+from simulator.results.formatting import (
+    LEAST_WIDTH,
+    counted,
+    duration,
+    listed,
+    number,
+    parameter,
+    percent,
+    whole,
+    wide_console,
+)
 from simulator.results.run import RunResult, opened
 from simulator.results.statements import say, whole_run_lines
 from simulator.results.tables import records
@@ -67,7 +76,7 @@ def print_run(run: RunResult, console: Console) -> None:
         console.print(Text(sentence))
     for unit, scores in run.errors_by_unit.items():
         console.print(_scores(run, scores, unit))
-    for sentence in (*participation_lines(run), *count_lines(run), *cost_lines(run)):
+    for sentence in (*participation_lines(run), *count_lines(run), *_cost_lines(run)):
         console.print(Text(sentence))
     if run.whole_run:
         rows = [(run.record.label(name), "\n".join(whole_run_lines(claims))) for name, claims in run.whole_run.items()]
@@ -246,3 +255,18 @@ class Progress:
             elapsed = duration(time.perf_counter() - self._begun)
             self._console.print(f"{self._name}: {elapsed}", markup=False, highlight=False)
         self._task, self._name, self._until_s = None, "", None
+
+
+def _cost_lines(run: RunResult) -> list[str]:
+    """Return what a query costs a device, from the cheapest mechanism to the dearest; nothing where it is not known."""
+    costs = run.costs.dropna()
+    if costs.empty:
+        return []
+
+    def span(column: str, shown: Callable[[float], str] = parameter) -> str:
+        return " to ".join(dict.fromkeys(shown(end) for end in (costs[column].min(), costs[column].max())))
+
+    up, down = (f"{span(f'messages_{way}')} {way} ({span(f'bytes_{way}', whole)} bytes)" for way in ("up", "down"))
+    energy = f"energy {span('joules')} J if its LTE modem wakes up to answer"
+    wait = f"{span('estimate_median_s')} s after the first question (median; 95 %: {span('estimate_95_s')} s)"
+    return [f"Messages of a device in a query: {up} and {down}; {energy}. The estimate comes {wait}."]

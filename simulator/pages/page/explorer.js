@@ -2,7 +2,7 @@
 // The explorer: sliders, two designs and what follows from them. The state is in the address, after the #.
 (() => {
   const page = JSON.parse(document.getElementById("page-data").textContent);
-  const served = document.documentElement.dataset.numbers === "server";
+  const served = page.numbers === "server";
   page.kinds = page.kinds.filter(({ kind }) => served || kind in ClosedForms.MECHANISMS);
   for (const kind of page.kinds) kind.parameters = kind.parameters.filter(({ name }) => served || name !== "form");
   const kinds = new Map(page.kinds.map((kind) => [kind.kind, kind]));
