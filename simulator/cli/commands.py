@@ -53,7 +53,7 @@ COMMANDS = {
 """The first line of each command's own help."""
 PLACES = {name: f"finished_runs:{name}" for name in ("report", "statement", "figures", "export")} | {
     "notebook": "new:notebook",
-    "open": "finished_runs:open_report"
+    "open": "finished_runs:open_report",
 }
 """Module and function of a command in this package, if they have not the command's name."""
 

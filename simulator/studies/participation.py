@@ -280,7 +280,8 @@ def write_participation(
     drawn = [PageGroup(group, each) for group, each in charts.items()]
     costs, table = (PageGroup(table=views[name]) for name in ("costs", "participation"))
     parts = {"curves": drawn[:2], "groups": drawn[2:], "costs": [costs], "tables": [table]}
-    values = {"sentences": sentences, "varied": f"Runs of each level: {found['n'].max()}."}
+    values: dict[str, object] = {"sentences": sentences, "question": "How many vehicles must take part"}
+    values["described"] = f"Runs of each level: {found['n'].max()}."
     html = rendered("participation", scenario.name, parts, values, points=OF_MEANS, energy=ENERGY)
     write_document(html, directory.path / FILE_NAME)
     try:

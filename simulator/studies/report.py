@@ -224,7 +224,8 @@ def write_evaluation(
         "deciles": [PageGroup(charts=charts)] if charts else [],
         "tables": [PageGroup(view.caption, table=view, folded=True) for view in views.values()],
     }
-    html = rendered("evaluation", "Evaluation", groups, {"goal": goal, "sentences": sentences})
+    values = {"described": goal, "question": "Who wins where", "sentences": sentences}
+    html = rendered("evaluation", "Evaluation", groups, values)
     return write_document(html, directory / FILE_NAME)
 
 

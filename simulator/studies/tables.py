@@ -100,7 +100,8 @@ def rendered(
         if groups[name]:
             sections.append(PageSection(name, texts["title"], texts["heading"], about, groups[name]))
     texts = {name: text.format(heading=heading) for name, text in SHOWN["pages"][page].items()}
-    return render(Document(**texts, heading=heading, header=f"{page}_header", sections=sections, values=values))
+    header = "study_header" if page == "study" else "verdict_header"
+    return render(Document(**texts, heading=heading, header=header, sections=sections, values=values))
 
 
 def view_table(
