@@ -4,8 +4,7 @@ import re
 import sys
 import tomllib
 from pathlib import Path
-from types import GenericAlias
-from typing import Any
+from typing import Any, get_origin
 
 from sphinx.application import Sphinx
 
@@ -76,7 +75,7 @@ def _without_aliases(
     _app: Sphinx, _what: str, _name: str, member: object, _skip: object, _options: object
 ) -> bool | None:
     """Leave out aliases of types, which have no signature."""
-    return True if isinstance(member, GenericAlias) else None
+    return True if get_origin(member) is not None else None
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
