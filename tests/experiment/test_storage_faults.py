@@ -10,21 +10,15 @@ import storage_faults as harness
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "files.md"
 
 
-def table_of(faults):
-    """Run the harness in a small process, which forks faster than this one."""
+@pytest.mark.parametrize(
+    ("faults", "kills"),
+    [(50, 18), pytest.param(1000, 336, marks=[pytest.mark.slow, pytest.mark.thorough])],  # fifty are enough every day
+)
+def test_faults_lose_no_run(faults, kills):
+    # In a small process, which forks faster than this one.
     command = [sys.executable, harness.__file__, "--faults", str(faults)]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
-
-
-def test_fifty_faults_lose_no_run():
-    assert "| **all** | 50 | 18 | 50 | 0 | 0 | 0 |" in table_of(50)
-
-
-@pytest.mark.slow
-@pytest.mark.thorough  # fifty are among the fast tests
-def test_thousand_faults_are_survived_as_documented():
-    table = table_of(1000)
-    assert "| **all** | 1,000 | 336 | 1,000 | 0 | 0 | 0 |" in table
+    table = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert f"| **all** | {faults:,} | {kills} | {faults:,} | 0 | 0 | 0 |" in table
     assert "1,000 faults, of these 336 kills" in PAGE.read_text(encoding="utf-8")
 
 
