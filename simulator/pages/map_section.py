@@ -220,9 +220,9 @@ def query_numbers(run: RunResult, *, asked: bool = False) -> list[dict[str, Any]
     -------
     campaigns
         Each with the `partition` of its cells, its `queries`, `times`, `asked` (the times of round one), `truths`
-        (lists by query, then cell), `mechanisms`, the kind and the ends of its colour scales, its `unit`, a description of its
-        truth in `words`, and `labels` of the published estimates by mechanism. If a run is too large for one page,
-        `queries` lists only a share of its queries; `all_queries` is the number of all of them.
+        (lists by query, then cell), `mechanisms`, the kind and the ends of its colour scales, its `unit`, a description
+        of its truth in `words`, and `labels` of the published estimates by mechanism. If a run is too large for one
+        page, `queries` lists only a share of its queries; `all_queries` is the number of all of them.
     """
     asked_s = {(query.campaign, query.query): query.time_s for query in run.record.traffic_at_queries}
     gathered = []
