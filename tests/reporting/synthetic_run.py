@@ -54,18 +54,7 @@ class SyntheticRun:
         rounds.to_parquet(directory / "rounds.parquet")
         self._scores(estimates).to_parquet(directory / "scores.parquet")
         self._claims().to_parquet(directory / "claims.parquet")
-        columns = [
-            "name",
-            "attack",
-            "coalition",
-            "mechanism",
-            "prior",
-            "success",
-            "theory",
-            "metric",
-            "value",
-            "unit",
-        ]
+        columns = ["name", "attack", "coalition", "mechanism", "prior", "success", "theory", "metric", "value", "unit"]
         self.attacks.reindex(columns=columns).to_parquet(directory / "attacks.parquet")
         toml = f"[scenario]\nname = {json.dumps(self.scenario)}\nseed = {self.seed}\n"
         (directory / "scenario.toml").write_text(toml, encoding="utf-8")

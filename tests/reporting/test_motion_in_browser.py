@@ -124,17 +124,6 @@ def test_play_moves_vehicles_and_shows_each_query_when_it_asks(driven, opened):
     )
 
 
-def test_counts_of_the_status_are_those_of_the_run(driven, opened):
-    directory = driven("lossy")
-    page, result = opened(directory), load(directory)
-    for query in result.record.traffic_at_queries[:3]:
-        seek(page, query.time_s)
-        status = page.locator("#motion-status").inner_text()
-        numbers = [int(number.replace(",", "")) for number in re.findall(COUNTS, status)]
-        driving, queued, waiting = numbers
-        assert (driving + queued, waiting) == (query.on_road, query.waiting)
-
-
 @pytest.mark.parametrize("waiting", ["silent", "answer"])
 def test_waiting_vehicles_light_up_only_if_they_are_asked(waiting, opened, tmp_path):
     crowd = [{"from_s": 0, "to_s": 60, "share": 1.0}]
@@ -145,17 +134,6 @@ def test_waiting_vehicles_light_up_only_if_they_are_asked(waiting, opened, tmp_p
     expected = query.on_road + (query.waiting if waiting == "answer" else 0)
     assert result.rounds.query("query == 1")["asked"].max() == expected
     assert abs(asked - expected) <= 2, "an entry that is decided after a query may be dated up to a tick before it"
-
-
-def test_roads_are_coloured_by_vehicles_or_by_queues(driven, opened):
-    page = opened(driven("lossy"))
-    legends = []
-    for measure in ("density", "queue", "none"):
-        page.locator("#choose-roads").select_option(measure)
-        legends.append(page.locator("#motion-scale").inner_text())
-    assert "vehicles per km and lane" in legends[0]
-    assert "vehicles standing" in legends[1]
-    assert "or more" not in legends[2]
 
 
 def test_the_guess_of_a_coalition_stands_beside_the_true_place(opened, tmp_path):
@@ -216,10 +194,15 @@ def test_the_benchmark_with_its_vehicles_is_small(shipped_run):
     assert len(build_report(shipped_run("grid20")).encode()) < 12e6
 
 
-def test_the_vehicles_are_saved_as_a_picture_and_as_a_table(driven, opened, tmp_path):
+def test_counts_colours_and_files_of_the_vehicles_are_those_of_the_run(driven, opened, tmp_path):
     directory = driven("lossy")
-    page, query = opened(directory), load(directory).record.traffic_at_queries[1]
-    seek(page, query.time_s)
+    page = opened(directory)
+    for query in load(directory).record.traffic_at_queries[:3]:
+        seek(page, query.time_s)
+        numbers = re.findall(COUNTS, page.locator("#motion-status").inner_text())
+        driving, queued, waiting = (int(number.replace(",", "")) for number in numbers)
+        assert (driving + queued, waiting) == (query.on_road, query.waiting)
+    page.get_by_role("button", name="Zoom in").click()  # a picture shows the whole city all the same
     for kind in ("SVG", "PNG", "CSV"):
         with page.expect_download() as download:
             page.locator("#motion .tools button", has_text=kind).click()
@@ -230,3 +213,8 @@ def test_the_vehicles_are_saved_as_a_picture_and_as_a_table(driven, opened, tmp_
     assert "data:image/png;base64," in (tmp_path / "vehicles.SVG").read_text()
     with Image.open(tmp_path / "vehicles.PNG") as image:
         assert len(image.convert("RGB").getcolors(1_000_000)) > 5
+    for measure, words in (("density", "vehicles per km and lane"), ("queue", "vehicles standing")):
+        page.locator("#choose-roads").select_option(measure)
+        assert f"linear scale, {words}" in page.locator("#motion-scale").inner_text()
+    page.locator("#choose-roads").select_option("none")
+    assert "scale" not in page.locator("#motion-scale").inner_text()

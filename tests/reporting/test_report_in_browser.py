@@ -3,7 +3,6 @@
 import re
 import shutil
 import xml.etree.ElementTree as ET
-from math import cos, radians
 from pathlib import Path
 
 import geopandas as gpd
@@ -27,6 +26,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 FOLDER = Path(scenarios.__file__).parent
 FIRST_SCREEN = ("collusion", "releases", "speeds", "lossy", "rivals")
 """Scenarios whose comments state the first sentence of their report."""
+MAPS = ["[data-panel=truth]", "[data-panel=estimate]", "[data-panel=error]", "#stage"]
 CUT = """[...document.querySelectorAll(".scroll")].filter((each) => each.scrollWidth > each.clientWidth + 1)
   .map((each) => each.getAttribute("aria-label"))"""
 """Names of the tables that are wider than the page has room for."""
@@ -117,40 +117,31 @@ def test_the_finding_is_on_the_first_screen_and_as_the_scenario_states_it(report
     assert box["y"] + box["height"] <= 700
 
 
-def test_pages_are_small(reports):
-    assert (reports("manhattan") / "report.html").stat().st_size < 3e6
-
-
 def test_controls_play_queries_and_change_the_map(reports, open_page):
     directory = reports("manhattan")
     page = open_page(directory / "report.html")
+    assert (directory / "report.html").stat().st_size < 3e6
     city = page.locator("#map")
     queries = load(directory).estimates["query"].nunique()
-    first = page.locator('[data-panel="truth"] path[data-i]').evaluate_all(
-        "nodes => nodes.map(n => n.getAttribute('fill'))"
-    )
+    cells = page.locator('[data-panel="truth"] path[data-i]')
+
+    def colours():
+        return cells.evaluate_all("nodes => nodes.map(n => n.getAttribute('fill'))")
+
+    first = colours()
     page.locator("#choose-speed").select_option("240")
     page.locator("#play").click()
     page.locator(f"#map[data-query='{queries}']").wait_for(state="attached", timeout=20_000)
-    last = page.locator('[data-panel="truth"] path[data-i]').evaluate_all(
-        "nodes => nodes.map(n => n.getAttribute('fill'))"
-    )
-    assert first != last
+    assert colours() != first
     # Time passes after the last query too; until it ends, a slow machine may go on to the next query.
     page.locator("#play[aria-label='Play the queries']").wait_for(timeout=20_000)
     page.locator("#choose-query").focus()
     page.keyboard.press("Home")
     assert city.get_attribute("data-query") == "1"
-    again = page.locator('[data-panel="truth"] path[data-i]').evaluate_all(
-        "nodes => nodes.map(n => n.getAttribute('fill'))"
-    )
-    assert again == first
+    assert colours() == first
     page.emulate_media(color_scheme="dark")
     page.locator('g.roads[stroke="#d5dde5"]').first.wait_for(state="attached")
-    dark = page.locator('[data-panel="truth"] path[data-i]').evaluate_all(
-        "nodes => nodes.map(n => n.getAttribute('fill'))"
-    )
-    assert dark != first
+    assert colours() != first
 
 
 def test_the_map_shows_all_vehicles_and_those_asked_on_request(open_page, tmp_path):
@@ -206,6 +197,7 @@ def test_the_query_is_chosen_in_sight_of_each_map(reports, open_page, size, pane
 
 def test_paper_is_light_and_has_all_but_the_controls(reports, open_page):
     page = open_page(reports("collusion") / "report.html", scheme="dark")
+    page.get_by_role("button", name="Zoom in").click()
     page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
     assert page.locator("details:not([open])").evaluate_all("nodes => nodes.map(n => n.id)") == ["values-box"]
     assert page.locator("[data-chart]:empty").count() == 0
@@ -217,6 +209,9 @@ def test_paper_is_light_and_has_all_but_the_controls(reports, open_page):
     assert set(whole.evaluate_all("nodes => nodes.map(n => getComputedStyle(n).breakInside)")) == {"avoid"}
     stated = page.locator(".claims tr:has(+ .basis)")
     assert set(stated.evaluate_all("nodes => nodes.map(n => getComputedStyle(n).breakAfter)")) == {"avoid"}
+    for name in MAPS:
+        outer, inner = (page.locator(name + more).first.bounding_box() for more in ("", " svg"))
+        assert inner == pytest.approx(outer, abs=2), "paper shows the whole city"
     # The widths of A4 without its margins, upright and for what is on wide pages, in CSS pixels.
     for width, wide in ((688, False), (1017, True)):
         page.set_viewport_size({"width": width, "height": 900})
@@ -288,20 +283,15 @@ def test_roads_are_drawn_where_they_are(reports, open_page):
     """A road's end in the drawing is where the projection of its longitude and latitude puts it."""
     directory = reports("manhattan")
     page = open_page(directory / "report.html")
-    roads = load(directory).roads
+    run_ = load(directory)
     drawn = page.locator('[data-panel="truth"] g.roads path').evaluate_all(
-        "nodes => nodes.map(n => n.getAttribute('d')).join('')"
+        "n => n.map(x => x.getAttribute('d')).join('')"
     )
-    found = pd.DataFrame(re.findall(r"[ML]([-\d.]+) ([-\d.]+)", drawn), dtype=float)
-    bounds = roads.total_bounds
-    box = page.locator('[data-panel="truth"] svg[role=img]').evaluate(
-        "svg => [svg.viewBox.baseVal.width, svg.viewBox.baseVal.height]"
-    )
-    assert found[0].max() - found[0].min() <= box[0]
-    aspect = (found[0].max() - found[0].min()) / (found[1].max() - found[1].min())
-    middle = pd.Series([bounds[1], bounds[3]]).mean()
-    expected = (bounds[2] - bounds[0]) * cos(radians(middle)) / (bounds[3] - bounds[1])
-    assert aspect == pytest.approx(expected, rel=0.01)
+    found = np.array(re.findall(r"[ML]([-\d.]+) ([-\d.]+)", drawn), dtype=float)
+    west, north, across, down = city_outlines(run_.cells, run_.roads)["frame"]
+    ends = (shapely.get_coordinates(run_.roads.geometry) - [west, north]) * [across, -down]
+    assert len(found) > 100
+    assert shapely.distance(shapely.points(found), shapely.MultiPoint(ends)).max() < 0.1
 
 
 NAMES = ["ميدان التحرير", "天安门广场", "<script>document.title='stolen'</script>", 'a "quoted" & <b>bold</b> name']
@@ -324,22 +314,6 @@ def many_cells(tmp_path):
         return directory, cells.set_crs(4326, allow_override=True)
 
     return write
-
-
-def test_many_cells_and_names_of_any_script_are_right_and_safe(open_page, many_cells):
-    page = open_page(report.write_report(many_cells()[0]))
-    page.locator("#values-box summary").click()
-    page.locator("#values tbody th").nth(4999).wait_for(state="attached")
-    shown = page.locator("#values tbody th").all_inner_texts()
-    assert len(shown) == 5000
-    for place, name in enumerate(NAMES):
-        assert shown[place] == f"Cell {place + 1} ({name})"
-    assert "stolen" not in page.title()
-    page.locator("#values.more").wait_for()
-    cut = """box => [...box.querySelectorAll("tr")].filter((row) => {
-      const { top, bottom } = row.getBoundingClientRect(), end = box.getBoundingClientRect().top + box.clientHeight;
-      return top < end - 1 && bottom > end + 1; }).length"""
-    assert page.locator("#values").evaluate(cut) == 0, "the box ends below a whole row"
 
 
 PIXEL = """(canvas, [x, y]) => {
@@ -376,6 +350,106 @@ def test_many_cells_are_pixels_and_pointed_at(open_page, many_cells, kind):
     # More vehicles, a darker pixel.
     assert [colours[count] for count in sorted(colours)] == sorted(colours.values(), reverse=True)
     assert len(set(colours.values())) == len(colours)
+
+
+def test_all_maps_zoom_and_move_together(reports, open_page):
+    page = open_page(reports("manhattan") / "report.html", width=1920)
+    page.locator(MAPS[0]).evaluate("node => node.scrollIntoView({block: 'end', behavior: 'instant'})")
+
+    def seen():
+        page.wait_for_timeout(500)
+        shown = []
+        for name in MAPS:
+            outer, inner = (page.locator(name + more).first.bounding_box() for more in ("", " svg"))
+            middle = [
+                (inner[a] - outer[a] - outer[b] / 2) / inner["width"] for a, b in (("x", "width"), ("y", "height"))
+            ]
+            shown.append([*middle, inner["width"] / outer["width"]])
+        assert np.ptp(shown, axis=0).max() < 0.05, "all maps show the same part"
+        return np.array(shown[3])
+
+    outer = page.locator(MAPS[0]).bounding_box()
+    assert page.locator("#stage").bounding_box()["y"] == pytest.approx(outer["y"], abs=3), "vehicles beside the cells"
+    x, y = outer["x"] + 0.4 * outer["width"], outer["y"] + 0.6 * outer["height"]
+    whole, before = seen(), page.evaluate("scrollY")
+    page.mouse.move(x, y)
+    page.mouse.wheel(0, -60)
+    assert page.locator("[data-say]").get_attribute("data-say").startswith("Hold Ctrl")
+    assert seen() == pytest.approx(whole, abs=0.01)
+    assert page.evaluate("scrollY") == before - 60, "a wheel alone scrolls the page"
+    page.keyboard.down("Control")
+    page.mouse.wheel(0, -240)
+    page.keyboard.up("Control")
+    nearer = seen()
+    assert nearer[2] > 1.5 * whole[2]
+    page.mouse.down()
+    page.mouse.move(x + 40, y - 30, steps=4)
+    page.mouse.up()
+    dragged = seen()
+    assert "cell=" not in page.url, "a drag is not a click"
+    page.locator(MAPS[2]).press("ArrowDown")
+    below = seen()
+    page.locator(MAPS[2]).press("+")
+    assert nearer[2] == dragged[2] == below[2] < seen()[2]
+    assert dragged[0] > nearer[0] + 0.02
+    assert dragged[1] < nearer[1] - 0.02
+    assert below[1] < dragged[1] - 0.02
+    # The vehicles are drawn where their map is.
+    start, units = page.locator("#stage svg").first.evaluate("({viewBox: {baseVal: {x, width}}}) => [x, width]")
+    left, _, across, _ = page.evaluate("Motion.shown.box")
+    begins, _, wide = seen()
+    assert (left, across) == pytest.approx((start - (begins + 0.5 / wide) * units, units / wide), abs=1.0)
+    page.get_by_role("button", name="Show the whole city").click()
+    assert seen() == pytest.approx(whole, abs=0.01)
+    page.locator(MAPS[3]).press("-")
+    assert seen() == pytest.approx(whole, abs=0.01), "not beyond the whole city"
+
+
+def test_a_cell_is_chosen_and_names_of_any_script_are_right_and_safe(open_page, many_cells):
+    directory, cells = many_cells()
+    path, paths = report.write_report(directory), city_outlines(cells)["paths"]
+    frame = pd.read_parquet(directory / "estimates.parquet").query("mechanism == 'sampling'")
+    names = [f"Cell {place + 1} ({NAMES[place % len(NAMES)]})" for place in range(len(cells))]
+
+    def is_shown(page, place):
+        own = frame[frame["cell"] == place + 1].sort_values("query")
+        assert page.locator("#series-name").inner_text() == f"{names[place]}, Sampling Privacy"
+        assert f": truth {own['truth'].iloc[0]:,.0f}, estimate " in page.locator("#series-now").inner_text()
+        page.locator("#series-box").evaluate("box => { box.open = true; }")
+        texts = page.locator("#series-table td").all_inner_texts()
+        numbers = np.array([float(text.replace("\u2212", "-")) for text in texts]).reshape(2, 5)
+        assert numbers[:, :4] == pytest.approx(own[["truth", "estimate", "lower", "upper"]].to_numpy(), abs=0.051)
+        assert page.locator("#series-chart svg").count() == 1
+        outlines = page.locator("path.picked").evaluate_all("nodes => nodes.map(n => n.getAttribute('d'))")
+        assert outlines == [paths[place]] * 3
+        assert page.url.endswith(f"&cell={place + 1}")
+
+    page = open_page(path)
+    page.locator("#values-box summary").click()
+    page.locator("#values tbody th").nth(4999).wait_for(state="attached")
+    assert page.locator("#values tbody th").all_inner_texts() == names
+    page.locator("#values.more").wait_for()
+    cut = """box => [...box.querySelectorAll("tr")].filter((row) => {
+      const { top, bottom } = row.getBoundingClientRect(), end = box.getBoundingClientRect().top + box.clientHeight;
+      return top < end - 1 && bottom > end + 1; }).length"""
+    assert page.locator("#values").evaluate(cut) == 0, "the box ends below a whole row"
+    canvas = page.locator('[data-panel="estimate"] canvas')
+    canvas.scroll_into_view_if_needed()
+    corners = np.array(re.findall(r"-?[\d.]+", paths[2346]), dtype=float).reshape(-1, 2)
+    across, down, _ = canvas.evaluate(PIXEL, corners.mean(axis=0).tolist())
+    page.mouse.click(across, down)
+    is_shown(page, 2346)  # its name is markup
+    assert "stolen" not in page.title()
+    page.locator("#series-close").click()
+    assert page.locator("#series").is_hidden()
+    for _ in range(7):
+        page.keyboard.press("+")  # the map has the focus again
+    page.wait_for_timeout(400)
+    assert canvas.evaluate("node => node.width / node.getBoundingClientRect().width") > 0.9, "cells stay sharp"
+    page.keyboard.press("Enter")
+    chosen = int(re.search(r"cell=(\d+)", page.url)[1]) - 1
+    is_shown(page, chosen)
+    is_shown(open_page(path, fragment=f"#query=1&mechanism=sampling&cell={chosen + 1}"), chosen)
 
 
 def test_many_cells_are_saved_with_their_map(open_page, many_cells, tmp_path):

@@ -7,8 +7,7 @@ import pytest
 from html_page import Page
 from synthetic_run import SyntheticRun
 
-from simulator.experiment.run import run_scenario
-from simulator.pages.report import build_report, write_report
+from simulator.pages.report import build_report
 from simulator.results.run_record import BESIDE
 
 
@@ -163,13 +162,3 @@ def test_run_without_log_has_no_traffic_section(report_of):
     page = report_of({})
     assert section(page) == ""
     assert 'href="#traffic"' not in page
-
-
-def test_browser_draws_the_traffic_section_of_a_run(tmp_path, browse):
-    directory = run_scenario("tiny").save(tmp_path / "run")
-    page = write_report(directory)
-    assert 'href="#traffic"' in page.read_text(encoding="utf-8")
-    dom = browse(page)
-    canvas = re.search(r'<div[^>]*data-chart="traffic-0".*?</figure>', dom, re.DOTALL)
-    assert canvas is not None
-    assert "minutes from the start" in canvas.group()

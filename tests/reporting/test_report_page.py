@@ -1,4 +1,5 @@
 import json
+import math
 import re
 import time
 from collections.abc import Callable
@@ -96,6 +97,8 @@ def test_report_uses_no_network(small: Path) -> None:
         for name in ("src", "href", "action", "srcset"):
             assert (attributes.get(name) or "#").startswith("#"), f"{tag} {name}={attributes[name]}"
     assert "default-src 'none'" in source
+    assert "* Leaflet 1." in source
+    assert "sourceMappingURL" not in source
 
 
 def test_report_is_small_and_fast_to_build(large: Path) -> None:
@@ -144,6 +147,26 @@ def test_controls_change_the_map(small: Path, browse: Browse) -> None:
     assert len(seen) == 2, "the colours follow the controls"
 
 
+SCALES = {"linear": (2, float), "square-root": (20, math.sqrt), "logarithmic": (2000, math.log1p)}
+"""How many times as full as half of the cells the fullest is, and the place of a number on the scale."""
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_the_scale_of_colours_is_stated(scale: str, tmp_path: Path, browse: Browse) -> None:
+    directory, (times, place) = SyntheticRun(queries=1).write(tmp_path / "run"), SCALES[scale]
+    estimates = pd.read_parquet(directory / "estimates.parquet")
+    most = times * int(estimates["truth"].median())
+    estimates["truth"] = estimates["truth"].clip(upper=most).mask(estimates["cell"] == 5, most)
+    estimates.to_parquet(directory / "estimates.parquet")
+    legend = re.findall(r'<div class="scale" data-scale="truth">(.*?)</figure>', browse(write_report(directory)))[0]
+    assert f">{scale} scale, vehicles<" in legend
+    texts = re.findall(r"left: ([\d.]+)%[^>]*>([\d,]+)<", legend)
+    marks = [(float(left), int(text.replace(",", ""))) for left, text in texts]
+    assert len(marks) > 3
+    assert marks == [(pytest.approx(100 * place(value) / place(most), abs=0.01), value) for _, value in marks]
+    assert (marks[0][1], marks[-1][1]) == (0, most)
+
+
 def test_several_campaigns(tmp_path: Path, browse: Browse) -> None:
     directory = SyntheticRun(campaigns=("morning", "evening"), queries=2).write(tmp_path / "run")
     dom = browse(write_report(directory), "#campaign=evening&query=2&mechanism=exact")
@@ -157,6 +180,7 @@ def test_one_cell_is_shown_over_time(highway: Path, browse: Browse) -> None:
     assert "The watched cell" in dom
     assert 'data-chart="map-1"' in dom
     assert 'data-panel="truth"' not in dom
+    assert "Leaflet" not in dom, "it is on pages with a map only"
 
 
 def test_missing_attack_file_means_no_attacks(tmp_path: Path) -> None:
