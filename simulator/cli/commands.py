@@ -51,7 +51,8 @@ COMMANDS = {
 }
 """The first line of each command's own help."""
 PLACES = {name: f"finished_runs:{name}" for name in ("report", "statement", "figures", "export")} | {
-    "open": "finished_runs:open_report"
+    "open": "finished_runs:open_report",
+    "notebook": "new:notebook",
 }
 """Module and function of a command in this package, if they have not the command's name."""
 

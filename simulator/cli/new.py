@@ -1,8 +1,11 @@
-"""`crowdveil new`: write the files of a mechanism, an attack or another part of one's own to start from."""
+"""`crowdveil new` and `notebook`: write files to start from, a part of one's own with its test or a notebook."""
 
 import keyword
+import os
 import re
 import shlex
+import subprocess
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 from string import Template
@@ -10,12 +13,17 @@ from typing import Annotated, get_args
 
 import typer
 
+from simulator.cli.common import print_notes
 from simulator.cli.options import Role, command
+from simulator.files.errors import InputError
+from simulator.files.extras import import_extra
 
 TEMPLATES = Path(__file__).parent / "templates"
 """One folder for each role, with the files of `FILES`, in which ``$name`` and ``$class`` stand for the names."""
 FILES = {"module.py.template": "{}.py", "test.py.template": "test_{}.py", "scenario.toml.template": "{}.toml"}
 """Files of a role's templates, and what they are written to."""
+NOTEBOOK = "city.ipynb"
+"""The shipped notebook: among the templates once installed, else in the repository's ``docs`` folder."""
 
 
 @command
@@ -55,3 +63,34 @@ def _class_of(name: str) -> str:
             param_hint="NAME",
         )
     return "".join(word[0].upper() + word[1:] for word in parts)
+
+
+@command
+def notebook(file: Path = Path(NOTEBOOK)) -> None:
+    """Write a copy of the shipped notebook, which makes a city of its own, and open it in JupyterLab.
+
+    Parameters
+    ----------
+    file : [FILE]
+        The copy; city.ipynb if not given. A file that exists is opened as it is.
+    """
+    import_extra("jupyterlab", needed="a notebook needs JupyterLab", extra="notebook")
+    if file.suffix != ".ipynb":
+        raise InputError([f"FILE: must end in .ipynb; got {file}"])
+    if file.exists():
+        print_notes([f"{file} exists, and is opened as it is"])
+    else:
+        with file.open("xb") as copy:
+            copy.write(shipped_notebook().read_bytes())
+    typer.echo(file)
+    sys.stdout.flush()
+    program = [sys.executable, "-m", "jupyterlab", str(file)]
+    if sys.platform == "win32":  # where a new program would not take the place of this one
+        raise typer.Exit(subprocess.run(program, check=False).returncode)  # noqa: S603 - this Python and a file
+    os.execv(program[0], program)  # noqa: S606 - Ctrl-C is then for JupyterLab alone
+
+
+def shipped_notebook() -> Path:
+    """Return the path of the shipped notebook."""
+    packaged = TEMPLATES / NOTEBOOK
+    return packaged if packaged.is_file() else TEMPLATES.parents[2] / "docs" / "start" / NOTEBOOK

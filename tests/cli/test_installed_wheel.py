@@ -47,7 +47,9 @@ def test_installed_command_works(call, tmp_path, name):
 
 def test_public_package_runs_from_the_wheel(call, installed):
     code = "import crowdveil as cv; print(cv.__file__); print(cv.run('tiny'), cv.scenarios.source_text('tiny')[:8]); "
-    code += "from simulator.cli.notebook import shipped; print(shipped().read_text('utf-8').count('cv.run('))"
+    code += (
+        "from simulator.cli.new import shipped_notebook; print(shipped_notebook().read_text('utf-8').count('cv.run('))"
+    )
     file, shown, runs = call("python", "-c", code).strip().split("\n")
     assert int(runs) == 2
     assert Path(file).is_relative_to(installed.parent)
