@@ -12,7 +12,8 @@ from simulator.experiment.run import ProgressReceiver, run_scenario
 from simulator.experiment.run_handle import RunHandle, UserProcess
 from simulator.files.errors import InputError
 from simulator.files.resources import permitting
-from simulator.pages.notebook import NotebookProgress
+from simulator.pages.notebook import NotebookProgress, RunMap, summary_html
+from simulator.pages.plots import RunPlots
 from simulator.pages.report import write_report
 from simulator.results.compare import DifferentTruthError, compare
 from simulator.results.run import ACCESSORS, RunResult
@@ -40,32 +41,15 @@ __all__ = [
 ]
 
 
-def _plot(run: RunResult) -> Any:
-    from simulator.pages.plots import RunPlots  # noqa: PLC0415 - matplotlib is slow to import
-
-    return RunPlots(run)
-
-
 def _summary(run: RunResult) -> Any:
     from simulator.pages.terminal_summary import summary_text  # noqa: PLC0415 - rich is slow to import
 
     return lambda: summary_text(run.with_tables(record=run.timed_record))
 
 
-def _html(run: RunResult) -> Any:
-    from simulator.pages.notebook import summary_html  # noqa: PLC0415 - as above
-
-    return lambda: summary_html(run)
-
-
-def _map(run: RunResult) -> Any:
-    from simulator.pages.notebook import RunMap  # noqa: PLC0415 - as above
-
-    return partial(RunMap, run)
-
-
 # A run knows no pages: what a user sees of it is added here, where both are known.
-ACCESSORS |= {"plot": _plot, "summary": _summary, "map": _map, "_repr_html_": _html}
+ACCESSORS |= {"plot": RunPlots, "summary": _summary, "map": lambda run: partial(RunMap, run)}
+ACCESSORS["_repr_html_"] = lambda run: partial(summary_html, run)
 
 
 def roads_of(graph: "nx.Graph[Any]") -> dict[str, str]:

@@ -45,15 +45,14 @@ COMMANDS = {
     "new": "Write a class of your own to start from, with a test and a scenario.",
     "advise": "Find the best design for a city under each trust: its error in three zones, and what each party learns.",
     "plan": "Find each mechanism's parameters that meet a privacy or an error target, or state why none do.",
-    "explore": "Open a page with sliders: two designs side by side, their errors, and what each party learns.",
     "scenarios": "Scenario files: list, show, new, check, schema.",
     "data": "Data sets: list, check, fetch.",
     "roads": "Roads of a scenario: show, export.",
 }
 """The first line of each command's own help."""
 PLACES = {name: f"finished_runs:{name}" for name in ("report", "statement", "figures", "export")} | {
-    "notebook": "new:notebook",
     "open": "finished_runs:open_report",
+    "notebook": "new:notebook",
 }
 """Module and function of a command in this package, if they have not the command's name."""
 

@@ -1,4 +1,4 @@
-"""`crowdveil new` and `crowdveil notebook`: files to start from, of a class of one's own, and of a city."""
+"""`crowdveil new` and `notebook`: write files to start from, a part of one's own with its test or a notebook."""
 
 import keyword
 import os
@@ -22,8 +22,8 @@ TEMPLATES = Path(__file__).parent / "templates"
 """One folder for each role, with the files of `FILES`, in which ``$name`` and ``$class`` stand for the names."""
 FILES = {"module.py.template": "{}.py", "test.py.template": "test_{}.py", "scenario.toml.template": "{}.toml"}
 """Files of a role's templates, and what they are written to."""
-SHIPPED = "city.ipynb"
-"""The shipped notebook, and the name of its copy."""
+NOTEBOOK = "city.ipynb"
+"""The shipped notebook: among the templates once installed, else in the repository's ``docs`` folder."""
 
 
 @command
@@ -66,7 +66,7 @@ def _class_of(name: str) -> str:
 
 
 @command
-def notebook(file: Path = Path(SHIPPED)) -> None:
+def notebook(file: Path = Path(NOTEBOOK)) -> None:
     """Write a copy of the shipped notebook, which makes a city of its own, and open it in JupyterLab.
 
     Parameters
@@ -91,6 +91,6 @@ def notebook(file: Path = Path(SHIPPED)) -> None:
 
 
 def shipped_notebook() -> Path:
-    """Return the shipped notebook: beside this module once installed, else in the repository's ``docs`` folder."""
-    packaged = Path(__file__).with_name(SHIPPED)
-    return packaged if packaged.is_file() else Path(__file__).parents[2] / "docs" / "start" / SHIPPED
+    """Return the path of the shipped notebook."""
+    packaged = TEMPLATES / NOTEBOOK
+    return packaged if packaged.is_file() else TEMPLATES.parents[2] / "docs" / "start" / NOTEBOOK

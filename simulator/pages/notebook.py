@@ -2,35 +2,22 @@
 
 import sys
 import time
-from contextlib import suppress
 from html import escape
-from io import StringIO
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
 from scenarios.run_clock import RunClock
-from simulator.files.atomic_write import write_file
-from simulator.files.errors import InputError
-from simulator.pages.document import Document, render
+from simulator.pages.document import Document, render, write_document
 from simulator.pages.map_section import map_section
-from simulator.pages.plots.looks import figure_of, paper_style, pyplot
-from simulator.pages.plots.run_plots import NothingToDrawError, RunPlots
 from simulator.pages.report import script_data
-from simulator.results.formatting import counted, duration, number
+from simulator.results.formatting import duration, number
 from simulator.results.run import RunResult
 
 _EVERY_S = 0.2
 """Least time between two pictures of a bar, seconds: each is a message to the browser."""
-_COMPACT = """
-header { padding-top: 0; }
-.kicker { display: none; }
-h1 { font-size: 1.1rem; }
-main section { padding-top: 0; }
-footer { font-size: .8rem; }
-"""
-_HEIGHT_PX = 640
+_COMPACT = "header, main section { padding-top: 0; } .kicker { display: none; } h1 { font-size: 1.1rem; }"
 
 
 class NotebookProgress:
@@ -108,7 +95,7 @@ class RunMap:
         Height of the frame in a notebook, pixels; the page scrolls inside the frame.
     """
 
-    def __init__(self, run: RunResult, *, vehicles: bool = True, height_px: int = _HEIGHT_PX) -> None:
+    def __init__(self, run: RunResult, *, vehicles: bool = True, height_px: int = 640) -> None:
         self._run = run.leading if vehicles else run.leading.with_tables(entries=None, places=None)
         self._height_px = height_px
 
@@ -137,49 +124,16 @@ class RunMap:
         )
 
     def __repr__(self) -> str:
-        run = self._run
-        return (
-            f"<RunMap of {run.record.scenario}: {run.record.queries} queries, {run.record.city.cells} cells, "
-            f"{counted(len(run.record.mechanisms), 'mechanism')}; save(path) writes it as a page>"
-        )
+        return f"<map of {self._run!r}; save(path) writes it as a page>"
 
-    def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
-        """Write the page.
-
-        Parameters
-        ----------
-        path
-            The file; missing parent folders are created.
-        overwrite
-            Whether an existing file is replaced.
-
-        Returns
-        -------
-        Path
-            The file.
-
-        Raises
-        ------
-        FileExistsError
-            If the file exists and may not be replaced.
-        """
-        html = self.html
-        write_file(Path(path), lambda made: made.write_text(html, encoding="utf-8", newline="\n"), overwrite=overwrite)
-        return Path(path)
+    def save(self, path: str | Path) -> Path:
+        """Write the page to a file, which replaces an earlier one, and return its path."""
+        return write_document(self.html, Path(path))
 
 
 def summary_html(data: RunResult) -> str:
-    """Return a run as HTML for a notebook: its name, its scores and, if matplotlib is installed, a map without roads.
-
-    All names are escaped.
-    """
+    """Return a run as HTML for a notebook: its name, its scores and its map without vehicles; all names are escaped."""
     columns = ["campaign", "mechanism", "statistic", "queries", "rmse", "theory_rmse", "coverage"]
     table = data.leading.scores[columns].to_html(index=False, border=0, float_format=number)
     html = f"<p><b>{escape(data.record.scenario)}</b>, seed {data.record.seed}, {len(data.cells):,} cells</p>{table}"
-    with suppress(InputError, NothingToDrawError):
-        with pyplot().rc_context(paper_style()):
-            text = StringIO()
-            figure_of(RunPlots(data, shown=False).map(roads=False)).savefig(text, format="svg", metadata={"Date": None})
-        # The XML declaration and the document type have no place inside a page.
-        html += text.getvalue()[text.getvalue().index("<svg") :]
-    return html
+    return html + RunMap(data, vehicles=False)._repr_html_()

@@ -248,11 +248,9 @@ class RunResult:
         rows = self.estimates.astype({"campaign": str, "mechanism": str})
         at = rows.drop_duplicates(asked).set_index(asked).reindex(columns=times).to_xarray()
         made = rows.drop(columns=times, errors="ignore").set_index([*asked, "cell"]).to_xarray().assign_coords(at)
-        # In the order of the run; pandas sorts names.
-        made = made.sel({name: rows[name].unique() for name in asked[:2]})
-        cells = self.cells.set_index("cell").loc[made["cell"].to_numpy()]
-        names = {name: cells[name].astype(str).to_numpy(dtype=object) for name in ("name", "partition")}
-        made = made.assign_coords({name: ("cell", values) for name, values in names.items()})
+        made = made.sel({name: rows[name].unique() for name in asked[:2]})  # in the run's order; pandas sorts names
+        of_cells = self.cells.set_index("cell").loc[made["cell"].to_numpy(), ["name", "partition"]].astype(str)
+        made = made.assign_coords({name: ("cell", [*values]) for name, values in of_cells.items()})
         statistics = [self.statistics[name] for name in made["campaign"].to_numpy()]
         made = made.assign_coords(statistic=("campaign", [statistic.name for statistic in statistics]))
         units = " or ".join(dict.fromkeys(statistic.unit for statistic in statistics))

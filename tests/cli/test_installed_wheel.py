@@ -48,7 +48,7 @@ def test_installed_command_works(call, tmp_path, name):
 def test_public_package_runs_from_the_wheel(call, installed):
     code = "import crowdveil as cv; print(cv.__file__); print(cv.run('tiny'), cv.scenarios.source_text('tiny')[:8]); "
     code += (
-        "from simulator.cli.new import shipped_notebook as own; print(own().read_text('utf-8').count('cv.run('))"
+        "from simulator.cli.new import shipped_notebook; print(shipped_notebook().read_text('utf-8').count('cv.run('))"
     )
     file, shown, runs = call("python", "-c", code).strip().split("\n")
     assert int(runs) == 2

@@ -90,15 +90,11 @@ def recipe():
 
 def test_a_container_is_made_of_pinned_versions_and_runs_as_no_root(recipe):
     names = [name for name, _ in recipe]
-    assert names[0] == "FROM"
-    assert names.count("FROM") == names.count("USER") == names.count("ENTRYPOINT") == 1
+    assert [name for name in names if name in {"FROM", "ADD", "RUN", "USER"}] == ["FROM", "RUN", "USER"]
     assert re.fullmatch(r"docker\.io/library/python:3\.1[1-4]\.\d+-slim-[a-z]+", dict(recipe)["FROM"])
     assert re.fullmatch(r"[1-9]\d*:[1-9]\d*", dict(recipe)["USER"])
-    assert names.index("USER") > max(at for at, name in enumerate(names) if name in {"RUN", "COPY", "ENV"})
-    (run,) = (text for name, text in recipe if name == "RUN")
-    assert "ADD" not in names
-    assert re.findall(r"pip install .*? -c (\S+) '/src\[plot\]'", run) == ["/src/constraints.txt"]
-    assert not re.search(r"curl|wget|apt|sudo|http", run)
+    assert re.findall(r"pip install .*? -c (\S+) '/src\[plot\]'", dict(recipe)["RUN"]) == ["/src/constraints.txt"]
+    assert not re.search(r"curl|wget|apt|sudo|http", dict(recipe)["RUN"])
 
 
 def test_the_files_that_a_container_copies_make_the_wheel(recipe, tmp_path):
