@@ -17,7 +17,9 @@ from simulator.results.run import RunResult
 
 _EVERY_S = 0.2
 """Least time between two pictures of a bar, seconds: each is a message to the browser."""
-_COMPACT = "header, main section { padding-top: 0; } .kicker { display: none; } h1 { font-size: 1.1rem; }"
+_COMPACT = (
+    "header, main section { padding-top: 0 } .kicker { display: none } h1 { font-size: 1.1rem } #controls { top: 0 }"
+)
 
 
 class NotebookProgress:
