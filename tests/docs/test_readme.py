@@ -8,6 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 from installation import copy_kernels, execute
 
 import scenarios
@@ -129,9 +130,11 @@ def test_links_have_existing_targets():
             assert target.startswith("http") or (page.parent / target).exists(), (page.name, target)
 
 
-def test_version_is_in_the_changelog():
+def test_version_is_in_the_changelog_and_in_what_is_cited():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert f"## {project['version']}" in (ROOT / "CHANGELOG.md").read_text()
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    assert (cited["version"], cited["url"]) == (project["version"], project["urls"]["Homepage"])
 
 
 def test_every_dependency_is_pinned():
