@@ -12,12 +12,14 @@ from scenarios.run_clock import RunClock
 from simulator.pages.document import Document, render, write_document
 from simulator.pages.map_section import map_section
 from simulator.pages.report import script_data
-from simulator.results.formatting import duration, number
+from simulator.results.formatting import number
 from simulator.results.run import RunResult
 
 _EVERY_S = 0.2
 """Least time between two pictures of a bar, seconds: each is a message to the browser."""
-_COMPACT = "header, main section { padding-top: 0; } .kicker { display: none; } h1 { font-size: 1.1rem; }"
+_COMPACT = (
+    "header, main section { padding-top: 0 } .kicker { display: none } h1 { font-size: 1.1rem } #controls { top: 0 }"
+)
 
 
 class NotebookProgress:
@@ -69,7 +71,7 @@ class NotebookProgress:
         if not self._works or now_s < self._drawn_s + _EVERY_S:
             return
         self._drawn_s = now_s
-        words = f"{words} ({duration(round(now_s - self._begun_s))})"
+        words = f"{words} ({now_s - self._begun_s:.0f} s)"
         value = "" if share is None else f' value="{share:.3f}"'
         html = f'<label><progress{value} style="width:16em"></progress> {escape(words)}</label>'
         shown: dict[str, Any] = {"text/html": html, "text/plain": words}
@@ -119,7 +121,7 @@ class RunMap:
 
     def _repr_html_(self) -> str:
         return (
-            f'<iframe title="Map of {escape(self._run.record.scenario)}" sandbox="allow-scripts" '
+            f'<iframe title="Map of {escape(self._run.record.scenario)}" sandbox="allow-scripts allow-downloads" '
             f'style="width:100%;height:{self._height_px:d}px;border:0" srcdoc="{escape(self.html)}"></iframe>'
         )
 

@@ -73,7 +73,9 @@ def test_it_runs(stored, tmp_path):
         assert [set(output.data.values()) for output in shown] == [{""}], "a bar is left"
 
     (shown,) = next(cell for cell in cells if cell.source == "result.map()").outputs
-    assert shown.data["text/html"].startswith('<iframe title="Map of river-town" sandbox="allow-scripts"')
+    assert shown.data["text/html"].startswith(
+        '<iframe title="Map of river-town" sandbox="allow-scripts allow-downloads"'
+    )
     assert shown.data["text/plain"].startswith("<map of <RunResult: river-town, seed 1, 8 queries, 7 cells")
     districts = next(text_of(cell) for cell in cells if "to_xarray" in cell.source)
     assert "Harbour" in districts

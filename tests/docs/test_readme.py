@@ -8,6 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 from installation import copy_kernels, execute
 
 import scenarios
@@ -124,9 +125,11 @@ def test_readme_is_read_in_minutes():
     assert len(README.splitlines()) <= 90
 
 
-def test_version_is_in_the_changelog():
+def test_version_is_in_the_changelog_and_in_what_is_cited():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert f"## {project['version']}" in (ROOT / "CHANGELOG.md").read_text()
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    assert (cited["version"], cited["url"]) == (project["version"], project["urls"]["Homepage"])
 
 
 def test_every_dependency_is_pinned():

@@ -91,6 +91,9 @@ def test_a_notebook_shows_the_map_in_a_frame_of_its_own(open_page, tmp_path):
     assert "query 2" in frame.locator("#status").text_content()
     frame.locator("#values-box summary").click()
     assert hostile in frame.locator("#values").text_content()
+    with page.expect_download() as download:
+        frame.get_by_text("CSV").first.click()
+    assert download.value.suggested_filename.endswith(".csv")
     assert page.evaluate("typeof stolen") == "undefined"
     assert frame.locator("h1").evaluate(
         "() => { try { return parent.document.title } catch { return 'refused' } }"
