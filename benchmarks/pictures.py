@@ -14,7 +14,7 @@ import crowdveil as cv
 
 FOLDER = Path(__file__).parents[1] / "docs" / "images"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-COLOURS = 128
+COLOURS = 256
 VARIED = {"mechanisms.sampling.sampling": [0.1, 0.2, 0.3, 0.45], "population.outside": [0, 10_000, 1_000_000]}
 
 
@@ -45,7 +45,7 @@ def main() -> None:
         cv.run("collusion", out=attacked)
         cv.sweep("manhattan", VARIED, replicates=5, out=study)
         browser = tools.chromium.launch(executable_path=executable, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 1280, "height": 1330})
+        page = browser.new_page(viewport={"width": 1280, "height": 2060})
         page.goto((run / "report.html").as_uri())
         page.wait_for_selector("html[data-report=ready]", state="attached")
         _picture(page).save(FOLDER / "report.png", optimize=True)

@@ -408,11 +408,11 @@ def test_all_maps_zoom_and_move_together(reports, open_page):
 def test_a_cell_is_chosen_and_names_of_any_script_are_right_and_safe(open_page, many_cells):
     directory, cells = many_cells()
     path, paths = report.write_report(directory), city_outlines(cells)["paths"]
-    frame = pd.read_parquet(directory / "estimates.parquet").query("mechanism == 'sampling'")
+    frame = pd.read_parquet(directory / "estimates.parquet").query("mechanism == 'sampling'").sort_values("query")
     names = [f"Cell {place + 1} ({NAMES[place % len(NAMES)]})" for place in range(len(cells))]
 
     def is_shown(page, place):
-        own = frame[frame["cell"] == place + 1].sort_values("query")
+        own = frame[frame["cell"] == place + 1]
         assert page.locator("#series-name").inner_text() == f"{names[place]}, Sampling Privacy"
         assert f": truth {own['truth'].iloc[0]:,.0f}, estimate " in page.locator("#series-now").inner_text()
         page.locator("#series-box").evaluate("box => { box.open = true; }")

@@ -4,6 +4,7 @@ import re
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -147,13 +148,13 @@ def test_controls_change_the_map(small: Path, browse: Browse) -> None:
     assert len(seen) == 2, "the colours follow the controls"
 
 
-SCALES = {"linear": (2, float), "square-root": (20, math.sqrt), "logarithmic": (2000, math.log1p)}
-"""How many times as full as half of the cells the fullest is, and the place of a number on the scale."""
-
-
-@pytest.mark.parametrize("scale", SCALES)
-def test_the_scale_of_colours_is_stated(scale: str, tmp_path: Path, browse: Browse) -> None:
-    directory, (times, place) = SyntheticRun(queries=1).write(tmp_path / "run"), SCALES[scale]
+@pytest.mark.parametrize(
+    ("times", "scale", "place"),
+    [(2, "linear", float), (20, "square-root", math.sqrt), (2000, "logarithmic", math.log1p)],
+)
+def test_the_scale_of_colours_is_stated(times: int, scale: str, place: Any, tmp_path: Path, browse: Browse) -> None:
+    """The fullest cell is so many times as full as half of the cells."""
+    directory = SyntheticRun(queries=1).write(tmp_path / "run")
     estimates = pd.read_parquet(directory / "estimates.parquet")
     most = times * int(estimates["truth"].median())
     estimates["truth"] = estimates["truth"].clip(upper=most).mask(estimates["cell"] == 5, most)

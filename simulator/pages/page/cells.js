@@ -1,7 +1,7 @@
 "use strict";
 // The cells of a map: which one is at a place, and very many of them as one picture, which needs no shapes in the document.
 const Cells = (() => {
-  const MANY = 4000, PIXELS = 1.5e6, HALF = { area: 0, line: 2, point: 5 }; // half of a line's or a point's width, units of the drawing
+  const MANY = 4000, FEW = 6e5, PIXELS = 1.5e6, HALF = { area: 0, line: 2, point: 5 }; // half of a line's or a point's width, units of the drawing
   const numbers = (text) => text.split(/[ L]/).map(Number);
   // A cell's SVG path: its rings or lines, each [x, y, x, y, ...], and the box around them.
   const read = (path) => {
@@ -53,9 +53,9 @@ const Cells = (() => {
       return null;
     };
     // The cells in `box` (left, top, width and height in the drawing) as pixels: which cell each one shows is computed once.
-    // `zoom` is how much larger than the whole drawing they are seen.
-    const raster = (box, zoom) => {
-      const [left, top, width, height] = box, half = HALF[kind] / zoom, scale = Math.min(2.5 * zoom, Math.sqrt(PIXELS / (width * height)));
+    // `zoom` is how much larger than the whole drawing they are seen, `most` the largest number of pixels.
+    const raster = (box, zoom, most = PIXELS) => {
+      const [left, top, width, height] = box, half = HALF[kind] / zoom, scale = Math.min(2.5 * zoom, Math.sqrt(most / (width * height)));
       const wide = Math.ceil(width * scale), tall = Math.ceil(height * scale), shown = new Int32Array(wide * tall).fill(-1);
       // Pixels whose centre is inside, an even-odd fill.
       const fill = (outline, i) => {
@@ -96,5 +96,5 @@ const Cells = (() => {
     };
     return { at, raster, half: HALF[kind] };
   };
-  return { MANY, of };
+  return { MANY, FEW, of };
 })();

@@ -25,7 +25,13 @@ const Charts = (() => {
 
   // ---- numbers -------------------------------------------------------------------------------------------------
   const minus = (text) => text.replace(/-(?=[\d.])/g, "\u2212");
-  const fixed = (value, digits) => Math.abs(value) >= 1e12 ? short(value) : minus(value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
+  const formats = new Map(); // making one takes longer than all that it writes
+  const written = (value, least, most) => {
+    const key = 100 * least + most;
+    if (!formats.has(key)) formats.set(key, new Intl.NumberFormat("en", { minimumFractionDigits: least, maximumFractionDigits: most }));
+    return minus(formats.get(key).format(value));
+  };
+  const fixed = (value, digits) => Math.abs(value) >= 1e12 ? short(value) : written(value, digits, digits);
   const power = (exponent) => "10" + minus(String(exponent)).replace(/./g, (sign) => "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079"["\u22120123456789".indexOf(sign)]);
   const short = (value) => {
     const size = Math.abs(value);
@@ -34,7 +40,7 @@ const Charts = (() => {
       const [factor, exponent] = value.toExponential(2).split("e").map(Number);
       return (factor === 1 ? "" : minus(String(factor)) + " \u00d7 ") + power(exponent);
     }
-    return minus(Number(value.toPrecision(6)).toLocaleString("en", { maximumFractionDigits: 6 }));
+    return written(Number(value.toPrecision(6)), 0, 6);
   };
   // As a reader points at it: every digit of a whole number, four of another.
   const precise = (value) => short(Number.isInteger(value) ? value : Number(value.toPrecision(4)));

@@ -82,7 +82,7 @@
 
   // All maps show the same part of the city, `sight`: its middle, and the zoom beyond what shows the whole city.
   const maps = {}, sight = { middle: null, zoom: 0 };
-  let box, cells, overview = null, raster = null, many = false, following = false, later = 0, frame = 0;
+  let box, cells, overview = null, raster = null, many = false, following = false, later = 0, frame = 0, hues = {}, pointed = null; // the colour of a cell, by map; the cell pointed at
   const latLng = (x, y) => L.latLng(-y, x);
   const bounds = ([left, top, width, height]) => L.latLngBounds(latLng(left, top), latLng(left + width, top + height));
   // The part of the drawing, [left, top, width, height], that a map shows.
@@ -204,7 +204,7 @@
     byId("maps").style.setProperty("--ratio", box[2] / box[3]);
     sight.middle = sight.middle || bounds(box).getCenter();
     cells = Cells.of(city);
-    raster = overview = many ? cells.raster(box, 1) : null;
+    raster = overview = many ? cells.raster(box, 1, Cells.FEW) : null;
     for (const panel of panels) {
       const node = document.querySelector('[data-panel="' + panel + '"]'), before = maps[panel];
       shapes[panel] = (many ? [] : city.paths).map((path, i) => shape("path", { d: path, "vector-effect": "non-scaling-stroke", "stroke-width": wide, "stroke-linecap": "round", "data-i": i }));
@@ -217,7 +217,7 @@
       one.svg.setAttribute("role", "img");
       one.svg.removeAttribute("aria-hidden");
       if (many) one.overlay = L.svgOverlay(one.canvas, bounds(box), { className: "cells" }).addTo(one.layers);
-      one.file = () => saved(one, many && overview.paint(make("canvas"), hues[panel]), box, city.kind === "area" ? { opacity: SHOWN } : {});
+      one.file = () => saved(one, many && cells.raster(box, 1).paint(make("canvas"), hues[panel]), box, city.kind === "area" ? { opacity: SHOWN } : {});
       if (!before) node.after(Charts.tools("map of the " + panel, {
         SVG: () => Charts.saveSvg(one.file(), panel),
         PNG: () => Charts.savePng(one.file(), panel),
@@ -226,7 +226,6 @@
     }
   };
 
-  let hues = {}; // the colour of a cell, by map
   const paint = () => {
     for (const panel of panels) {
       if (many) {
@@ -378,7 +377,6 @@
   const minus = (estimate, truth) => (truth === null || estimate === null ? null : estimate - truth);
 
   // ---- pointing at a cell, and one cell over all queries -------------------------------------------------------
-  let pointed = null;
   const outline = (kind, i) => { for (const one of Object.values(maps)) one[kind].setAttribute("d", i === null ? "" : city.paths[i]); };
   const point = (i, event) => {
     if (i !== pointed) outline("on", (pointed = i));
@@ -704,14 +702,14 @@
     maps.truth.map.getContainer().focus();
   });
   // Paper shows the whole city, whatever part is in sight.
-  let before_ = null;
+  let seen = null;
   window.addEventListener("beforeprint", () => {
     if (!city.paths.length) return;
-    before_ = { ...sight };
+    seen = { ...sight };
     wholeCity();
     if (many) sharpen();
     drawVehicles();
   });
-  window.addEventListener("afterprint", () => before_ && look(before_.middle, before_.zoom));
+  window.addEventListener("afterprint", () => seen && look(seen.middle, seen.zoom));
   document.documentElement.dataset.report = "ready";
 })();
