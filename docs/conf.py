@@ -55,6 +55,7 @@ html_theme_options = {
     "show_nav_level": 1,
     "navigation_depth": 2,
     "collapse_navigation": True,
+    "footer_start": ["copyright"],
     "footer_end": [],
     "logo": {"text": project},
     "pygments_light_style": "a11y-high-contrast-light",

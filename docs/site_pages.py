@@ -108,7 +108,8 @@ def _cells(name: str, content: dict[str, Any], digest: str) -> list[str]:
     less = "".join(
         f" It is run with `{key} = {value}` here, so that it takes seconds." for key, value in changed.items()
     )
-    told = "attacks" if content.get("attacks") else "errors"
+    guessing = any(attack["kind"] != "poisoning" for attack in content.get("attacks", ()))
+    told = "attacks" if guessing else "errors"
     run = f'import crowdveil as cv\n\nresult = cv.run("{name}"{arguments})'
     timed = f"# sources {digest}\nimport time\nbegun = time.perf_counter()"
     finding = (
