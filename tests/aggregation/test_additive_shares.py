@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from mechanisms.local import SamplingPrivacy
-from mechanisms.parameter import ParameterError
+from mechanisms.local import ParameterError, SamplingPrivacy
 from simulator.aggregation.secret_sharing import AdditiveSharing, ShareSums
 
 FAMILY = 1e-6

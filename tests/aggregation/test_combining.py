@@ -12,8 +12,6 @@ from simulator.sensing.device import Behaviour, Party
 
 
 class AddUp:
-    """Sum of the servers' estimates."""
-
     def __init__(self, servers: int = 3) -> None:
         self.servers = servers
 
@@ -25,8 +23,6 @@ class AddUp:
 
 
 class Median(AddUp):
-    """Median of the servers' estimates of all devices."""
-
     def combine(self, tallies):
         scaled = [tally.scaled for tally in tallies]
         count, error = (np.median([getattr(one, name) for one in scaled], axis=0) for name in ("count", "std_error"))
@@ -36,8 +32,6 @@ class Median(AddUp):
 
 
 class ByCell(AddUp):
-    """Servers chosen by the device's cell."""
-
     def assign_by_cell(self, cells, *, rng):  # noqa: ARG002 - the interface
         return 1 + cells % self.servers
 

@@ -3,38 +3,28 @@
 import numpy as np
 import pytest
 
-from mechanisms.local import (
-    AnonymizedDeniable,
-    DistributedLaplace,
-    HadamardResponse,
-    LocalHashing,
-    NoPrivacy,
-    RandomizedResponse,
-    SamplingPrivacy,
-    SubsetSelection,
-)
-from mechanisms.parameter import ParameterError
-from mechanisms.privacy import LinkedReports, ReleasedCounts, Report, Shares, Shuffled
+from mechanisms import local
+from mechanisms.privacy import LinkedReports, ParameterError, ReleasedCounts, Report, Shares, Shuffled
 from simulator.aggregation.rounds import report_nbytes
 from simulator.aggregation.servers import PerRound, SecretShared, ShuffledReports, ThresholdShared, Trusted
 from simulator.aggregation.transcript import Coalition
 from simulator.experiment.deployment_record import coalitions
 
 CELLS = 5
-SAMPLING = SamplingPrivacy(cells=CELLS, sampling=0.4)
-ONE_ROUND = RandomizedResponse(cells=CELLS, first_coin=0.8, second_coin=0.2)
-THREE_ROUNDS = AnonymizedDeniable(
+SAMPLING = local.SamplingPrivacy(cells=CELLS, sampling=0.4)
+ONE_ROUND = local.RandomizedResponse(cells=CELLS, first_coin=0.8, second_coin=0.2)
+THREE_ROUNDS = local.AnonymizedDeniable(
     cells=CELLS, shift=0.2, yes_second=0.3, yes_third=0.3, no_second=0.3, no_third=0.4, onward=0.4
 )
 MECHANISMS = [
     SAMPLING,
     THREE_ROUNDS,
     ONE_ROUND,
-    NoPrivacy(cells=CELLS),
-    LocalHashing(cells=CELLS, epsilon=1.0),
-    SubsetSelection(cells=CELLS, epsilon=1.0),
-    HadamardResponse(cells=CELLS, epsilon=1.0),
-    DistributedLaplace(cells=CELLS, epsilon=1.0, devices=50),
+    local.NoPrivacy(cells=CELLS),
+    local.LocalHashing(cells=CELLS, epsilon=1.0),
+    local.SubsetSelection(cells=CELLS, epsilon=1.0),
+    local.HadamardResponse(cells=CELLS, epsilon=1.0),
+    local.DistributedLaplace(cells=CELLS, epsilon=1.0, devices=50),
 ]
 DEPLOYMENTS = {
     "trusted": Trusted(),

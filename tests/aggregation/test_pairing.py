@@ -4,20 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mechanisms.local import (
-    AnonymizedCancelling,
-    AnonymizedDeniable,
-    BinarySamplingPrivacy,
-    DistributedLaplace,
-    HadamardResponse,
-    KRandomizedResponse,
-    LocalHashing,
-    NoPrivacy,
-    OptimisedUnary,
-    RandomizedResponse,
-    SamplingPrivacy,
-    SubsetSelection,
-)
+from mechanisms import local
 from simulator.aggregation.rounds import estimate_paired, paired_std_error, paired_variance
 from simulator.aggregation.servers import SecretShared, Trusted
 from simulator.aggregation.transcript import draw_pseudonyms
@@ -25,22 +12,24 @@ from simulator.aggregation.transcript import draw_pseudonyms
 FAMILY = 1e-6
 CELLS = 4
 ONE_ROUND = [
-    NoPrivacy(cells=CELLS),
-    RandomizedResponse(cells=CELLS, first_coin=0.8, second_coin=0.2),
-    KRandomizedResponse(cells=CELLS, epsilon=1.5),
-    OptimisedUnary(cells=CELLS, epsilon=1.5),
-    LocalHashing(cells=CELLS, epsilon=1.5),
-    SubsetSelection(cells=CELLS, epsilon=1.5),
-    HadamardResponse(cells=CELLS, epsilon=1.5),
-    DistributedLaplace(cells=CELLS, epsilon=1.0, devices=300),
+    local.NoPrivacy(cells=CELLS),
+    local.RandomizedResponse(cells=CELLS, first_coin=0.8, second_coin=0.2),
+    local.KRandomizedResponse(cells=CELLS, epsilon=1.5),
+    local.OptimisedUnary(cells=CELLS, epsilon=1.5),
+    local.LocalHashing(cells=CELLS, epsilon=1.5),
+    local.SubsetSelection(cells=CELLS, epsilon=1.5),
+    local.HadamardResponse(cells=CELLS, epsilon=1.5),
+    local.DistributedLaplace(cells=CELLS, epsilon=1.0, devices=300),
 ]
 SEVERAL_ROUNDS = [
-    SamplingPrivacy(cells=CELLS, sampling=0.45),
-    SamplingPrivacy(cells=CELLS, sampling=0.3, blank_zero=0.0),
-    SamplingPrivacy(cells=CELLS, sampling=0.3, refresh=0.5),
-    BinarySamplingPrivacy(cells=CELLS, sampling=0.3),
-    AnonymizedCancelling(cells=CELLS, shift=0.3),
-    AnonymizedDeniable(cells=CELLS, shift=0.2, yes_second=0.3, yes_third=0.3, no_second=0.3, no_third=0.4, onward=0.4),
+    local.SamplingPrivacy(cells=CELLS, sampling=0.45),
+    local.SamplingPrivacy(cells=CELLS, sampling=0.3, blank_zero=0.0),
+    local.SamplingPrivacy(cells=CELLS, sampling=0.3, refresh=0.5),
+    local.BinarySamplingPrivacy(cells=CELLS, sampling=0.3),
+    local.AnonymizedCancelling(cells=CELLS, shift=0.3),
+    local.AnonymizedDeniable(
+        cells=CELLS, shift=0.2, yes_second=0.3, yes_third=0.3, no_second=0.3, no_third=0.4, onward=0.4
+    ),
 ]
 TRUTH = np.repeat(np.arange(CELLS + 1, dtype=np.int32), [150, 0, 5, 60, 85])
 COUNTS = np.bincount(TRUTH, minlength=CELLS + 1)
@@ -160,7 +149,7 @@ def test_item_6_loss_error_grows_with_population_unless_paired(exponent, paired)
     """
     expected = 11.26 if paired else {5: 11.40, 6: 13.39, 7: 25.94, 8: 74.89}[exponent]
     cells, asked, rate = 1000, 10**exponent, 0.99
-    mechanism = SamplingPrivacy(cells=cells, sampling=0.45, blank_zero=0.0)
+    mechanism = local.SamplingPrivacy(cells=cells, sampling=0.45, blank_zero=0.0)
     true = np.full(cells + 1, 100)
     true[0] = asked - 100 * cells
     deployment = SecretShared(servers=2, paired=paired)
@@ -192,7 +181,7 @@ def test_item_6_loss_error_grows_with_population_unless_paired(exponent, paired)
 
 
 def test_paired_estimates_of_full_empty_and_unasked_rounds():
-    mechanism = SamplingPrivacy(cells=CELLS, sampling=0.45)
+    mechanism = local.SamplingPrivacy(cells=CELLS, sampling=0.45)
     counts = mechanism.sample_counts(COUNTS, rng=np.random.default_rng(1))
     everyone = int(COUNTS.sum())
     whole = estimate_paired(mechanism, counts, paired=everyone, asked=everyone)

@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 
 import scenarios
-from mechanisms.local import HadamardResponse, KRandomizedResponse, LocalHashing, SamplingPrivacy
-from mechanisms.parameter import ParameterError
+from mechanisms.local import HadamardResponse, KRandomizedResponse, LocalHashing, ParameterError, SamplingPrivacy
 from scenarios import ScenarioError
 from simulator import run
 from simulator.aggregation import private_write

@@ -6,33 +6,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mechanisms.local import (
-    AnonymizedCancelling,
-    DistributedLaplace,
-    HadamardResponse,
-    LocalHashing,
-    NoPrivacy,
-    OptimisedUnary,
-    RandomizedResponse,
-    SamplingPrivacy,
-    SubsetSelection,
-)
+from mechanisms import local
 from mechanisms.parameter import ParameterError
 from simulator.aggregation.private_write import PrivateWrite, key_nbytes
 from simulator.aggregation.secret_sharing import EncodingRule, Prio3Histogram
 from simulator.aggregation.servers import PerRound, SecretShared, ShuffledReports, Trusted
 
 CELLS = 4
-SAMPLING = SamplingPrivacy(cells=CELLS, sampling=0.4)
+SAMPLING = local.SamplingPrivacy(cells=CELLS, sampling=0.4)
 RULES = [
     (SAMPLING, EncodingRule(1, 1)),
-    (NoPrivacy(cells=CELLS), EncodingRule(1, 1)),
-    (HadamardResponse(cells=CELLS, epsilon=1.0), EncodingRule(1, 1)),
-    (RandomizedResponse(cells=CELLS, first_coin=0.8, second_coin=0.2), EncodingRule(CELLS, 1)),
-    (OptimisedUnary(cells=CELLS, epsilon=1.0), EncodingRule(CELLS, 1)),
-    (AnonymizedCancelling(cells=CELLS, shift=0.3), EncodingRule(CELLS, 1)),
-    (SubsetSelection(cells=CELLS, epsilon=0.5), EncodingRule(1, 2)),
-    (LocalHashing(cells=CELLS, epsilon=1.0), EncodingRule(1, None)),
+    (local.NoPrivacy(cells=CELLS), EncodingRule(1, 1)),
+    (local.HadamardResponse(cells=CELLS, epsilon=1.0), EncodingRule(1, 1)),
+    (local.RandomizedResponse(cells=CELLS, first_coin=0.8, second_coin=0.2), EncodingRule(CELLS, 1)),
+    (local.OptimisedUnary(cells=CELLS, epsilon=1.0), EncodingRule(CELLS, 1)),
+    (local.AnonymizedCancelling(cells=CELLS, shift=0.3), EncodingRule(CELLS, 1)),
+    (local.SubsetSelection(cells=CELLS, epsilon=0.5), EncodingRule(1, 2)),
+    (local.LocalHashing(cells=CELLS, epsilon=1.0), EncodingRule(1, None)),
 ]
 
 
@@ -53,8 +43,8 @@ def test_encoding_rule_accepts_honest_and_refuses_forged_reports(mechanism, rule
 
 
 def test_encoding_rule_of_very_long_vectors():
-    assert EncodingRule.of(SamplingPrivacy(cells=10**6, sampling=0.4)) == EncodingRule(1, 1)
-    assert EncodingRule.of(LocalHashing(cells=10**5, epsilon=1.0)) == EncodingRule(1, None)
+    assert EncodingRule.of(local.SamplingPrivacy(cells=10**6, sampling=0.4)) == EncodingRule(1, 1)
+    assert EncodingRule.of(local.LocalHashing(cells=10**5, epsilon=1.0)) == EncodingRule(1, None)
 
 
 def test_encoding_rule_detects_wrapping_sums():
@@ -65,7 +55,7 @@ def test_encoding_rule_detects_wrapping_sums():
 
 
 def test_noisy_vectors_have_no_range_proof():
-    mechanism = DistributedLaplace(cells=CELLS, epsilon=1.0, devices=10**9)
+    mechanism = local.DistributedLaplace(cells=CELLS, epsilon=1.0, devices=10**9)
     with pytest.raises(ParameterError, match="robust must be false where honest reports hold more than zeros"):
         SecretShared(robust=True).aggregator(mechanism, devices=1, rng=np.random.default_rng(1))
 
@@ -142,7 +132,7 @@ def test_prio3_sizes_equal_published_test_vectors(length, chunk, servers, leader
 
 
 def test_robust_report_cost_equals_prio3_sizes():
-    mechanism = SamplingPrivacy(cells=99, sampling=0.4)
+    mechanism = local.SamplingPrivacy(cells=99, sampling=0.4)
     cost = SecretShared(robust=True).cost(mechanism)
     assert cost.bytes_up == 2448 + 64 + 64
     assert cost.stored_bytes == {"server:1": 64 + 64 + 8, "server:2": 2448 + 64 + 8}
@@ -166,7 +156,7 @@ def test_sizes_in_the_page_on_servers():
     ]
     assert len(rows) == 5
     for cells, *printed in rows:
-        checked = SecretShared(robust=True).cost(SamplingPrivacy(cells=cells - 1, sampling=0.4))
+        checked = SecretShared(robust=True).cost(local.SamplingPrivacy(cells=cells - 1, sampling=0.4))
         assert printed == [vector_and_seed(cells), 2 * key_nbytes(cells), checked.bytes_up, checked.between_servers]
     shorter = next(cells for cells in range(1, 100) if 2 * key_nbytes(cells) < vector_and_seed(cells))
     assert f"shorter from {shorter} cells on" in page

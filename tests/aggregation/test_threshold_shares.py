@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from test_deployments import SAMPLING
 
-from mechanisms.parameter import ParameterError
-from mechanisms.privacy import LinkedReports, Shares
+from mechanisms.privacy import LinkedReports, ParameterError, Shares
 from simulator.aggregation.secret_sharing import FIELD, ThresholdSharing
 from simulator.aggregation.servers import ThresholdShared
 

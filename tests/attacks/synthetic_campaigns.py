@@ -70,16 +70,7 @@ def stray(stays, places=SAMPLING.cells + 1):
 
 
 def campaign(
-    deployment,
-    mechanism=SAMPLING,
-    *,
-    vehicles=3000,
-    outside=0,
-    queries=1,
-    targets=None,
-    loss=0.0,
-    seed=1,
-    move=stay,
+    deployment, mechanism=SAMPLING, *, vehicles=3000, outside=0, queries=1, targets=None, loss=0.0, seed=1, move=stay
 ):
     """A campaign whose vehicles stay where they are, or move.
 

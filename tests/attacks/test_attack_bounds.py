@@ -5,32 +5,13 @@ import math
 import numpy as np
 import pytest
 from scipy.stats import binom
-from synthetic_campaigns import (
-    CELLS,
-    DEPLOYMENTS,
-    FAMILY,
-    SAMPLING,
-    attack,
-    campaign,
-    evaluate_attacks,
-    filed_of,
-    servers_of,
-)
+from synthetic_campaigns import CELLS, FAMILY, SAMPLING, attack, campaign, evaluate_attacks, filed_of, servers_of
 from verification import compared
 
-from mechanisms.local import (
-    HadamardResponse,
-    KRandomizedResponse,
-    LocalHashing,
-    LongitudinalUnary,
-    OptimisedUnary,
-    RandomizedResponse,
-    SamplingPrivacy,
-    SubsetSelection,
-)
+from mechanisms import local
 from mechanisms.privacy import LinkedReports, ReleasedDifferences, Report
 from mechanisms.privacy.audit import clopper_pearson, delta_lower_bound
-from simulator.aggregation.servers import PerRound
+from simulator.aggregation.servers import PerRound, Trusted
 from simulator.attacks.guessing_games import score_cells
 from simulator.attacks.membership import KnownOthers
 from simulator.attacks.reconstruction import ROUND_ATTACKS
@@ -39,14 +20,14 @@ from simulator.attacks.world import Member, Observer, Truth
 
 # Mechanism, attack, the view it has, and the fraction of ε that its lower bound reaches at least.
 PURE = {
-    "k-ary": (KRandomizedResponse(cells=CELLS, epsilon=1.5), "round_two", Report(1), 0.85),
-    "coins": (RandomizedResponse(cells=CELLS, first_coin=0.5, second_coin=0.5), "link_rounds", Report(1), 0.2),
-    "oue": (OptimisedUnary(cells=CELLS, epsilon=2.0), "round_two", Report(1), 0.3),
-    "olh": (LocalHashing(cells=CELLS, epsilon=2.0), "round_two", Report(1), 0.3),
-    "subset": (SubsetSelection(cells=CELLS, epsilon=1.0), "round_two", Report(1), 0.3),
-    "hadamard": (HadamardResponse(cells=CELLS, epsilon=1.5), "round_two", Report(1), 0.3),
+    "k-ary": (local.KRandomizedResponse(cells=CELLS, epsilon=1.5), "round_two", Report(1), 0.85),
+    "coins": (local.RandomizedResponse(cells=CELLS, first_coin=0.5, second_coin=0.5), "link_rounds", Report(1), 0.2),
+    "oue": (local.OptimisedUnary(cells=CELLS, epsilon=2.0), "round_two", Report(1), 0.3),
+    "olh": (local.LocalHashing(cells=CELLS, epsilon=2.0), "round_two", Report(1), 0.3),
+    "subset": (local.SubsetSelection(cells=CELLS, epsilon=1.0), "round_two", Report(1), 0.3),
+    "hadamard": (local.HadamardResponse(cells=CELLS, epsilon=1.5), "round_two", Report(1), 0.3),
     "round two": (SAMPLING, "round_two", Report(2), 0.8),
-    "refreshed": (SamplingPrivacy(cells=2, sampling=0.1, refresh=1.0), "link_rounds", LinkedReports(), 0.2),
+    "refreshed": (local.SamplingPrivacy(cells=2, sampling=0.1, refresh=1.0), "link_rounds", LinkedReports(), 0.2),
 }
 
 
@@ -64,8 +45,8 @@ def test_epsilon_is_approached_from_below(name):
 
 
 def test_memoised_bits_bound_epsilon_over_queries_and_fresh_coins_do_not():
-    kept = LongitudinalUnary(cells=CELLS, epsilon_permanent=2.0, epsilon_first=1.0)
-    fresh = KRandomizedResponse(cells=CELLS, epsilon=1.0)
+    kept = local.LongitudinalUnary(cells=CELLS, epsilon_permanent=2.0, epsilon_first=1.0)
+    fresh = local.KRandomizedResponse(cells=CELLS, epsilon=1.0)
     bounds = {}
     for name, mechanism in (("kept", kept), ("fresh", fresh)):
         record = campaign(PerRound(), mechanism, vehicles=20_000, queries=12)
@@ -117,11 +98,11 @@ def total_variation(n, sampling, k):
 
 @pytest.mark.parametrize("k", [None, 3])
 def test_known_others_success_reaches_the_bound_of_released_differences(k):
-    mechanism = SamplingPrivacy(cells=40, sampling=0.45)
+    mechanism = local.SamplingPrivacy(cells=40, sampling=0.45)
     hits = trials = 0
     expected, bound, claims = [], [], []
     for seed in range(25):
-        record = campaign(DEPLOYMENTS["trusted"], mechanism, vehicles=150, queries=2, seed=seed)
+        record = campaign(Trusted(), mechanism, vehicles=150, queries=2, seed=seed)
         stored = filed_of(record)
         rng = np.random.default_rng(seed)
         scores = list(KnownOthers(negatives=1000, k=k).play(Observer(stored), Truth(stored.record), rng=rng))

@@ -5,16 +5,7 @@ import inspect
 
 import numpy as np
 import pytest
-from synthetic_campaigns import (
-    CELLS,
-    DEPLOYMENTS,
-    SAMPLING,
-    attack,
-    campaign,
-    evaluate_attacks,
-    filed_of,
-    run_attacks,
-)
+from synthetic_campaigns import CELLS, DEPLOYMENTS, SAMPLING, attack, campaign, evaluate_attacks, filed_of, run_attacks
 
 from mechanisms.local import KRandomizedResponse, SamplingPrivacy
 from scenarios.kinds import names_of

@@ -14,37 +14,24 @@ from synthetic_campaigns import (
     servers_of,
 )
 
+from mechanisms import local
 from mechanisms.inference.likelihood import log_likelihood, posterior
-from mechanisms.local import (
-    AnonymizedDeniable,
-    BinarySamplingPrivacy,
-    DistributedLaplace,
-    HadamardResponse,
-    KRandomizedResponse,
-    LocalHashing,
-    LongitudinalUnary,
-    NoPrivacy,
-    OptimisedUnary,
-    RandomizedResponse,
-    SamplingPrivacy,
-    SubsetSelection,
-)
 from simulator.aggregation.servers import PerRound, SecretShared, ThresholdShared
 
 MECHANISMS = {
     "sampling": SAMPLING,
-    "sampling, refreshed": SamplingPrivacy(cells=CELLS, sampling=0.4, refresh=0.3),
-    "sampling, no blank zero": SamplingPrivacy(cells=CELLS, sampling=0.3, blank_zero=0.0),
-    "binary sampling": BinarySamplingPrivacy(cells=CELLS, sampling=0.3),
-    "no privacy": NoPrivacy(cells=CELLS),
-    "k-ary": KRandomizedResponse(cells=CELLS, epsilon=1.5),
-    "coins": RandomizedResponse(cells=CELLS, first_coin=0.8, second_coin=0.2),
-    "oue": OptimisedUnary(cells=CELLS, epsilon=2.0),
-    "olh": LocalHashing(cells=CELLS, epsilon=2.0),
-    "subset": SubsetSelection(cells=CELLS, epsilon=1.0),
-    "hadamard": HadamardResponse(cells=CELLS, epsilon=1.5),
-    "longitudinal": LongitudinalUnary(cells=CELLS, epsilon_permanent=2.0, epsilon_first=1.0),
-    "laplace": DistributedLaplace(cells=CELLS, epsilon=1.0, devices=20),
+    "sampling, refreshed": local.SamplingPrivacy(cells=CELLS, sampling=0.4, refresh=0.3),
+    "sampling, no blank zero": local.SamplingPrivacy(cells=CELLS, sampling=0.3, blank_zero=0.0),
+    "binary sampling": local.BinarySamplingPrivacy(cells=CELLS, sampling=0.3),
+    "no privacy": local.NoPrivacy(cells=CELLS),
+    "k-ary": local.KRandomizedResponse(cells=CELLS, epsilon=1.5),
+    "coins": local.RandomizedResponse(cells=CELLS, first_coin=0.8, second_coin=0.2),
+    "oue": local.OptimisedUnary(cells=CELLS, epsilon=2.0),
+    "olh": local.LocalHashing(cells=CELLS, epsilon=2.0),
+    "subset": local.SubsetSelection(cells=CELLS, epsilon=1.0),
+    "hadamard": local.HadamardResponse(cells=CELLS, epsilon=1.5),
+    "longitudinal": local.LongitudinalUnary(cells=CELLS, epsilon_permanent=2.0, epsilon_first=1.0),
+    "laplace": local.DistributedLaplace(cells=CELLS, epsilon=1.0, devices=20),
 }
 ROUNDS = ("round_one", "round_two", "link_rounds", "shares")
 
@@ -218,7 +205,7 @@ def test_mixer_and_network_without_a_server_learn_nothing():
 
 
 def test_two_of_three_servers_link_their_rounds():
-    mechanism = AnonymizedDeniable(
+    mechanism = local.AnonymizedDeniable(
         cells=3, shift=0.4, yes_second=0.3, yes_third=0.3, no_second=0.2, no_third=0.4, onward=0.5
     )
     record = campaign(PerRound(), mechanism, vehicles=6000)

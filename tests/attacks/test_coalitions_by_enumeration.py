@@ -13,16 +13,7 @@ import pytest
 from synthetic_campaigns import record_of
 from verification import compared as verified
 
-from mechanisms.local import (
-    AnonymizedDeniable,
-    BinarySamplingPrivacy,
-    HadamardResponse,
-    KRandomizedResponse,
-    NoPrivacy,
-    SamplingPrivacy,
-    SubsetSelection,
-    SymmetricUnary,
-)
+from mechanisms import local
 from mechanisms.local.common.packed_bits import AnswerReports, BitReports
 from simulator.aggregation.servers import PerRound, SecretShared, ShuffledReports, ThresholdShared, Trusted
 from simulator.aggregation.transcript import Released
@@ -47,15 +38,15 @@ PRIORS = {1: (0.3, 0.7), 2: (0.15, 0.35, 0.5), 3: (0.1, 0.25, 0.25, 0.4)}
 
 def mechanism_of(name, cells):
     return {
-        "sampling": lambda: SamplingPrivacy(cells=cells, sampling=0.45),
-        "refreshed": lambda: SamplingPrivacy(cells=cells, sampling=0.4, blank_zero=0.2, refresh=0.5),
-        "plain": lambda: NoPrivacy(cells=cells),
-        "k-ary": lambda: KRandomizedResponse(cells=cells, epsilon=1.1),
-        "unary": lambda: SymmetricUnary(cells=cells, epsilon=1.5),
-        "subset": lambda: SubsetSelection(cells=cells, epsilon=0.6),
-        "hadamard": lambda: HadamardResponse(cells=cells, epsilon=1.0),
-        "binary": lambda: BinarySamplingPrivacy(cells=cells, sampling=0.3),
-        "deniable": lambda: AnonymizedDeniable(
+        "sampling": lambda: local.SamplingPrivacy(cells=cells, sampling=0.45),
+        "refreshed": lambda: local.SamplingPrivacy(cells=cells, sampling=0.4, blank_zero=0.2, refresh=0.5),
+        "plain": lambda: local.NoPrivacy(cells=cells),
+        "k-ary": lambda: local.KRandomizedResponse(cells=cells, epsilon=1.1),
+        "unary": lambda: local.SymmetricUnary(cells=cells, epsilon=1.5),
+        "subset": lambda: local.SubsetSelection(cells=cells, epsilon=0.6),
+        "hadamard": lambda: local.HadamardResponse(cells=cells, epsilon=1.0),
+        "binary": lambda: local.BinarySamplingPrivacy(cells=cells, sampling=0.3),
+        "deniable": lambda: local.AnonymizedDeniable(
             cells=cells, shift=0.4, yes_second=0.3, yes_third=0.3, no_second=0.2, no_third=0.4, onward=0.5
         ),
     }[name]()

@@ -9,22 +9,14 @@ import pytest
 from scipy.stats import binom, norm
 from synthetic_campaigns import CELLS, DEPLOYMENTS, FAMILY, SAMPLING, agrees, attack, campaign, evaluate_attacks
 
-from mechanisms.local import (
-    BinarySamplingPrivacy,
-    DistributedLaplace,
-    KRandomizedResponse,
-    LongitudinalUnary,
-    OptimisedUnary,
-    RandomizedResponse,
-    SamplingPrivacy,
-)
+from mechanisms import local
 from mechanisms.privacy import Report
 from simulator.aggregation.servers import PerRound, SecretShared, Trusted
 from simulator.attacks.counterfactual import others_dropped, released_twice
 from simulator.attacks.counterfactual_games import remake
 from simulator.attacks.guesses import Prior
 
-REFRESHED = SamplingPrivacy(cells=CELLS, sampling=0.4, refresh=0.3)
+REFRESHED = local.SamplingPrivacy(cells=CELLS, sampling=0.4, refresh=0.3)
 ROBUST = SecretShared(servers=2, paired=True, robust=True)
 
 
@@ -75,7 +67,7 @@ def test_dropping_the_target_reveals_it_only_if_released_twice(mechanism):
 
 def test_memoised_bits_widen_the_interval_of_the_isolated_target():
     """The same bits in twenty queries are one trial per device, not twenty."""
-    mechanism = LongitudinalUnary(cells=CELLS, epsilon_permanent=2.2, epsilon_first=2.0)
+    mechanism = local.LongitudinalUnary(cells=CELLS, epsilon_permanent=2.2, epsilon_first=2.0)
     missed = 0
     for seed in range(20):
         record = campaign(Trusted(), mechanism, vehicles=100, queries=20, seed=seed)
@@ -86,7 +78,7 @@ def test_memoised_bits_widen_the_interval_of_the_isolated_target():
 
 
 def test_one_round_drop_out_equals_the_targets_own_report():
-    mechanism = KRandomizedResponse(cells=CELLS, epsilon=1.0)
+    mechanism = local.KRandomizedResponse(cells=CELLS, epsilon=1.0)
     record = campaign(Trusted(), mechanism, vehicles=4000)
     rows, _ = evaluate_attacks(record, attack("drop_out", ["network"]), attack("round_two", ["server:1"]))
     assert rows[0].success == rows[1].success
@@ -97,7 +89,7 @@ def test_one_round_drop_out_equals_the_targets_own_report():
     _, notes = evaluate_attacks(record, attack("drop_out", ["network"], dropped="target", mechanisms=("sampling",)))
     assert "two-round Sampling Privacy only" in notes[0]
     _, notes = evaluate_attacks(
-        campaign(PerRound(), BinarySamplingPrivacy(cells=3, sampling=0.3)), attack("drop_out", ["network"])
+        campaign(PerRound(), local.BinarySamplingPrivacy(cells=3, sampling=0.3)), attack("drop_out", ["network"])
     )
     assert "two-round Sampling Privacy only" in notes[0]
 
@@ -130,10 +122,10 @@ def test_unchanged_remake_equals_the_original_estimate(deployment, loss):
 MECHANISMS = {
     "sampling": SAMPLING,
     "refreshed": REFRESHED,
-    "k-ary": KRandomizedResponse(cells=CELLS, epsilon=1.5),
-    "coins": RandomizedResponse(cells=CELLS, first_coin=0.8, second_coin=0.2),
-    "oue": OptimisedUnary(cells=CELLS, epsilon=2.0),
-    "binary": BinarySamplingPrivacy(cells=CELLS, sampling=0.3),
+    "k-ary": local.KRandomizedResponse(cells=CELLS, epsilon=1.5),
+    "coins": local.RandomizedResponse(cells=CELLS, first_coin=0.8, second_coin=0.2),
+    "oue": local.OptimisedUnary(cells=CELLS, epsilon=2.0),
+    "binary": local.BinarySamplingPrivacy(cells=CELLS, sampling=0.3),
 }
 
 
@@ -174,7 +166,7 @@ def test_poisoning_under_loss_has_a_value_but_no_theory():
 def test_infeasible_attacks_give_a_note():
     refreshed = campaign(Trusted(), REFRESHED, vehicles=100)
     lossy = campaign(Trusted(), vehicles=100, loss=0.5)
-    laplace = campaign(SecretShared(), DistributedLaplace(cells=3, epsilon=1.0, devices=10), vehicles=100)
+    laplace = campaign(SecretShared(), local.DistributedLaplace(cells=3, epsilon=1.0, devices=10), vehicles=100)
     for record, kind, words in (
         (refreshed, "known_others", "without refresh publishes numbers"),
         (lossy, "known_others", "not every report was counted"),
@@ -200,7 +192,7 @@ def test_attacks_leave_the_record_unchanged():
 
 @pytest.mark.parametrize("refresh", [0.0, 0.4])
 def test_posterior_of_round_two_given_counts_of_round_one(refresh):
-    mechanism = SamplingPrivacy(cells=2, sampling=0.4, blank_zero=0.3, blank=[0.2, 0.1], refresh=refresh)
+    mechanism = local.SamplingPrivacy(cells=2, sampling=0.4, blank_zero=0.3, blank=[0.2, 0.1], refresh=refresh)
     blanks, again = mechanism.blanks, mechanism.blanks / 0.6
     pair = np.zeros((3, 3, 3))  # first, second, truth
     for truth in range(3):
@@ -212,13 +204,7 @@ def test_posterior_of_round_two_given_counts_of_round_one(refresh):
         given = np.einsum("w,wvt->vt", counts[0] / counts.sum() / pair.sum(axis=1)[:, 0], pair) * q
         second = np.eye(3, dtype=np.int64)
         found = others_dropped(
-            mechanism,
-            counts[0],
-            second,
-            Prior({1: q}),
-            1,
-            first_round=int(counts.sum()),
-            rng=np.random.default_rng(1),
+            mechanism, counts[0], second, Prior({1: q}), 1, first_round=int(counts.sum()), rng=np.random.default_rng(1)
         )
         for value, guess in enumerate(found.tolist()):
             assert given[value, guess] >= given[value].max() - 1e-12
@@ -246,7 +232,7 @@ def pairs(mechanism, truth):
     [*((mask, False) for mask in itertools.product([False, True], repeat=3)), ((True, True, True), True)],
 )
 def test_guess_is_optimal_given_the_visible_differences_and_perhaps_one_report(refresh, round_, visible, positive):
-    mechanism = SamplingPrivacy(cells=3, sampling=0.35, blank_zero=0.2, refresh=refresh)
+    mechanism = local.SamplingPrivacy(cells=3, sampling=0.35, blank_zero=0.2, refresh=refresh)
     joint = defaultdict(lambda: np.zeros(len(PRIOR)))
     for truth, share in enumerate(PRIOR.tolist()):
         for pair, mass in pairs(mechanism, truth).items():

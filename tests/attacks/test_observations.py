@@ -11,8 +11,7 @@ from synthetic_campaigns import DEPLOYMENTS, FULL_COALITIONS, SAMPLING, campaign
 
 import simulator.arrays
 import simulator.attacks
-from mechanisms.local import KRandomizedResponse, SamplingPrivacy
-from mechanisms.parameter import ParameterError
+from mechanisms.local import KRandomizedResponse, ParameterError, SamplingPrivacy
 from simulator.aggregation.servers import PerRound, SecretShared, ShuffledReports, Trusted
 from simulator.aggregation.transcript import StoredEntries
 from simulator.attacks.guesses import Guesses, Prior
@@ -189,9 +188,7 @@ def test_network_and_server_link_pseudonyms_unless_channel_is_anonymous():
                 handles, cells = group[0].handles, group[0].cells
                 alone = LINK_ROUNDS.guess(
                     Observation.of(
-                        Trusted().transcripts(recorded, mechanism, rng=rng),
-                        ["server:1"],
-                        mechanism=mechanism,
+                        Trusted().transcripts(recorded, mechanism, rng=rng), ["server:1"], mechanism=mechanism
                     ),
                     Prior({1: PRIOR}),
                     rng=rng,

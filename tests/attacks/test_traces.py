@@ -8,8 +8,7 @@ from scipy.stats import binomtest
 from synthetic_campaigns import FAMILY, attack, campaign, evaluate_attacks, stray
 
 from mechanisms.inference.traces import recover_traces, same_bits_ratio, trace_scores
-from mechanisms.local import KRandomizedResponse, LongitudinalUnary, NoPrivacy
-from mechanisms.parameter import ParameterError
+from mechanisms.local import KRandomizedResponse, LongitudinalUnary, NoPrivacy, ParameterError
 from simulator.aggregation.servers import PerRound, Trusted
 
 CELLS = 6

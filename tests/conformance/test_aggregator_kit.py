@@ -13,8 +13,6 @@ from simulator.kits.shares import check_too_few_shares
 
 
 class AddUp:
-    """Sum of three servers."""
-
     servers = 3
 
     def combine(self, tallies):
@@ -22,8 +20,6 @@ class AddUp:
 
 
 class Median(AddUp):
-    """Median of three servers."""
-
     def combine(self, tallies):
         scaled = [tally.scaled for tally in tallies]
         count, error = (np.median([getattr(one, name) for one in scaled], axis=0) for name in ("count", "std_error"))
@@ -56,8 +52,6 @@ class Wavers(AddUp):
 
 
 class Global(AddUp):
-    """Assigns devices by the global random numbers."""
-
     def assign(self, n, *, rng):  # noqa: ARG002 - the fault
         return np.random.randint(1, 4, n)  # noqa: NPY002 - the fault
 
@@ -86,8 +80,6 @@ class StatesHalf(AddUp):
 
 
 class TheoryDouble(AddUp):
-    """States double the theoretical error."""
-
     def std_error(self, own):
         return 2.0 * np.sqrt((np.asarray(own) ** 2).sum(axis=0))
 
@@ -184,8 +176,6 @@ class PadsRepeatAfter64(Padded):
 
 
 class OneDeviceIn500(Padded):
-    """One device in 500 sends the report itself."""
-
     def draw(self, shape, rng):
         pads = rng.integers(0, 2**64, size=shape, dtype=np.uint64)
         pads[rng.random(shape[0]) < 0.002] = 0

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 
+from mechanisms import privacy
 from mechanisms.local import (
     Estimate,
     KRandomizedResponse,
@@ -17,21 +18,19 @@ from mechanisms.local import (
 )
 from mechanisms.local.local_hashing import HashedReports
 from mechanisms.local.sampling_privacy import Dice
-from mechanisms.privacy import (
-    Claim,
-    ConstantDelta,
-    LinkedReports,
-    ReleasedCounts,
-    ReleasedDifferences,
-    Report,
-    Shares,
-    Shuffled,
-)
-from mechanisms.privacy.shuffled import shuffled_claim
+
+REPORTS = privacy.Report | privacy.LinkedReports
 
 
 def changed(estimate, **changes):
     return dataclasses.replace(estimate, **changes)
+
+
+def halved(claim):
+    """Return a claim of half the ε, with δ as if it were so."""
+    if claim.kind == "unknown":
+        return claim
+    return privacy.Claim.bound(claim.epsilon / 2, lambda epsilon: claim.delta(2 * epsilon), "wishful")
 
 
 class Biased(SamplingPrivacy):
@@ -43,15 +42,11 @@ class Biased(SamplingPrivacy):
 
 
 class WrongStandardError(SamplingPrivacy):
-    """States a standard error ten per cent too small."""
-
     def std_error(self, true_counts, **totals):
         return 0.9 * super().std_error(true_counts, **totals)
 
 
 class RedrawsAfterTruth(SamplingPrivacy):
-    """Draws its coins after it knows the truth."""
-
     def toss(self, memory, *, rng):
         self._rng = rng
         return super().toss(memory, rng=rng)
@@ -64,8 +59,6 @@ class RedrawsAfterTruth(SamplingPrivacy):
 
 
 class DrawsFromTheGlobalGenerator(NoPrivacy):
-    """Adds noise from numpy's global generator while answering."""
-
     def answer(self, round, truth, coins):  # noqa: A002
         reports = super().answer(round, truth, coins)
         reports[np.random.random(len(reports)) < 0.1] = 0  # noqa: NPY002
@@ -73,30 +66,22 @@ class DrawsFromTheGlobalGenerator(NoPrivacy):
 
 
 class SharesDrawsInPairs(SamplingPrivacy):
-    """Uses one draw for each two neighbours."""
-
     def toss(self, memory, *, rng):
         thrown = super().toss(memory, rng=rng).drawn
         return Dice(np.repeat(thrown[::2], 2)[: len(thrown)])
 
 
 class UsesFixedSeed(SamplingPrivacy):
-    """Makes its own generator, the same each time."""
-
     def toss(self, memory, *, rng):  # noqa: ARG002
         return super().toss(memory, rng=np.random.default_rng(1))
 
 
 class AnswersForNeighbour(SamplingPrivacy):
-    """Every sampled device reports the cell of the device before it."""
-
     def answer(self, round, truth, coins):  # noqa: A002
         return super().answer(round, np.roll(truth, 1), coins)
 
 
 class AnswersTruthInRoundOne(SamplingPrivacy):
-    """A sampled device reports its cell one round too early."""
-
     def answer(self, round, truth, coins):  # noqa: A002, ARG002
         return super().answer(2, truth, coins)
 
@@ -143,8 +128,6 @@ class _CountedMemory:
 
 
 class WritesToTruth(NoPrivacy):
-    """Sets the truth to 0 after answering."""
-
     def answer(self, round, truth, coins):  # noqa: A002
         reports = super().answer(round, truth, coins)
         truth[:] = 0
@@ -156,9 +139,9 @@ class ClaimsHalfEpsilon(SamplingPrivacy):
 
     def claim(self, view):
         claim = super().claim(view)
-        if view != Report(2):
+        if view != privacy.Report(2):
             return claim
-        return Claim.exact(claim.epsilon / 2, lambda epsilon: claim.delta(2 * epsilon), "wishful")
+        return privacy.Claim.exact(claim.epsilon / 2, lambda epsilon: claim.delta(2 * epsilon), "wishful")
 
 
 class ClaimsHalfDelta(SamplingPrivacy):
@@ -166,41 +149,33 @@ class ClaimsHalfDelta(SamplingPrivacy):
 
     def claim(self, view):
         claim = super().claim(view)
-        if not isinstance(view, LinkedReports):
+        if not isinstance(view, privacy.LinkedReports):
             return claim
-        return Claim.exact(math.inf, ConstantDelta(claim.delta(1.0) / 2), "wishful")
+        return privacy.Claim.exact(math.inf, privacy.ConstantDelta(claim.delta(1.0) / 2), "wishful")
 
 
 class ClaimsInfiniteForNoisyReport(RandomizedResponse):
-    """Claims that a noisy report reveals the truth with certainty."""
-
     def claim(self, view):
-        if isinstance(view, Report | LinkedReports):
-            return Claim.exact(math.inf, ConstantDelta(1.0), "pessimism")
+        if isinstance(view, REPORTS):
+            return privacy.Claim.exact(math.inf, privacy.ConstantDelta(1.0), "pessimism")
         return super().claim(view)
 
 
 class ClaimsRisingDelta(RandomizedResponse):
-    """Claims a δ that grows with ε."""
-
     def claim(self, view):
-        if isinstance(view, Report | LinkedReports):
-            return Claim.bound(math.inf, lambda epsilon: min(1.0, 0.9 + epsilon / 100), "upside down")
+        if isinstance(view, REPORTS):
+            return privacy.Claim.bound(math.inf, lambda epsilon: min(1.0, 0.9 + epsilon / 100), "upside down")
         return super().claim(view)
 
 
 class ClaimsDifferencesForCounts(SamplingPrivacy):
-    """Claims for both whole vectors what holds only for their differences."""
-
     def claim(self, view):
-        if isinstance(view, ReleasedCounts):
-            return super().claim(ReleasedDifferences(crowd=view.crowd, queries=view.queries))
+        if isinstance(view, privacy.ReleasedCounts):
+            return super().claim(privacy.ReleasedDifferences(crowd=view.crowd, queries=view.queries))
         return super().claim(view)
 
 
 class SamplesWithHigherProbability(SamplingPrivacy):
-    """Samples devices with a higher probability when it counts than when it answers."""
-
     def sample_counts(self, true_counts, *, rng):
         other = SamplingPrivacy(cells=self.cells, sampling=self.sampling + 0.1, blank_zero=self.blanks[0])
         return other.sample_counts(true_counts, rng=rng)
@@ -215,22 +190,16 @@ class DrawsCellsIndependently(SamplingPrivacy):
 
 
 class NarrowCounts(SamplingPrivacy):
-    """Encodes in int32."""
-
     def encode(self, reports):
         return super().encode(reports).astype(np.int32)
 
 
 class InvertsTallyMask(NoPrivacy):
-    """Counts the devices that the mask excludes."""
-
     def tally(self, reports, where=None):
         return super().tally(reports, None if where is None else ~where)
 
 
 class EstimatesInTwoDimensions(SamplingPrivacy):
-    """Returns an estimate with an extra dimension."""
-
     def estimate(self, counts, *, counted, asked):
         estimate = super().estimate(counts, counted=counted, asked=asked)
         wide = {name: getattr(estimate, name)[np.newaxis] for name in ("count", "std_error", "lower", "upper")}
@@ -238,16 +207,12 @@ class EstimatesInTwoDimensions(SamplingPrivacy):
 
 
 class FailsOnEmptyBatch(SamplingPrivacy):
-    """Fails on an empty batch."""
-
     def tally(self, reports, where=None):
         reports[0]
         return super().tally(reports, where)
 
 
 class IntervalsHalfAsWide(SamplingPrivacy):
-    """Returns intervals half as wide as they should be."""
-
     def estimate(self, counts, *, counted, asked):
         estimate = super().estimate(counts, counted=counted, asked=asked)
         middle = (estimate.lower + estimate.upper) / 2
@@ -270,8 +235,6 @@ class AcceptsInvalidTruth(SamplingPrivacy):
 
 
 class RaisesWithoutMessage(NoPrivacy):
-    """Refuses invalid truths without a message."""
-
     def answer(self, round, truth, coins):  # noqa: A002
         try:
             return super().answer(round, truth, coins)
@@ -289,30 +252,24 @@ class ClaimsFreshCoins(LongitudinalUnary):
     """Claims for shuffled reports the clones bound for coins that are new in every query."""
 
     def claim(self, view):
-        if not isinstance(view, Shuffled):
+        if not isinstance(view, privacy.Shuffled):
             return super().claim(view)
-        local, single = super().claim(Report(1, queries=view.queries)), super().claim(Report(1))
-        return shuffled_claim(view, local=local, single=single)
+        local, single = super().claim(privacy.Report(1, queries=view.queries)), super().claim(privacy.Report(1))
+        return privacy.shuffled_claim(view, local=local, single=single)
 
 
 class ClaimsHalfBeyondThree(RandomizedResponse):
-    """Claims half the ε of a report if there are more than 3 cells."""
-
     def claim(self, view):
         claim = super().claim(view)
-        if self.cells <= 3 or not isinstance(view, Report | LinkedReports):
-            return claim
-        return Claim.bound(claim.epsilon / 2, lambda epsilon: claim.delta(2 * epsilon), "wishful")
+        return halved(claim) if self.cells > 3 and isinstance(view, REPORTS) else claim
 
 
 class ClaimsFivePercentLess(KRandomizedResponse):
-    """Claims an ε 5 % too small."""
-
     def claim(self, view):
         claim = super().claim(view)
-        if not isinstance(view, Report | LinkedReports):
+        if not isinstance(view, REPORTS):
             return claim
-        return Claim.bound(0.95 * claim.epsilon, lambda epsilon: claim.delta(epsilon / 0.95), "wishful")
+        return privacy.Claim.bound(0.95 * claim.epsilon, lambda epsilon: claim.delta(epsilon / 0.95), "wishful")
 
 
 class WrongErrorUnderLoss(KRandomizedResponse):
@@ -324,75 +281,52 @@ class WrongErrorUnderLoss(KRandomizedResponse):
 
 
 class LikelihoodReversed(KRandomizedResponse):
-    """States the greater likelihood for the cells that a device does not report."""
-
     def log_likelihood(self, reports, rounds):  # noqa: ARG002
         return np.log(np.where(reports[0] == 1, self.false_yes, self.true_yes))
 
 
-def halved(claim):
-    """Return a claim of half the ε, with δ as if it were so."""
-    if claim.kind == "unknown":
-        return claim
-    return Claim.bound(claim.epsilon / 2, lambda epsilon: claim.delta(2 * epsilon), "wishful")
-
-
 class ClaimsEnteringForMoving(RandomizedResponse):
-    """Claims of published counts for a move what holds for entering or leaving."""
-
     def claim(self, view):
-        entering = isinstance(view, ReleasedCounts)
+        entering = isinstance(view, privacy.ReleasedCounts)
         return super().claim(dataclasses.replace(view, adjacency="enter_leave") if entering else view)
 
 
 class ClaimsHalfOfCrowdsAboveThree(RandomizedResponse):
-    """Claims half the ε of published counts of a crowd above 3."""
-
     def claim(self, view):
         claim = super().claim(view)
-        return halved(claim) if isinstance(view, ReleasedCounts) and (view.crowd or 0) > 3 else claim
+        return halved(claim) if isinstance(view, privacy.ReleasedCounts) and (view.crowd or 0) > 3 else claim
 
 
 class ClaimsFifthOfShuffledAboveThree(KRandomizedResponse):
-    """Claims a fifth of δ of more than 3 shuffled reports."""
-
     def claim(self, view):
         claim = super().claim(view)
-        if not isinstance(view, Shuffled) or view.devices <= 3:
+        if not isinstance(view, privacy.Shuffled) or view.devices <= 3:
             return claim
-        return Claim.bound(claim.epsilon, lambda epsilon: claim.delta(epsilon) / 5, "wishful")
+        return privacy.Claim.bound(claim.epsilon, lambda epsilon: claim.delta(epsilon) / 5, "wishful")
 
 
 class ClaimsHalfOfThreeQueries(KRandomizedResponse):
-    """Claims half the ε of reports to three queries or more."""
-
     def claim(self, view):
         claim = super().claim(view)
-        return halved(claim) if isinstance(view, Report | LinkedReports) and view.queries >= 3 else claim
+        return halved(claim) if isinstance(view, REPORTS) and view.queries >= 3 else claim
 
 
 class ClaimsHalfBeyondTen(KRandomizedResponse):
-    """Claims half the ε of a report if there are more than 10 cells."""
-
     def claim(self, view):
         claim = super().claim(view)
-        return halved(claim) if self.cells > 10 and isinstance(view, Report | LinkedReports) else claim
+        return halved(claim) if self.cells > 10 and isinstance(view, REPORTS) else claim
 
 
 class ClaimsHalfWhenCounted(RandomizedResponse):
-    """Claims half the ε of published counts if the number of all devices counted is given."""
-
     def claim(self, view):
         claim = super().claim(view)
-        return halved(claim) if isinstance(view, ReleasedCounts) and view.counted is not None else claim
+        return halved(claim) if isinstance(view, privacy.ReleasedCounts) and view.counted is not None else claim
 
 
 class ClaimsNothingOfAllShares(KRandomizedResponse):
-    """Claims that the shares of all servers together reveal nothing."""
-
     def claim(self, view):
-        if isinstance(view, Shares):
-            return Claim.exact(0.0, ConstantDelta(0.0), "wishful")
+        if isinstance(view, privacy.Shares):
+            return privacy.Claim.exact(0.0, privacy.ConstantDelta(0.0), "wishful")
         return super().claim(view)
 
 
@@ -418,8 +352,6 @@ class SeedCarriesTruth(LocalHashing):
 
 
 class OneInAThousandSendsTruth(OptimisedUnary):
-    """One device in a thousand reports its cell alone."""
-
     def toss(self, memory, *, rng):
         coins = super().toss(memory, rng=rng)
         rare = rng.random(memory.devices) < 0.001
@@ -428,8 +360,6 @@ class OneInAThousandSendsTruth(OptimisedUnary):
 
 
 class HasNoEstimate:
-    """Lacks a method."""
-
     cells, rounds, truth_round, tally_shape = 3, 1, 1, (4,)
 
 

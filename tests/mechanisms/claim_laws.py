@@ -7,29 +7,10 @@ import itertools
 import math
 from collections import defaultdict
 
+import mechanism_cases
 import numpy as np
 
-from mechanisms.local import (
-    AnonymizedCancelling,
-    AnonymizedDeniable,
-    AnonymizedFirstAttempt,
-    AnonymizedLocal,
-    BinarySamplingPrivacy,
-    HadamardResponse,
-    KRandomizedResponse,
-    LocalHashing,
-    LongitudinalUnary,
-    NoPrivacy,
-    OptimisedUnary,
-    RandomizedResponse,
-    SampledResponse,
-    SamplingAndNoise,
-    SamplingPrivacy,
-    SubsetSelection,
-    SymmetricUnary,
-    ThresholdHistogram,
-    Warner,
-)
+from mechanisms import local
 
 GRID = (0.0, 0.03, 0.2, 0.6, 1.1, 2.0, 3.5, 6.0)
 MOST_PAIRS = 60
@@ -82,18 +63,18 @@ def chance(draw, most=1.0):
 
 def randomized_response(draw, cells):
     f, s = chance(draw), chance(draw)
-    return RandomizedResponse(cells=cells, first_coin=f, second_coin=s), unary(f + (1 - f) * s, (1 - f) * s)
+    return local.RandomizedResponse(cells=cells, first_coin=f, second_coin=s), unary(f + (1 - f) * s, (1 - f) * s)
 
 
 def warner(draw, cells):
     p = draw.choice([0.1, 0.3, 0.6, 0.8, 0.99])
-    return Warner(cells=cells, truthful=float(p)), unary(p, 1 - p)
+    return local.Warner(cells=cells, truthful=float(p)), unary(p, 1 - p)
 
 
 def sampled_response(draw, cells):
     a, b, f, s = (chance(draw) for _ in range(4))
     yes, no = f + (1 - f) * s, (1 - f) * s
-    mechanism = SampledResponse(cells=cells, sampling=a, sampling_no=b, first_coin=f, second_coin=s)
+    mechanism = local.SampledResponse(cells=cells, sampling=a, sampling_no=b, first_coin=f, second_coin=s)
     laws = [{("yes",): r * y, ("no",): r * (1 - y), ("silent",): 1 - r} for r, y in ((a, yes), (b, no))]
     return mechanism, Bits(*laws)
 
@@ -103,21 +84,13 @@ def sampling_and_noise(draw, cells):
     says = str(draw.choice(["noise", "value"]))
     no = "yes" if says == "noise" else "no"
     laws = {("yes",): a, ("silent",): 1 - a}, {(no,): b, ("silent",): 1 - b}
-    return SamplingAndNoise(cells=cells, sampling=a, sampling_no=b, says=says), Bits(*laws)
+    return local.SamplingAndNoise(cells=cells, sampling=a, sampling_no=b, says=says), Bits(*laws)
 
 
 def anonymized_local(draw, cells):
     one, two, *_ = draw.dirichlet([1, 1, 1])
     no, a, b, c = (chance(draw) for _ in range(4))
-    mechanism = AnonymizedLocal(
-        cells=cells,
-        sampling_yes_one=one,
-        sampling_yes_two=two,
-        sampling_no=no,
-        first_coin=a,
-        second_coin=b,
-        third_coin=c,
-    )
+    mechanism = mechanism_cases.anonymized_local(one, two, no, a, b, c, cells=cells)
     said = one * a + two * b
     yes = {("yes",): said, ("no",): one + two - said, ("silent",): 1 - one - two}
     return mechanism, Bits(yes, {("yes",): no * c, ("no",): no * (1 - c), ("silent",): 1 - no})
@@ -127,13 +100,13 @@ def first_attempt(draw, cells):
     base = draw.uniform(0.1, 0.6)
     y, n = (chance(draw, min(base, 1 - base)) for _ in range(2))
     laws = [{(1, 1): base - shift, (1, 2): 2 * shift, (2, 2): 1 - base - shift} for shift in (y, n)]
-    return AnonymizedFirstAttempt(cells=cells, base=base, shift_yes=y, shift_no=n), Bits(*laws)
+    return local.AnonymizedFirstAttempt(cells=cells, base=base, shift_yes=y, shift_no=n), Bits(*laws)
 
 
 def cancelling(draw, cells):
     shift = chance(draw)
     stays = {(i, i): (1 - shift) / 3 for i in (1, 2, 3)}
-    mechanism = AnonymizedCancelling(cells=cells, shift=shift)
+    mechanism = local.AnonymizedCancelling(cells=cells, shift=shift)
     return mechanism, Bits({**stays, (1, 3): shift}, {**stays, (2, 3): shift})
 
 
@@ -141,16 +114,8 @@ def deniable(draw, cells):
     shift, onward = chance(draw), chance(draw)
     onward_yes = float(draw.choice([0.0, draw.random()]))
     (y2, y3, _), (n2, n3, _) = draw.dirichlet([1, 1, 1], size=2)
-    mechanism = AnonymizedDeniable(
-        cells=cells,
-        shift=shift,
-        yes_second=y2,
-        yes_third=y3,
-        no_second=n2,
-        no_third=n3,
-        onward=onward,
-        onward_yes=onward_yes,
-    )
+    given = dict(zip(mechanism_cases.DENIABLE, (shift, y2, y3, n2, n3, onward), strict=True))
+    mechanism = local.AnonymizedDeniable(cells=cells, **given, onward_yes=onward_yes)
     laws = []
     for second, third, on in ((y2, y3, onward_yes), (n2, n3, onward)):
         law = {(i, i, i): (1 - shift) / 3 for i in (1, 2, 3)}
@@ -163,18 +128,18 @@ def deniable(draw, cells):
 def symmetric(draw, cells):
     e = budget(draw)
     p = 1 / (1 + math.exp(-e / 2))
-    return SymmetricUnary(cells=cells, epsilon=e), unary(p, 1 - p)
+    return local.SymmetricUnary(cells=cells, epsilon=e), unary(p, 1 - p)
 
 
 def optimised(draw, cells):
     e = budget(draw)
-    return OptimisedUnary(cells=cells, epsilon=e), unary(0.5, 1 / (1 + math.exp(e)))
+    return local.OptimisedUnary(cells=cells, epsilon=e), unary(0.5, 1 / (1 + math.exp(e)))
 
 
 def thresholded(draw, cells):
     e, theta = budget(draw), float(draw.choice([0.5, 0.7, 1.0]))
     p, q = 1 - math.exp(e * (theta - 1) / 2) / 2, math.exp(-e * theta / 2) / 2
-    return ThresholdHistogram(cells=cells, epsilon=e, threshold=theta), unary(p, q)
+    return local.ThresholdHistogram(cells=cells, epsilon=e, threshold=theta), unary(p, q)
 
 
 def memoised(draw):
@@ -197,14 +162,14 @@ def memoised(draw):
 
 def longitudinal(draw, cells):
     given, (p, q, f) = memoised(draw)
-    return LongitudinalUnary(cells=cells, **given), unary(*(r * (1 - f) + (1 - r) * f for r in (p, q)))
+    return local.LongitudinalUnary(cells=cells, **given), unary(*(r * (1 - f) + (1 - r) * f for r in (p, q)))
 
 
 def binary_sampling(draw, cells):
     sampling = chance(draw)
     zero = chance(draw, 1 - sampling) if draw.random() < 0.5 else (1 - sampling) / 2
     blanks = {(0, 0): zero, (1, 1): 1 - sampling - zero}
-    mechanism = BinarySamplingPrivacy(cells=cells, sampling=sampling, blank_zero=zero)
+    mechanism = local.BinarySamplingPrivacy(cells=cells, sampling=sampling, blank_zero=zero)
     return mechanism, Bits({**blanks, (0, 1): sampling}, {(0, 0): zero + sampling, (1, 1): blanks[1, 1]})
 
 
@@ -226,17 +191,17 @@ def sampling_privacy(draw, cells):
             yield row
 
     given = {"sampling": sampling, "blank_zero": zero, "blank": blanks[1:], "refresh": refresh}
-    return SamplingPrivacy(cells=cells, **given), Symbols(rows)
+    return local.SamplingPrivacy(cells=cells, **given), Symbols(rows)
 
 
 def no_privacy(_, cells):
-    return NoPrivacy(cells=cells), Symbols(lambda n: ({(truth,): 1.0} for truth in range(n + 1)))
+    return local.NoPrivacy(cells=cells), Symbols(lambda n: ({(truth,): 1.0} for truth in range(n + 1)))
 
 
 def k_ary(draw, cells):
     e = budget(draw)
     rows = Symbols(lambda n: weighted(n, range(n + 1), lambda t, y: t == y, e))
-    return KRandomizedResponse(cells=cells, epsilon=e), rows
+    return local.KRandomizedResponse(cells=cells, epsilon=e), rows
 
 
 def subset(draw, cells):
@@ -246,13 +211,13 @@ def subset(draw, cells):
             n, [frozenset(s) for s in itertools.combinations(range(n + 1), size)], lambda t, y: t in y, e
         )
     )
-    return SubsetSelection(cells=cells, epsilon=e, size=size), rows
+    return local.SubsetSelection(cells=cells, epsilon=e, size=size), rows
 
 
 def hadamard(draw, cells):
     e, order = budget(draw), 4 if cells < 3 else 8
     rows = Symbols(lambda n: weighted(n, range(order), lambda t, y: ((t + 1) & y).bit_count() % 2 == 0, e))
-    return HadamardResponse(cells=cells, epsilon=e), rows
+    return local.HadamardResponse(cells=cells, epsilon=e), rows
 
 
 def hashing(draw, cells):
@@ -263,7 +228,7 @@ def hashing(draw, cells):
         outputs = [(h, bucket) for h in functions for bucket in range(g)]
         return weighted(n, outputs, lambda t, y: y[0][t] == y[1], e)
 
-    return LocalHashing(cells=cells, epsilon=e, buckets=g), Symbols(rows)
+    return local.LocalHashing(cells=cells, epsilon=e, buckets=g), Symbols(rows)
 
 
 MAKERS = (

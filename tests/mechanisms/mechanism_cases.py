@@ -2,27 +2,19 @@
 
 import numpy as np
 
-from mechanisms.local import BinarySamplingPrivacy, LocalHashing, NoPrivacy, RandomizedResponse, SamplingPrivacy
-from mechanisms.local.distributed_laplace import DistributedLaplace
-from mechanisms.local.hadamard_response import HadamardResponse
-from mechanisms.local.k_randomized_response import KRandomizedResponse
-from mechanisms.local.longitudinal_unary import LongitudinalUnary
-from mechanisms.local.subset_selection import SubsetSelection
-from mechanisms.local.unary_encoding import OptimisedUnary, SymmetricUnary, ThresholdHistogram
-from mechanisms.local.yes_no import AnonymizedLocal, SampledResponse, SamplingAndNoise, Warner
-from mechanisms.local.yes_no_rounds import AnonymizedCancelling, AnonymizedDeniable, AnonymizedFirstAttempt
+from mechanisms import local
 
 MECHANISMS = {
-    "no privacy": NoPrivacy(cells=3),
-    "randomized response": RandomizedResponse(cells=3, first_coin=0.8, second_coin=0.2),
-    "randomized response, one cell": RandomizedResponse(cells=1, first_coin=0.6, second_coin=0.9),
-    "sampling": SamplingPrivacy(cells=3, sampling=0.45),
-    "sampling, unequal blanks": SamplingPrivacy(cells=3, sampling=0.3, blank=[0.1, 0.3, 0.05]),
-    "sampling, no blank zero": SamplingPrivacy(cells=3, sampling=0.45, blank_zero=0.0),
-    "binary sampling": BinarySamplingPrivacy(cells=3, sampling=0.45),
-    "binary sampling, unequal": BinarySamplingPrivacy(cells=3, sampling=0.3, blank_zero=0.6),
-    "binary sampling, many cells": BinarySamplingPrivacy(cells=130, sampling=0.25, blank_zero=0.7),
-    "randomized response, many cells": RandomizedResponse(cells=130, first_coin=0.5, second_coin=0.1),
+    "no privacy": local.NoPrivacy(cells=3),
+    "randomized response": local.RandomizedResponse(cells=3, first_coin=0.8, second_coin=0.2),
+    "randomized response, one cell": local.RandomizedResponse(cells=1, first_coin=0.6, second_coin=0.9),
+    "sampling": local.SamplingPrivacy(cells=3, sampling=0.45),
+    "sampling, unequal blanks": local.SamplingPrivacy(cells=3, sampling=0.3, blank=[0.1, 0.3, 0.05]),
+    "sampling, no blank zero": local.SamplingPrivacy(cells=3, sampling=0.45, blank_zero=0.0),
+    "binary sampling": local.BinarySamplingPrivacy(cells=3, sampling=0.45),
+    "binary sampling, unequal": local.BinarySamplingPrivacy(cells=3, sampling=0.3, blank_zero=0.6),
+    "binary sampling, many cells": local.BinarySamplingPrivacy(cells=130, sampling=0.25, blank_zero=0.7),
+    "randomized response, many cells": local.RandomizedResponse(cells=130, first_coin=0.5, second_coin=0.1),
 }
 
 
@@ -39,26 +31,26 @@ def run_query(mechanism, truth, *, rng, where=None):
 
 
 BY_EPSILON = {
-    "k-ary": KRandomizedResponse,
-    "SUE": SymmetricUnary,
-    "OUE": OptimisedUnary,
-    "THE": ThresholdHistogram,
-    "OLH": LocalHashing,
-    "subset": SubsetSelection,
-    "Hadamard": HadamardResponse,
+    "k-ary": local.KRandomizedResponse,
+    "SUE": local.SymmetricUnary,
+    "OUE": local.OptimisedUnary,
+    "THE": local.ThresholdHistogram,
+    "OLH": local.LocalHashing,
+    "subset": local.SubsetSelection,
+    "Hadamard": local.HadamardResponse,
 }
 BASELINES = {
     **{f"{name}, 3 cells": kind(cells=3, epsilon=1.2) for name, kind in BY_EPSILON.items()},
     **{f"{name}, 1 cell": kind(cells=1, epsilon=0.7) for name, kind in BY_EPSILON.items()},
     **{f"{name}, 130 cells": kind(cells=130, epsilon=2.5) for name, kind in BY_EPSILON.items()},
-    "OLH, many buckets": LocalHashing(cells=3, epsilon=1.5, buckets=1000),
-    "subset, most symbols": SubsetSelection(cells=5, epsilon=1.0, size=5),
-    "L-OSUE": LongitudinalUnary(cells=3, epsilon_permanent=3.0, epsilon_first=1.5),
-    "L-SUE": LongitudinalUnary(cells=3, epsilon_permanent=2.0, epsilon_first=1.0, permanent="symmetric"),
-    "L-OSUE, 130 cells": LongitudinalUnary(cells=130, epsilon_permanent=3.0, epsilon_first=2.0),
-    "Laplace shares": DistributedLaplace(cells=3, epsilon=1.0, devices=100),
-    "Laplace shares, short": DistributedLaplace(cells=3, epsilon=1.0, devices=250),
-    "Laplace, one device's": DistributedLaplace(cells=1, epsilon=2.0, devices=1),
+    "OLH, many buckets": local.LocalHashing(cells=3, epsilon=1.5, buckets=1000),
+    "subset, most symbols": local.SubsetSelection(cells=5, epsilon=1.0, size=5),
+    "L-OSUE": local.LongitudinalUnary(cells=3, epsilon_permanent=3.0, epsilon_first=1.5),
+    "L-SUE": local.LongitudinalUnary(cells=3, epsilon_permanent=2.0, epsilon_first=1.0, permanent="symmetric"),
+    "L-OSUE, 130 cells": local.LongitudinalUnary(cells=130, epsilon_permanent=3.0, epsilon_first=2.0),
+    "Laplace shares": local.DistributedLaplace(cells=3, epsilon=1.0, devices=100),
+    "Laplace shares, short": local.DistributedLaplace(cells=3, epsilon=1.0, devices=250),
+    "Laplace, one device's": local.DistributedLaplace(cells=1, epsilon=2.0, devices=1),
 }
 
 
@@ -83,58 +75,65 @@ LOCAL = {
     "second_coin": 0.5,
     "third_coin": 0.2,
 }
+
+
+def anonymized_local(*probabilities, cells=1, **keys):
+    """Anonymized Local Privacy with π_sYes1, π_sYes2, π_sNo, π_1, π_2 and π_3."""
+    return local.AnonymizedLocal(cells=cells, **dict(zip(LOCAL, probabilities, strict=True)), **keys)
+
+
 DENIABLE = {"shift": 0.2, "yes_second": 0.3, "yes_third": 0.3, "no_second": 0.3, "no_third": 0.4, "onward": 0.4}
 SOUND = {
-    NoPrivacy: {},
-    RandomizedResponse: {"first_coin": 0.8, "second_coin": 0.2},
-    SamplingPrivacy: {"sampling": 0.4},
-    BinarySamplingPrivacy: {"sampling": 0.4},
-    Warner: {"truthful": 0.7},
-    SamplingAndNoise: {"sampling": 0.4},
-    SampledResponse: {"sampling": 0.4, "first_coin": 0.6, "second_coin": 0.3},
-    AnonymizedLocal: LOCAL,
-    AnonymizedFirstAttempt: {"base": 0.4, "shift_yes": 0.3, "shift_no": 0.1},
-    AnonymizedCancelling: {"shift": 0.2},
-    AnonymizedDeniable: DENIABLE,
+    local.NoPrivacy: {},
+    local.RandomizedResponse: {"first_coin": 0.8, "second_coin": 0.2},
+    local.SamplingPrivacy: {"sampling": 0.4},
+    local.BinarySamplingPrivacy: {"sampling": 0.4},
+    local.Warner: {"truthful": 0.7},
+    local.SamplingAndNoise: {"sampling": 0.4},
+    local.SampledResponse: {"sampling": 0.4, "first_coin": 0.6, "second_coin": 0.3},
+    local.AnonymizedLocal: LOCAL,
+    local.AnonymizedFirstAttempt: {"base": 0.4, "shift_yes": 0.3, "shift_no": 0.1},
+    local.AnonymizedCancelling: {"shift": 0.2},
+    local.AnonymizedDeniable: DENIABLE,
     **{kind: {"epsilon": 1.0} for kind in BY_EPSILON.values()},
-    LongitudinalUnary: {"epsilon_permanent": 2.0, "epsilon_first": 1.0},
-    DistributedLaplace: {"epsilon": 1.0, "devices": 10},
+    local.LongitudinalUnary: {"epsilon_permanent": 2.0, "epsilon_first": 1.0},
+    local.DistributedLaplace: {"epsilon": 1.0, "devices": 10},
 }
 """Parameters that each class accepts."""
 QUESTIONS = {
-    "warner": Warner(cells=3, truthful=0.7),
-    "warner, liars, many cells": Warner(cells=130, truthful=0.2),
-    "noise, two rates": SamplingAndNoise(cells=3, sampling=0.5, sampling_no=0.1),
-    "value": SamplingAndNoise(cells=2, sampling=0.5, sampling_no=0.3, says="value"),
-    "toy 2": SampledResponse(cells=3, sampling=0.6, first_coin=0.7, second_coin=0.4),
-    "toy 2, two rates": SampledResponse(
+    "warner": local.Warner(cells=3, truthful=0.7),
+    "warner, liars, many cells": local.Warner(cells=130, truthful=0.2),
+    "noise, two rates": local.SamplingAndNoise(cells=3, sampling=0.5, sampling_no=0.1),
+    "value": local.SamplingAndNoise(cells=2, sampling=0.5, sampling_no=0.3, says="value"),
+    "toy 2": local.SampledResponse(cells=3, sampling=0.6, first_coin=0.7, second_coin=0.4),
+    "toy 2, two rates": local.SampledResponse(
         cells=1, sampling=0.6, sampling_no=0.3, first_coin=0.7, second_coin=0.4, estimator="best"
     ),
-    "anonymized, yes": AnonymizedLocal(cells=3, **LOCAL, estimator="yes"),
-    "anonymized, no": AnonymizedLocal(cells=3, **LOCAL, estimator="no"),
-    "anonymized, silent": AnonymizedLocal(cells=1, **LOCAL, estimator="silent"),
-    "anonymized, best": AnonymizedLocal(cells=3, **LOCAL),
-    "anonymized, best, many cells": AnonymizedLocal(cells=130, **LOCAL, yes_share=0.05),
-    "first attempt": AnonymizedFirstAttempt(cells=3, base=0.4, shift_yes=0.3, shift_no=0.1),
-    "cancelling": AnonymizedCancelling(cells=3, shift=0.3),
-    "cancelling, one cell": AnonymizedCancelling(cells=1, shift=0.45, stay=[0.05, 0.5, 0.0]),
-    "deniable": AnonymizedDeniable(cells=2, **DENIABLE),
-    "deniable, both ways": AnonymizedDeniable(cells=1, **{**DENIABLE, "shift": 0.7}, onward_yes=0.1),
+    "anonymized, yes": local.AnonymizedLocal(cells=3, **LOCAL, estimator="yes"),
+    "anonymized, no": local.AnonymizedLocal(cells=3, **LOCAL, estimator="no"),
+    "anonymized, silent": local.AnonymizedLocal(cells=1, **LOCAL, estimator="silent"),
+    "anonymized, best": local.AnonymizedLocal(cells=3, **LOCAL),
+    "anonymized, best, many cells": local.AnonymizedLocal(cells=130, **LOCAL, yes_share=0.05),
+    "first attempt": local.AnonymizedFirstAttempt(cells=3, base=0.4, shift_yes=0.3, shift_no=0.1),
+    "cancelling": local.AnonymizedCancelling(cells=3, shift=0.3),
+    "cancelling, one cell": local.AnonymizedCancelling(cells=1, shift=0.45, stay=[0.05, 0.5, 0.0]),
+    "deniable": local.AnonymizedDeniable(cells=2, **DENIABLE),
+    "deniable, both ways": local.AnonymizedDeniable(cells=1, **{**DENIABLE, "shift": 0.7}, onward_yes=0.1),
 }
 
 
 REFRESHED = {
-    "refresh": SamplingPrivacy(cells=3, sampling=0.4, refresh=0.3),
-    "refresh, unequal blanks": SamplingPrivacy(cells=3, sampling=0.4, blank=[0.1, 0.2, 0.05], refresh=0.5),
-    "refresh, all of them": SamplingPrivacy(cells=2, sampling=0.3, blank_zero=0.1, refresh=1.0),
-    "everyone sampled": SamplingPrivacy(cells=2, sampling=1.0),
+    "refresh": local.SamplingPrivacy(cells=3, sampling=0.4, refresh=0.3),
+    "refresh, unequal blanks": local.SamplingPrivacy(cells=3, sampling=0.4, blank=[0.1, 0.2, 0.05], refresh=0.5),
+    "refresh, all of them": local.SamplingPrivacy(cells=2, sampling=0.3, blank_zero=0.1, refresh=1.0),
+    "everyone sampled": local.SamplingPrivacy(cells=2, sampling=1.0),
 }
 ALL = {
     **MECHANISMS,
     **REFRESHED,
     **BASELINES,
     **QUESTIONS,
-    "OLH, two buckets": LocalHashing(cells=4, epsilon=2, buckets=2),
+    "OLH, two buckets": local.LocalHashing(cells=4, epsilon=2, buckets=2),
 }
 SMALL = {name: mechanism for name, mechanism in ALL.items() if mechanism.cells <= 5}
 
@@ -193,9 +192,9 @@ CHECKED = (
     "deniable, both ways",
 )
 GOOD = {name: ALL[name] for name in CHECKED} | {
-    "no privacy, one cell": NoPrivacy(cells=1),
-    "sampling, one cell": SamplingPrivacy(cells=1, sampling=0.2),
-    "noise, one rate": SamplingAndNoise(cells=3, sampling=0.4),
-    "Laplace shares of few": DistributedLaplace(cells=2, epsilon=1.0, devices=24),
+    "no privacy, one cell": local.NoPrivacy(cells=1),
+    "sampling, one cell": local.SamplingPrivacy(cells=1, sampling=0.2),
+    "noise, one rate": local.SamplingAndNoise(cells=3, sampling=0.4),
+    "Laplace shares of few": local.DistributedLaplace(cells=2, epsilon=1.0, devices=24),
 }
 """Mechanisms that must pass every check of the conformance kit."""

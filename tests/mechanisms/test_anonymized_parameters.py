@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mechanism_cases import anonymized_local
 
-from mechanisms.local import ParameterError
-from mechanisms.local.mechanism import NotEstimableError
-from mechanisms.local.minimal_variance import minimal_variance_parameters
-from mechanisms.local.yes_no import AnonymizedLocal
+from mechanisms.local import NotEstimableError, ParameterError, minimal_variance_parameters
 from mechanisms.privacy import LinkedReports, Report
 
 
@@ -94,17 +92,8 @@ def test_no_mechanism_within_the_target_has_less_variance(epsilon, share, most, 
             if (up + down if cells > 1 else max(up, down)) <= epsilon:
                 break
             blend *= 0.8
-        other = AnonymizedLocal(
-            cells=cells,
-            sampling_yes_one=p[:2].sum(),
-            sampling_yes_two=0.0,
-            sampling_no=q[:2].sum(),
-            first_coin=p[1] / p[:2].sum(),
-            second_coin=0.0,
-            third_coin=q[1] / q[:2].sum(),
-            estimator=estimator,
-            yes_share=share,
-        )
+        probabilities = p[:2].sum(), 0.0, q[:2].sum(), p[1] / p[:2].sum(), 0.0, q[1] / q[:2].sum()
+        other = anonymized_local(*probabilities, cells=cells, estimator=estimator, yes_share=share)
         try:
             error = other.std_error(true_counts)[0]
         except NotEstimableError:

@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mechanism_cases import DENIABLE
 
+from mechanisms.local import AnonymizedCancelling, AnonymizedDeniable, AnonymizedFirstAttempt, NotEstimableError
 from mechanisms.local.common.protocol_mechanism import LinearEstimator
-from mechanisms.local.mechanism import NotEstimableError
-from mechanisms.local.yes_no_rounds import AnonymizedCancelling, AnonymizedDeniable, AnonymizedFirstAttempt
 from mechanisms.privacy import LinkedReports, Report
 from mechanisms.protocols import Tallies, best_estimator
 

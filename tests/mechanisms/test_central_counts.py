@@ -8,15 +8,9 @@ import pytest
 from reference_divergences import difference_law
 from scipy.stats import binom
 
+from mechanisms import privacy
 from mechanisms.central import CountRelease, LaplaceCounts, SampleThenSuppress, ThresholdCounts
 from mechanisms.local import SamplingPrivacy
-from mechanisms.privacy import (
-    ReleasedDifferences,
-    moved_differences_delta,
-    pair_delta,
-    released_differences_delta,
-    worst_crowd_delta,
-)
 from mechanisms.privacy.hockey_stick import hockey_stick, pair_of_curve
 from mechanisms.privacy.released import worst_move_delta
 
@@ -81,14 +75,14 @@ def test_claim_is_the_worst_crowd_and_attained_from_k_on(epsilon):
     for at in (0.0, 0.2, 0.9, 1.5):
         for crowd in range(1, k + 4):
             there, gone = (published(n, epsilon, k) for n in (crowd, crowd - 1))
-            alone = pair_delta(there, gone, epsilon=at)
+            alone = privacy.pair_delta(there, gone, epsilon=at)
             assert alone <= claims["enter_leave"].delta(at) + 1e-12
             merged = [
                 [law[0], law[1 : max(crowd - k, 0) + 1].sum(), law[max(crowd - k, 0) + 1 :].sum()]
                 for law in (there, gone)
             ]
             p, q = np.multiply.outer(*merged).ravel(), np.multiply.outer(*merged[::-1]).ravel()
-            both = pair_delta(p, q, epsilon=at)
+            both = privacy.pair_delta(p, q, epsilon=at)
             assert both <= claims["move"].delta(at) + 1e-12
             if crowd >= k:
                 assert alone == pytest.approx(claims["enter_leave"].delta(at), abs=1e-9)
@@ -131,7 +125,7 @@ def test_laplace_counts_without_sampling(queries):
         bit, other = np.array([edge, 1 - edge]), np.array([1 - edge, edge])
         p, q = product(product(bit, bit), product(bit, bit)), product(product(other, other), product(other, other))
     for epsilon in EPSILONS:
-        assert claim.delta(epsilon) == pytest.approx(pair_delta(p, q, epsilon=epsilon), abs=1e-12)
+        assert claim.delta(epsilon) == pytest.approx(privacy.pair_delta(p, q, epsilon=epsilon), abs=1e-12)
     assert (claim.kind, claim.delta_kind) == ("exact", "exact")
     assert claim.epsilon == pytest.approx(1.6 * queries)
 
@@ -142,7 +136,7 @@ def test_laplace_counts_of_a_sample(crowd):
     p, q = moved(lambda n: sampled(n, 0.3, release.sample_epsilon), crowd)
     claim = release.claim(crowd=crowd, adjacency="move")
     for epsilon in EPSILONS:
-        exact = pair_delta(p, q, epsilon=epsilon)
+        exact = privacy.pair_delta(p, q, epsilon=epsilon)
         assert claim.delta(epsilon) == pytest.approx(exact, abs=1e-9)
         assert release.claim(crowd=None, adjacency="move").delta(epsilon) >= exact - 1e-9
     inside = (p > 1e-20) & (q > 1e-20)
@@ -159,7 +153,7 @@ def test_laplace_counts_of_a_sample_over_two_queries():
     p, q = product(merged[0], merged[1]), product(merged[1], merged[0])
     p, q = product(p, p), product(q, q)
     for epsilon in EPSILONS:
-        exact = pair_delta(p, q, epsilon=epsilon)
+        exact = privacy.pair_delta(p, q, epsilon=epsilon)
         assert exact - 1e-12 <= claim.delta(epsilon) <= exact + 1e-3
     assert claim.delta_kind == "bound"
 
@@ -172,9 +166,9 @@ def test_any_two_crowds_of_suppressed_samples(k, sampling):
         for n, m in itertools.product(range(1, 15), repeat=2):
             p = product(difference_law(n, k, sampling, 14), difference_law(m - 1, k, sampling, 14))
             q = product(difference_law(n - 1, k, sampling, 14), difference_law(m, k, sampling, 14))
-            worst = max(worst, pair_delta(p, q, epsilon=epsilon))
+            worst = max(worst, privacy.pair_delta(p, q, epsilon=epsilon))
         assert worst - 1e-12 <= claim.delta(epsilon) <= 2.0 * worst
-        assert claim.delta(epsilon) >= worst_crowd_delta(k=k, sampling=sampling, epsilon=epsilon) - 1e-15
+        assert claim.delta(epsilon) >= privacy.worst_crowd_delta(k=k, sampling=sampling, epsilon=epsilon) - 1e-15
     assert (claim.kind, claim.delta_kind) == ("infinite", "bound")
 
 
@@ -186,7 +180,7 @@ def test_error_of_suppressed_samples_planned_for_a_move_between_any_two_crowds()
     assert SampleThenSuppress(k=k, sampling=sampling).std_error(np.array([100]))[0] == pytest.approx(11.14, abs=0.01)
     crowds = range(k, 90)
     found = max(
-        moved_differences_delta(crowd=n, other_crowd=m, sampling=sampling, epsilon=1.0, k=k)
+        privacy.moved_differences_delta(crowd=n, other_crowd=m, sampling=sampling, epsilon=1.0, k=k)
         for n, m in itertools.combinations(crowds, 2)
     )
     assert 0.99 * bound < found <= bound
@@ -197,7 +191,7 @@ def test_error_of_suppressed_samples_planned_for_a_move_between_any_two_crowds()
 def test_bound_of_a_move_holds_where_nearly_nothing_is_sampled(sampling):
     """Points of its curve are nearer to 1 than numbers can tell; at most both differences change."""
     bound = worst_move_delta(k=1, sampling=sampling, epsilon=0.0)
-    assert worst_crowd_delta(k=1, sampling=sampling, epsilon=0.0) <= bound * (1 + 1e-9)
+    assert privacy.worst_crowd_delta(k=1, sampling=sampling, epsilon=0.0) <= bound * (1 + 1e-9)
     assert bound <= 3 * sampling + 1e-16  # half a unit in the last place of 1
 
 
@@ -215,11 +209,11 @@ def test_pair_of_a_curve_is_nowhere_below_it():
         for (a, b), (c, d) in (((one, other), (p, q)), ((other, one), (q, p))):
             exact = hockey_stick(c, d, epsilon=epsilon)
             assert exact - 1e-14 <= hockey_stick(a, b, epsilon=epsilon) <= exact + max(1e-4, forth[-1])
-    assert released_differences_delta(crowd=n, sampling=beta, epsilon=0.0) == pytest.approx(forth[0], abs=1e-14)
+    assert privacy.released_differences_delta(crowd=n, sampling=beta, epsilon=0.0) == pytest.approx(forth[0], abs=1e-14)
 
 
 def test_exact_counts_are_not_hidden_by_a_threshold():
     with pytest.warns(UserWarning, match="sampling"):
         everything = SamplingPrivacy(cells=3, sampling=1.0)
     for crowd, adjacency in itertools.product((5, 60), ("move", "enter_leave")):
-        assert everything.claim(ReleasedDifferences(crowd, 10, adjacency=adjacency)).delta(3.0) == 1.0
+        assert everything.claim(privacy.ReleasedDifferences(crowd, 10, adjacency=adjacency)).delta(3.0) == 1.0

@@ -380,11 +380,7 @@ def exact_theorem_5(k, sampling, epsilon, looked=4):
     return max(exact_tail(j, max(n, j), sampling) for j, n in places)
 
 
-@pytest.mark.parametrize(
-    ("k", "sampling", "epsilon"),
-    [(20, 0.05, 2.0), (50, 0.2, 0.5), (250, 0.05, 2.0)],
-    ids=str,
-)
+@pytest.mark.parametrize(("k", "sampling", "epsilon"), [(20, 0.05, 2.0), (50, 0.2, 0.5), (250, 0.05, 2.0)], ids=str)
 def test_theorem_5_is_accurate_down_to_1e_300(k, sampling, epsilon):
     exact = exact_theorem_5(k, sampling, epsilon)
     assert exact > Fraction(1, 10**300)

@@ -29,14 +29,7 @@ from reference_divergences import difference_law
 from scipy.stats import nbinom
 from verification import compared
 
-from mechanisms.local import (
-    AnonymizedCancelling,
-    BinarySamplingPrivacy,
-    DistributedLaplace,
-    LocalHashing,
-    LongitudinalUnary,
-    SamplingPrivacy,
-)
+from mechanisms import local
 from mechanisms.planning.candidate import made_from
 from mechanisms.privacy import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, Shares, Shuffled
 
@@ -76,12 +69,12 @@ def views(mechanism, rows, queries, adjacency, devices):
     linked = SumLaw(rows, lambda whole: [whole])
     yield LinkedReports(queries, adjacency=adjacency), linked, 1, {}
     yield Shares(2, 2, queries, adjacency=adjacency), linked, 1, {}
-    counts = SumLaw(rows, hashed_support if isinstance(mechanism, LocalHashing) else of_parts)
+    counts = SumLaw(rows, hashed_support if isinstance(mechanism, local.LocalHashing) else of_parts)
     for crowd, most in [*((crowd, None) for crowd in range(1, devices + 1)), (None, 1), (1, devices - 1)]:
         if most != 0:
             limits = {"crowd": crowd or 1, "most": most}
             yield ReleasedCounts(crowd, queries, devices, most=most, adjacency=adjacency), counts, devices, limits
-    if isinstance(mechanism, SamplingPrivacy):  # of others in `test_differences`; these may be refreshed
+    if isinstance(mechanism, local.SamplingPrivacy):  # of others in `test_differences`; these may be refreshed
         shown = SumLaw(rows, lambda whole: [whole[1]] if whole[1] else [], lambda whole: [whole[0]] if whole[0] else [])
         for crowd in range(1, devices + 1):
             if adjacency == "enter_leave" or 2 * crowd <= devices + 1:  # a move has a crowd in either cell
@@ -144,7 +137,7 @@ def test_kept_bits(seed):
     draw = np.random.default_rng(seed)
     given, (p, q, flip) = memoised(draw)
     for cells, times in ((1, 1), (1, 2), (2, 2), (3, 1), (1, 3)):
-        mechanism = LongitudinalUnary(cells=cells, **given)
+        mechanism = local.LongitudinalUnary(cells=cells, **given)
         laws = dict(kept_journeys(p, q, flip, cells, times))
         for adjacency in ("move", "enter_leave"):
             pairs = [
@@ -162,7 +155,7 @@ def test_shares_of_laplace_noise(seed):
     draw = np.random.default_rng(seed)
     epsilon, devices = float(draw.uniform(1.5, 4.0)), int(draw.integers(1, 4))
     for cells in (1, 2):
-        mechanism = DistributedLaplace(cells=cells, epsilon=epsilon, devices=devices)
+        mechanism = local.DistributedLaplace(cells=cells, epsilon=epsilon, devices=devices)
         alpha, reach = math.exp(-epsilon / min(cells, 2)), 30 if cells == 1 else 16
         for shares, view_of in ((1, LinkedReports), (devices, ReleasedCounts)):
             one = nbinom.pmf(np.arange(60), shares / devices, 1 - alpha)
@@ -191,9 +184,9 @@ def test_differences(seed):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         makers = [
-            lambda cells: SamplingPrivacy(cells=cells, sampling=sampling),
-            lambda cells: BinarySamplingPrivacy(cells=cells, sampling=sampling),
-            lambda cells: AnonymizedCancelling(cells=cells, shift=sampling),
+            lambda cells: local.SamplingPrivacy(cells=cells, sampling=sampling),
+            lambda cells: local.BinarySamplingPrivacy(cells=cells, sampling=sampling),
+            lambda cells: local.AnonymizedCancelling(cells=cells, shift=sampling),
         ]
         laws = [difference_law(n, k, sampling, largest) for n in range(largest + 1)]
         numbers = range(crowd, largest + 1)

@@ -7,13 +7,7 @@ from hypothesis import strategies as st
 from mechanism_cases import BY_EPSILON
 from scipy.stats import binom, hypergeom
 
-from mechanisms.local import (
-    NoPrivacy,
-    ParameterError,
-    RandomizedResponse,
-    SamplingPrivacy,
-    invert_binomial,
-)
+from mechanisms import local
 
 
 @given(
@@ -24,7 +18,7 @@ from mechanisms.local import (
 def test_inverted_binomial_ends_are_exact(successes, probability, level):
     """At each end the tail test does not reject; one step further out it does."""
     half = (1 - level) / 2
-    lower, upper = (int(end) for end in invert_binomial(successes, probability, level))
+    lower, upper = (int(end) for end in local.invert_binomial(successes, probability, level))
     slack = 1e-9  # two implementations of the tail agree to about this
     assert binom.sf(successes - 1, lower, probability) > half * (1 - slack)
     assert lower == successes or binom.sf(successes - 1, lower - 1, probability) <= half * (1 + slack)
@@ -34,15 +28,15 @@ def test_inverted_binomial_ends_are_exact(successes, probability, level):
 
 
 def test_inverted_binomial_edge_cases():
-    lower, upper = invert_binomial(np.array([[0, 1], [7, 0]]), 1.0)
+    lower, upper = local.invert_binomial(np.array([[0, 1], [7, 0]]), 1.0)
     assert lower.tolist() == upper.tolist() == [[0, 1], [7, 0]]
-    lower, upper = invert_binomial(np.array([0, 0]), 0.45)
+    lower, upper = local.invert_binomial(np.array([0, 0]), 0.45)
     assert lower.tolist() == [0, 0]
     # (1 − π)^n > .025 up to n = 6
     assert upper.tolist() == [6, 6]
-    lower, upper = invert_binomial(np.empty(0, dtype=int), 0.3)
+    lower, upper = local.invert_binomial(np.empty(0, dtype=int), 0.3)
     assert lower.shape == upper.shape == (0,)
-    lower, upper = invert_binomial(10**7, 0.2)
+    lower, upper = local.invert_binomial(10**7, 0.2)
     assert lower < 5 * 10**7 < upper
     width = 2 * 1.959964 * np.sqrt(10**7 * 0.8) / 0.2
     assert upper - lower == pytest.approx(width, rel=1e-3)
@@ -61,13 +55,13 @@ def test_inverted_binomial_edge_cases():
     ],
 )
 def test_invalid_values_are_refused(successes, probability, level, field):
-    with pytest.raises(ParameterError, match=rf"^{field} must"):
-        invert_binomial(successes, probability, level)
+    with pytest.raises(local.ParameterError, match=rf"^{field} must"):
+        local.invert_binomial(successes, probability, level)
 
 
 def test_sampling_privacy_intervals_cover_and_state_their_method():
     """All values of D, for every Y up to 60, through the mechanism's own estimate."""
-    devices, mechanism = 60, SamplingPrivacy(cells=1, sampling=0.45)
+    devices, mechanism = 60, local.SamplingPrivacy(cells=1, sampling=0.45)
     difference = np.arange(devices + 1)
     ends = []
     for d in difference:
@@ -112,10 +106,10 @@ def one_round(mechanism, yes_counts, devices):
 
 
 ONE_ROUND = {
-    "no privacy": lambda cells: NoPrivacy(cells=cells),
-    "some noise": lambda cells: RandomizedResponse(cells=cells, first_coin=0.9, second_coin=0.1),
-    "rare noise": lambda cells: RandomizedResponse(cells=cells, first_coin=0.8, second_coin=0.004),
-    "much noise": lambda cells: RandomizedResponse(cells=cells, first_coin=0.5, second_coin=0.5),
+    "no privacy": lambda cells: local.NoPrivacy(cells=cells),
+    "some noise": lambda cells: local.RandomizedResponse(cells=cells, first_coin=0.9, second_coin=0.1),
+    "rare noise": lambda cells: local.RandomizedResponse(cells=cells, first_coin=0.8, second_coin=0.004),
+    "much noise": lambda cells: local.RandomizedResponse(cells=cells, first_coin=0.5, second_coin=0.5),
 }
 SIZES = [(name, devices) for name in ONE_ROUND for devices in (20, 60)]
 
@@ -143,7 +137,7 @@ def test_frequency_oracle_intervals_cover_with_many_cells(kind, loss):
     oracle = BY_EPSILON[kind](cells=1000, epsilon=8.0)
     p, q = oracle.true_yes, oracle.false_yes
     # With the same distribution, and a cell for each count.
-    twin = RandomizedResponse(cells=len(yes_counts), first_coin=p - q, second_coin=q / (1.0 - p + q))
+    twin = local.RandomizedResponse(cells=len(yes_counts), first_coin=p - q, second_coin=q / (1.0 - p + q))
     estimate = twin.estimate(one_round(twin, yes_counts, counted), counted=[counted], asked=[devices])
     for truth in OCCUPANCIES:
         covered = (estimate.lower <= truth) & (truth <= estimate.upper)
@@ -162,7 +156,7 @@ def test_sampling_privacy_intervals_cover_under_loss(losses, blank):
     devices, sampling, many = 60, 0.45, 16
     first, second = np.meshgrid(np.arange(many), np.arange(many), indexing="ij")
     counted = [counted_of(devices, loss) for loss in losses]
-    mechanism = SamplingPrivacy(cells=many * many, sampling=sampling, blank=np.full(many * many, blank / 256 * 2))
+    mechanism = local.SamplingPrivacy(cells=many * many, sampling=sampling, blank=np.full(many * many, blank / 256 * 2))
     tallies = np.zeros((2, many * many + 1), dtype=np.int64)
     tallies[:, 1:] = first.ravel(), second.ravel()
     estimate = mechanism.estimate(tallies, counted=counted, asked=[devices] * 2)

@@ -12,8 +12,7 @@ from mechanism_cases import SOUND
 from pydantic import ValidationError
 
 from mechanisms.declared import MECHANISMS, REQUIRED, Declared, Parameter
-from mechanisms.local import KRandomizedResponse
-from mechanisms.parameter import ParameterError
+from mechanisms.local import KRandomizedResponse, ParameterError
 from mechanisms.planning import Target, plan
 from scenarios.kinds import sections_of
 from scenarios.scenario import schema

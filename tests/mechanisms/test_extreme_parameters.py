@@ -6,64 +6,41 @@ import warnings
 import numpy as np
 import pytest
 
+from mechanisms import local
 from mechanisms.central import LaplaceCounts, SampleThenSuppress, ThresholdCounts
-from mechanisms.local import (
-    AnonymizedCancelling,
-    AnonymizedDeniable,
-    AnonymizedFirstAttempt,
-    AnonymizedLocal,
-    BinarySamplingPrivacy,
-    DistributedLaplace,
-    HadamardResponse,
-    KRandomizedResponse,
-    LocalHashing,
-    LongitudinalUnary,
-    NotEstimableError,
-    OptimisedUnary,
-    ParameterError,
-    ParameterWarning,
-    RandomizedResponse,
-    SampledResponse,
-    SamplingAndNoise,
-    SamplingPrivacy,
-    SubsetSelection,
-    SymmetricUnary,
-    ThresholdHistogram,
-    Warner,
-)
 from mechanisms.privacy import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, Shares, Shuffled
 
 PROBABILITY = (0.0, 5e-324, 1e-20, 1e-17, 1e-9, 0.3, 0.5, 0.7, 1 - 1e-9, 0.999999999999, 1 - 1e-16, 1.0)
 BUDGET = (1e-6, 0.001, 1.0, 10.0, 40.0, 50.0)
 COUNT = (1, 2, 3, 1000, 10**6)
 PARAMETERS = {
-    RandomizedResponse: {"first_coin": PROBABILITY, "second_coin": PROBABILITY},
-    Warner: {"truthful": PROBABILITY},
-    SampledResponse: dict.fromkeys(("sampling", "first_coin", "second_coin", "sampling_no"), PROBABILITY),
-    SamplingAndNoise: {"sampling": PROBABILITY, "sampling_no": PROBABILITY, "says": ("noise", "value")},
-    AnonymizedLocal: dict.fromkeys(
+    local.RandomizedResponse: {"first_coin": PROBABILITY, "second_coin": PROBABILITY},
+    local.Warner: {"truthful": PROBABILITY},
+    local.SampledResponse: dict.fromkeys(("sampling", "first_coin", "second_coin", "sampling_no"), PROBABILITY),
+    local.SamplingAndNoise: {"sampling": PROBABILITY, "sampling_no": PROBABILITY, "says": ("noise", "value")},
+    local.AnonymizedLocal: dict.fromkeys(
         ("sampling_yes_one", "sampling_yes_two", "sampling_no", "first_coin", "second_coin", "third_coin"), PROBABILITY
     ),
-    AnonymizedFirstAttempt: dict.fromkeys(("base", "shift_yes", "shift_no"), PROBABILITY),
-    AnonymizedCancelling: {"shift": PROBABILITY},
-    AnonymizedDeniable: dict.fromkeys(
+    local.AnonymizedFirstAttempt: dict.fromkeys(("base", "shift_yes", "shift_no"), PROBABILITY),
+    local.AnonymizedCancelling: {"shift": PROBABILITY},
+    local.AnonymizedDeniable: dict.fromkeys(
         ("shift", "yes_second", "yes_third", "no_second", "no_third", "onward", "onward_yes"), PROBABILITY
     ),
-    KRandomizedResponse: {"epsilon": BUDGET},
-    SubsetSelection: {"epsilon": BUDGET},
-    HadamardResponse: {"epsilon": BUDGET},
-    LocalHashing: {"epsilon": BUDGET, "buckets": (2, 3, 2**31 - 1)},
-    SymmetricUnary: {"epsilon": BUDGET},
-    OptimisedUnary: {"epsilon": BUDGET},
-    ThresholdHistogram: {"epsilon": BUDGET},
-    LongitudinalUnary: {
+    local.KRandomizedResponse: {"epsilon": BUDGET},
+    local.SubsetSelection: {"epsilon": BUDGET},
+    local.HadamardResponse: {"epsilon": BUDGET},
+    local.LocalHashing: {"epsilon": BUDGET, "buckets": (2, 3, 2**31 - 1)},
+    local.SymmetricUnary: {"epsilon": BUDGET},
+    local.OptimisedUnary: {"epsilon": BUDGET},
+    local.ThresholdHistogram: {"epsilon": BUDGET},
+    local.LongitudinalUnary: {
         "epsilon_permanent": BUDGET,
         "epsilon_first": (*BUDGET, 0.999, 49.9, 9e-6),
         "permanent": ("optimised", "symmetric"),
     },
-    SamplingPrivacy: {"sampling": PROBABILITY, "blank_zero": (None, *PROBABILITY), "refresh": PROBABILITY},
-    BinarySamplingPrivacy: {"sampling": PROBABILITY, "blank_zero": (None, *PROBABILITY)},
-    DistributedLaplace: {"epsilon": BUDGET, "devices": COUNT[:4]},
+    local.SamplingPrivacy: {"sampling": PROBABILITY, "blank_zero": (None, *PROBABILITY), "refresh": PROBABILITY},
+    local.BinarySamplingPrivacy: {"sampling": PROBABILITY, "blank_zero": (None, *PROBABILITY)},
+    local.DistributedLaplace: {"epsilon": BUDGET, "devices": COUNT[:4]},
 }
 CENTRAL = {
     LaplaceCounts: {"epsilon": BUDGET, "sampling": PROBABILITY},
@@ -111,10 +88,10 @@ def test_every_accepted_parameter_has_claims(kind, tries):
         cells, given = int(rng.choice([1, 2, 3, 64])), drawn(rng, PARAMETERS[kind])
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            warnings.simplefilter("ignore", ParameterWarning)
+            warnings.simplefilter("ignore", local.ParameterWarning)
             try:
                 mechanism = kind(cells=cells, **given)
-            except (ParameterError, NotEstimableError):
+            except (local.ParameterError, local.NotEstimableError):
                 continue
             accepted += 1
             for view in views_of(rng, mechanism.rounds):
@@ -133,7 +110,7 @@ def test_every_accepted_release_has_claims(kind):
             warnings.simplefilter("error")
             try:
                 release = kind(**given)
-            except ParameterError:
+            except local.ParameterError:
                 continue
             crowd = [None, 1, 3, 1000][int(rng.integers(4))]
             for adjacency in ("move", "enter_leave"):
@@ -143,14 +120,14 @@ def test_every_accepted_release_has_claims(kind):
 
 def test_a_blank_that_is_nearly_impossible():
     """π_1 is 1e-12 here, and the claims are about what the devices draw."""
-    mechanism = BinarySamplingPrivacy(cells=2, sampling=0.999999999999, blank_zero=0)
+    mechanism = local.BinarySamplingPrivacy(cells=2, sampling=0.999999999999, blank_zero=0)
     assert mechanism.faces == (0.0, pytest.approx(1e-12, rel=1e-3), 0.999999999999)
     assert mechanism.claim(ReleasedCounts(5)).delta(1.0) == pytest.approx(1.0, abs=1e-9)
-    assert BinarySamplingPrivacy(cells=2, sampling=0.7, blank_zero=0.3).faces[1] == 0.0
+    assert local.BinarySamplingPrivacy(cells=2, sampling=0.7, blank_zero=0.3).faces[1] == 0.0
 
 
 def test_a_probability_that_no_double_can_square_is_refused():
-    for kind, field in ((SamplingPrivacy, "sampling"), (RandomizedResponse, "second_coin")):
+    for kind, field in ((local.SamplingPrivacy, "sampling"), (local.RandomizedResponse, "second_coin")):
         given = {"cells": 2, **({} if field == "sampling" else {"first_coin": 0.5}), field: 1e-21}
-        with pytest.raises(ParameterError, match=f"{field} must be .*at least 1e-20, got 1e-21"):
+        with pytest.raises(local.ParameterError, match=f"{field} must be .*at least 1e-20, got 1e-21"):
             kind(**given)

@@ -10,30 +10,22 @@ from mechanism_cases import uneven_prior
 from reference_divergences import difference_law
 from scipy.stats import binom, multinomial
 
+from mechanisms import local
 from mechanisms.inference.crowd import Crowd
 from mechanisms.inference.dropout import dropped_others_success, released_twice_success
 from mechanisms.inference.known_others import LastDevice, OwnPart, parts_of_reports
 from mechanisms.inference.likelihood import guess_success, posterior, report_law
 from mechanisms.inference.report_law import NoLikelihoodError
 from mechanisms.inference.tilted import TiltedPairs, crowd_law
-from mechanisms.local import (
-    BinarySamplingPrivacy,
-    KRandomizedResponse,
-    LocalHashing,
-    SamplingPrivacy,
-    SubsetSelection,
-    SymmetricUnary,
-)
-from mechanisms.parameter import ParameterError
 from mechanisms.privacy import released_differences_delta
 
 PRIOR = np.array([0.2, 0.3, 0.5])
 CROWDS = {
-    "sampling": (SamplingPrivacy(cells=2, sampling=0.45), 6),
-    "refreshed": (SamplingPrivacy(cells=2, sampling=0.4, refresh=0.5), 4),
-    "binary": (BinarySamplingPrivacy(cells=2, sampling=0.3), 4),
-    "unary": (SymmetricUnary(cells=2, epsilon=1.5), 6),
-    "subset": (SubsetSelection(cells=2, epsilon=1.0), 6),
+    "sampling": (local.SamplingPrivacy(cells=2, sampling=0.45), 6),
+    "refreshed": (local.SamplingPrivacy(cells=2, sampling=0.4, refresh=0.5), 4),
+    "binary": (local.BinarySamplingPrivacy(cells=2, sampling=0.3), 4),
+    "unary": (local.SymmetricUnary(cells=2, epsilon=1.5), 6),
+    "subset": (local.SubsetSelection(cells=2, epsilon=1.0), 6),
 }
 
 
@@ -92,11 +84,11 @@ def test_sums_of_support_and_differences_show_the_frequent_cell():
     rng, n = np.random.default_rng(3), 400
     truth = np.repeat([0, 1, 2, 3], [40, 60, 240, 60]).astype(np.int32)
     prior = np.full(4, 0.25)
-    for mechanism in (SubsetSelection(cells=3, epsilon=2.0), LocalHashing(cells=3, epsilon=2.0)):
+    for mechanism in (local.SubsetSelection(cells=3, epsilon=2.0), local.LocalHashing(cells=3, epsilon=2.0)):
         reports = mechanism.answer(1, truth, mechanism.toss(mechanism.enrol(n, rng=rng), rng=rng))
         law = crowd_law(mechanism, prior, {1: mechanism.tally(reports)}, n)
         assert posterior(law.logs({}), prior)[0].argmax() == 2
-    mechanism = SamplingPrivacy(cells=3, sampling=0.45)
+    mechanism = local.SamplingPrivacy(cells=3, sampling=0.45)
     shares = np.array([27, 0, 108]) / n
     law = TiltedPairs.of_differences(mechanism, prior, shares, np.array([True, False, True]))
     after = posterior(law.logs({}), prior)[0]
@@ -135,12 +127,12 @@ def guesses_of(last):
 
 def difference_guess_success(*, crowd, sampling, k=None):
     """Success of guessing whether a device is in a cell or outside, at even odds, from the published difference."""
-    return success_of(last_device(SamplingPrivacy(cells=1, sampling=sampling), 1, crowd, 0, k=k))
+    return success_of(last_device(local.SamplingPrivacy(cells=1, sampling=sampling), 1, crowd, 0, k=k))
 
 
 def guess_in_cell(difference, *, crowd, sampling, k=None):
     """Whether the device is guessed to be in the cell, from the published differences."""
-    return guesses_of(last_device(SamplingPrivacy(cells=1, sampling=sampling), 1, crowd, difference, k=k))
+    return guesses_of(last_device(local.SamplingPrivacy(cells=1, sampling=sampling), 1, crowd, difference, k=k))
 
 
 @given(n=st.integers(1, 25), beta=st.floats(0.01, 0.99), k=st.none() | st.integers(1, 28))
@@ -165,12 +157,12 @@ def test_impossible_differences_are_uninformative():
 
 
 REFRESHED = {
-    "paper": SamplingPrivacy(cells=3, sampling=0.45),
-    "unequal": SamplingPrivacy(cells=3, sampling=0.3, blank=[0.1, 0.3, 0.05]),
-    "no blank zero": SamplingPrivacy(cells=3, sampling=0.45, blank_zero=0.0),
-    "refreshed": SamplingPrivacy(cells=3, sampling=0.4, blank=[0.1, 0.2, 0.05], refresh=0.5),
-    "all refreshed": SamplingPrivacy(cells=3, sampling=0.3, refresh=1.0),
-    "everyone sampled": SamplingPrivacy(cells=3, sampling=1.0),
+    "paper": local.SamplingPrivacy(cells=3, sampling=0.45),
+    "unequal": local.SamplingPrivacy(cells=3, sampling=0.3, blank=[0.1, 0.3, 0.05]),
+    "no blank zero": local.SamplingPrivacy(cells=3, sampling=0.45, blank_zero=0.0),
+    "refreshed": local.SamplingPrivacy(cells=3, sampling=0.4, blank=[0.1, 0.2, 0.05], refresh=0.5),
+    "all refreshed": local.SamplingPrivacy(cells=3, sampling=0.3, refresh=1.0),
+    "everyone sampled": local.SamplingPrivacy(cells=3, sampling=1.0),
 }
 
 
@@ -220,16 +212,17 @@ def test_dropped_others_success_equals_enumeration(name, seed):
 
 def test_invalid_drop_outs_are_refused():
     prior = uneven_prior(4)
-    with pytest.raises(ParameterError, match="first_round"):
+    with pytest.raises(local.ParameterError, match="first_round"):
         dropped_others_success(REFRESHED["paper"], prior, first_round=0)
     for success in (released_twice_success, lambda mechanism, q: dropped_others_success(mechanism, q, first_round=2)):
         with pytest.raises(NoLikelihoodError, match="KRandomizedResponse"):
-            success(KRandomizedResponse(cells=3, epsilon=1.0), prior)
+            success(local.KRandomizedResponse(cells=3, epsilon=1.0), prior)
 
 
 @pytest.mark.parametrize("rounds", [(), (1,), (2,), (1, 2)])
 @pytest.mark.parametrize(
-    "mechanism", [SamplingPrivacy(cells=3, sampling=0.37, blank_zero=0.2), SamplingPrivacy(cells=2, sampling=0.6)]
+    "mechanism",
+    [local.SamplingPrivacy(cells=3, sampling=0.37, blank_zero=0.2), local.SamplingPrivacy(cells=2, sampling=0.6)],
 )
 @pytest.mark.parametrize("n", [1, 5])
 def test_own_reports_with_difference_equal_enumeration(mechanism, rounds, n):

@@ -9,6 +9,7 @@ from mechanism_cases import ALL, SMALL, answers_of, protocol_matrix, unary_matri
 from mechanism_statistics import FAMILY
 from scipy.stats import chi2
 
+from mechanisms import local
 from mechanisms.inference.likelihood import (
     best_guess,
     guess_cells,
@@ -19,20 +20,7 @@ from mechanisms.inference.likelihood import (
     sampled_posterior,
 )
 from mechanisms.inference.report_law import NoLikelihoodError
-from mechanisms.local import (
-    AnswerReports,
-    BitReports,
-    DistributedLaplace,
-    HadamardResponse,
-    HashedReports,
-    KRandomizedResponse,
-    LocalHashing,
-    OptimisedUnary,
-    SamplingPrivacy,
-    SubsetSelection,
-)
-from mechanisms.parameter import ParameterError
-from mechanisms.protocols import sampling_privacy
+from mechanisms.protocols import ParameterError, sampling_privacy
 
 DEVICES = 20_000
 PARTS = {"sampling": (2,), "refresh": (2,), "binary sampling": (2,), "deniable": (1, 3), "cancelling": (1,)}
@@ -76,7 +64,7 @@ def test_posterior_is_calibrated(name, rounds):
     logs = log_likelihood(mechanism, reports, rounds)
     assert logs.shape == (DEVICES, mechanism.cells + 1)
     after = posterior(logs, prior)
-    if isinstance(mechanism, DistributedLaplace):
+    if isinstance(mechanism, local.DistributedLaplace):
         keys = np.clip(mechanism.encode(reports[0]), -2, 3)  # larger cases have few devices
         keys = np.hstack([keys, np.round(after, 9)])
     else:
@@ -100,7 +88,7 @@ def test_repeated_posterior_is_calibrated(name):
 def test_sampling_privacy_likelihood_equals_its_table(refresh, rounds):
     blank = ["1/10", "1/5", "1/20"]
     protocol = sampling_privacy(cells=3, sampling="2/5", blank=blank, refresh=refresh)
-    mechanism = SamplingPrivacy(cells=3, sampling=0.4, blank=[0.1, 0.2, 0.05], refresh=eval_fraction(refresh))
+    mechanism = local.SamplingPrivacy(cells=3, sampling=0.4, blank=[0.1, 0.2, 0.05], refresh=eval_fraction(refresh))
     matrix = protocol_matrix(protocol, rounds)
     distributions = [protocol.law(kind) for kind in protocol.kinds]
     seen = list(dict.fromkeys(tuple(a[r - 1] for r in rounds) for distribution in distributions for a in distribution))
@@ -127,19 +115,19 @@ def test_likelihoods_of_values_and_sets(epsilon):
     """The distribution of each mechanism as in its paper, for every output."""
     weight = np.exp(epsilon)
     symbols = np.arange(5)
-    k_ary = KRandomizedResponse(cells=4, epsilon=epsilon)
+    k_ary = local.KRandomizedResponse(cells=4, epsilon=epsilon)
     check_likelihood(k_ary, [symbols.astype(np.int32)], (1 + (weight - 1) * np.eye(5)) / (weight + 4))
-    hadamard = HadamardResponse(cells=4, epsilon=epsilon)
+    hadamard = local.HadamardResponse(cells=4, epsilon=epsilon)
     outputs = np.arange(hadamard.outputs)
     signs = np.array([[(-1) ** ((t + 1) & int(y)).bit_count() for y in outputs] for t in symbols])
     check_likelihood(hadamard, [outputs.astype(np.int32)], np.where(signs > 0, weight, 1.0))
     for size in range(1, 5):
         subsets = np.array([s for s in itertools.product((0, 1), repeat=5) if sum(s) == size])
-        subset = SubsetSelection(cells=4, epsilon=epsilon, size=size)
-        check_likelihood(subset, [BitReports.from_dense(subsets)], np.where(subsets.T == 1, weight, 1.0))
-    hashing = LocalHashing(cells=4, epsilon=epsilon, buckets=3)
+        subset = local.SubsetSelection(cells=4, epsilon=epsilon, size=size)
+        check_likelihood(subset, [local.BitReports.from_dense(subsets)], np.where(subsets.T == 1, weight, 1.0))
+    hashing = local.LocalHashing(cells=4, epsilon=epsilon, buckets=3)
     seeds = np.repeat(np.random.default_rng(1).integers(2**63, size=(20, 2), dtype=np.uint64), 3, axis=0)
-    reports = HashedReports(seeds, np.tile(np.arange(3, dtype=np.int32), 20))
+    reports = local.HashedReports(seeds, np.tile(np.arange(3, dtype=np.int32), 20))
     # (ax + b mod 2⁶⁴)/2³², then ·3/2³²: the bucket, in Python's integers.
     buckets = np.array([[((int(a) * x + int(b)) % 2**64 >> 32) * 3 >> 32 for a, b in seeds] for x in range(5)])
     check_likelihood(hashing, [reports], np.where(buckets == reports.values, weight, 1.0))
@@ -151,7 +139,9 @@ def test_likelihoods_of_values_and_sets(epsilon):
 def test_likelihoods_of_bits(name):
     mechanism = SMALL[name]
     rows = np.arange(8)[:, np.newaxis] >> np.arange(3) & 1
-    check_likelihood(mechanism, [BitReports.from_dense(rows)], unary_matrix(mechanism.true_yes, mechanism.false_yes, 3))
+    check_likelihood(
+        mechanism, [local.BitReports.from_dense(rows)], unary_matrix(mechanism.true_yes, mechanism.false_yes, 3)
+    )
 
 
 @pytest.mark.parametrize("name", sorted(name for name, m in SMALL.items() if hasattr(m, "binary_query")))
@@ -176,7 +166,9 @@ def test_likelihoods_of_binary_queries(name):
         merged = np.zeros((cells + 1, len(unique)))
         np.add.at(merged.T, group.reshape(-1), matrix.T)
         shaped = unique.reshape(len(unique), cells, len(rounds))
-        reports = [AnswerReports.from_dense(shaped[:, :, i], len(binary_query.outputs)) for i in range(len(rounds))]
+        reports = [
+            local.AnswerReports.from_dense(shaped[:, :, i], len(binary_query.outputs)) for i in range(len(rounds))
+        ]
         # Answers with probability below 10⁻¹⁵, possible only by rounding, are omitted.
         kept = merged.max(axis=0) > 1e-15
         check_likelihood(mechanism, [report[kept] for report in reports], merged[:, kept], rounds)
@@ -200,7 +192,7 @@ def test_batches_encodings_and_partial_sums(name, monkeypatch):
     vectors = [mechanism.encode(report) for report in reports]
     np.testing.assert_array_equal(log_likelihood(mechanism, vectors), whole)
     np.testing.assert_array_equal(log_likelihood(mechanism, [v.astype(np.uint64) for v in vectors]), whole)
-    if not isinstance(mechanism, DistributedLaplace):
+    if not isinstance(mechanism, local.DistributedLaplace):
         part = [rng.integers(2**64 - 1, size=(5, *mechanism.tally_shape), dtype=np.uint64) for _ in rounds]
         np.testing.assert_allclose(posterior(log_likelihood(mechanism, part), prior), np.tile(prior, (5, 1)))
     (none,) = answers_of(mechanism, truth[:0], rounds, rng=rng)
@@ -213,13 +205,13 @@ def test_batches_encodings_and_partial_sums(name, monkeypatch):
 
 
 def test_impossible_reports_leave_the_prior():
-    mechanism = SamplingPrivacy(cells=3, sampling=0.4)
+    mechanism = local.SamplingPrivacy(cells=3, sampling=0.4)
     forged = [np.array([2], dtype=np.int32), np.array([3], dtype=np.int32)]
     logs = log_likelihood(mechanism, forged)
     assert np.isneginf(logs).all()
     prior = uneven_prior(4)
     np.testing.assert_allclose(posterior(logs, prior)[0], prior)
-    never = SamplingPrivacy(cells=3, sampling=0.4, blank=[0.0, 0.3, 0.3])
+    never = local.SamplingPrivacy(cells=3, sampling=0.4, blank=[0.0, 0.3, 0.3])
     assert sampled_posterior(never, np.array([0, 1, 2], dtype=np.int32)).tolist() == [1.0, 0.4, 0.0]
 
 
@@ -229,7 +221,7 @@ class Plain:
     cells, rounds = 2, 1
 
 
-class Own(OptimisedUnary):
+class Own(local.OptimisedUnary):
     """A mechanism that overrides the likelihood of its base class."""
 
     def log_likelihood(self, reports, rounds):
@@ -261,13 +253,13 @@ def test_invalid_plug_in_likelihood_is_refused():
 
 @pytest.mark.parametrize(("rounds", "count"), [((), 0), ((1, 1), 2), ((3,), 1), ((0,), 1), ((1, 2), 1), ((1.5,), 1)])
 def test_invalid_rounds_are_refused(rounds, count):
-    mechanism = SamplingPrivacy(cells=3, sampling=0.4)
+    mechanism = local.SamplingPrivacy(cells=3, sampling=0.4)
     with pytest.raises(ParameterError):
         log_likelihood(mechanism, [np.zeros(2, dtype=np.int32)] * count, rounds)
 
 
 def test_invalid_reports_are_refused():
-    mechanism = SamplingPrivacy(cells=3, sampling=0.4)
+    mechanism = local.SamplingPrivacy(cells=3, sampling=0.4)
     zeros = np.zeros(2, dtype=np.int32)
     for reports in ([zeros, zeros[:1]], [zeros, zeros + 4], [zeros, np.zeros((2, 3), dtype=np.int64)], zeros):
         with pytest.raises(ParameterError):
@@ -304,7 +296,7 @@ def test_sampled_posterior_is_calibrated(name):
 
 def test_laplace_ratio_of_extreme_entries():
     """Entries beyond the table, as in forged reports, have a finite ratio that continues smoothly."""
-    mechanism = DistributedLaplace(cells=1, epsilon=0.01, devices=50)
+    mechanism = local.DistributedLaplace(cells=1, epsilon=0.01, devices=50)
     entries = np.array([[4_090], [4_096], [4_097], [10_000], [10**12], [-(10**12)]])
     ratio = log_likelihood(mechanism, [entries])[:, 1]
     assert np.isfinite(ratio).all()

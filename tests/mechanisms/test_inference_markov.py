@@ -8,8 +8,7 @@ from scipy.sparse import csr_array
 
 from mechanisms.inference.likelihood import guess_success, log_likelihood, posterior, report_law
 from mechanisms.inference.markov import Chain
-from mechanisms.local import KRandomizedResponse, NoPrivacy
-from mechanisms.parameter import ParameterError
+from mechanisms.local import KRandomizedResponse, NoPrivacy, ParameterError
 
 REPORTS = KRandomizedResponse(cells=2, epsilon=1.0)
 MASSES = report_law(REPORTS).outcomes().masses

@@ -7,25 +7,12 @@ import numpy as np
 import pytest
 from mechanism_cases import ALL, SMALL, answers_of
 
+from mechanisms import local
 from mechanisms.inference.poisoning import contribution, crafted_encodings, forged_reports
 from mechanisms.inference.report_law import NoLikelihoodError
-from mechanisms.local import (
-    AnswerReports,
-    BinarySamplingPrivacy,
-    BitReports,
-    DistributedLaplace,
-    HadamardResponse,
-    KRandomizedResponse,
-    LocalHashing,
-    NotEstimableError,
-    OptimisedUnary,
-    SamplingAndNoise,
-    SamplingPrivacy,
-    SubsetSelection,
-)
 from mechanisms.parameter import ParameterError
 
-FORGED = {name: m for name, m in ALL.items() if not isinstance(m, DistributedLaplace)}
+FORGED = {name: m for name, m in ALL.items() if not isinstance(m, local.DistributedLaplace)}
 
 
 def forged_contribution(mechanism, cell):
@@ -41,11 +28,11 @@ def every_report(mechanism):
         outputs = mechanism.tally_shape[1]
         rows = np.array(list(itertools.product(range(outputs), repeat=cells)))
         binary_query = hasattr(mechanism, "binary_query")
-        return AnswerReports.from_dense(rows, outputs) if binary_query else BitReports.from_dense(rows)
-    if isinstance(mechanism, SubsetSelection):
+        return local.AnswerReports.from_dense(rows, outputs) if binary_query else local.BitReports.from_dense(rows)
+    if isinstance(mechanism, local.SubsetSelection):
         rows = np.array(list(itertools.product((0, 1), repeat=cells + 1)))
-        return BitReports.from_dense(rows[rows.sum(axis=1) == mechanism.size])
-    if isinstance(mechanism, LocalHashing):
+        return local.BitReports.from_dense(rows[rows.sum(axis=1) == mechanism.size])
+    if isinstance(mechanism, local.LocalHashing):
         (reports,) = answers_of(mechanism, np.zeros(3_000, dtype=np.int32), (1,), rng=np.random.default_rng(1))[0]
         return reports
     return np.arange(mechanism.tally_shape[0], dtype=np.int32)
@@ -98,14 +85,14 @@ def test_forged_reports_move_sums_as_predicted(name):
 
 
 def test_forged_contributions_in_closed_form():
-    assert forged_contribution(SamplingPrivacy(cells=5, sampling=0.45), 2) == pytest.approx(1 / 0.45)
-    assert forged_contribution(BinarySamplingPrivacy(cells=5, sampling=0.3), 2) == pytest.approx(1 / 0.3)
+    assert forged_contribution(local.SamplingPrivacy(cells=5, sampling=0.45), 2) == pytest.approx(1 / 0.45)
+    assert forged_contribution(local.BinarySamplingPrivacy(cells=5, sampling=0.3), 2) == pytest.approx(1 / 0.3)
     for mechanism in (
-        KRandomizedResponse(cells=5, epsilon=1.0),
-        OptimisedUnary(cells=5, epsilon=1.0),
-        LocalHashing(cells=5, epsilon=1.0),
-        SubsetSelection(cells=5, epsilon=1.0),
-        HadamardResponse(cells=5, epsilon=1.0),
+        local.KRandomizedResponse(cells=5, epsilon=1.0),
+        local.OptimisedUnary(cells=5, epsilon=1.0),
+        local.LocalHashing(cells=5, epsilon=1.0),
+        local.SubsetSelection(cells=5, epsilon=1.0),
+        local.HadamardResponse(cells=5, epsilon=1.0),
     ):
         p, q = mechanism.true_yes, mechanism.false_yes
         assert forged_contribution(mechanism, 4) == pytest.approx((1 - q) / (p - q))
@@ -115,7 +102,7 @@ def test_crafted_encodings_move_a_cell_with_their_magnitude():
     for mechanism in SMALL.values():
         bounded = [contribution(mechanism, crafted_encodings(mechanism, 1, m), 1) for m in (1, 10, 1_000)]
         assert bounded == sorted(bounded)
-        if not isinstance(mechanism, DistributedLaplace):
+        if not isinstance(mechanism, local.DistributedLaplace):
             assert bounded[0] >= forged_contribution(mechanism, 1) - 1e-9
         encodings = crafted_encodings(mechanism, 1, 10)
         assert encodings.shape == (mechanism.rounds, *mechanism.tally_shape)
@@ -124,7 +111,7 @@ def test_crafted_encodings_move_a_cell_with_their_magnitude():
 
 def test_no_crafted_encoding_moves_a_cell_further():
     """Every vector of entries in −1…1, of mechanisms small enough."""
-    for mechanism in (SamplingPrivacy(cells=1, sampling=0.4), HadamardResponse(cells=1, epsilon=1.0)):
+    for mechanism in (local.SamplingPrivacy(cells=1, sampling=0.4), local.HadamardResponse(cells=1, epsilon=1.0)):
         shape = (mechanism.rounds, *mechanism.tally_shape)
         best = max(
             contribution(mechanism, np.array(entries).reshape(shape), 1)
@@ -135,14 +122,14 @@ def test_no_crafted_encoding_moves_a_cell_further():
 
 
 def test_non_forgeable_mechanisms_are_refused():
-    mechanism = SamplingPrivacy(cells=3, sampling=0.4)
+    mechanism = local.SamplingPrivacy(cells=3, sampling=0.4)
     with pytest.raises(NoLikelihoodError, match="DistributedLaplace"):
-        forged_reports(DistributedLaplace(cells=2, epsilon=1.0, devices=5), 1)
+        forged_reports(local.DistributedLaplace(cells=2, epsilon=1.0, devices=5), 1)
     unknown = type("Unknown", (), {"cells": 3, "rounds": 1})()
     with pytest.raises(NoLikelihoodError, match="Unknown"):
         forged_reports(unknown, 1)
-    with pytest.raises(NotEstimableError):
-        forged_reports(SamplingAndNoise(cells=2, sampling=0.5), 1)
+    with pytest.raises(local.NotEstimableError):
+        forged_reports(local.SamplingAndNoise(cells=2, sampling=0.5), 1)
     for cell in (0, 4):
         with pytest.raises(ParameterError, match="cell"):
             forged_reports(mechanism, cell)

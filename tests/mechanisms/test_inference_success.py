@@ -12,20 +12,9 @@ from hypothesis import strategies as st
 from mechanism_cases import DENIABLE, SMALL, brute_force, uneven_prior, views_of
 from reference_divergences import linked_guess_success
 
+from mechanisms import local
 from mechanisms.inference.laws import CellLaw
 from mechanisms.inference.likelihood import guess_success
-from mechanisms.local import (
-    AnonymizedDeniable,
-    DistributedLaplace,
-    HadamardResponse,
-    KRandomizedResponse,
-    LocalHashing,
-    LongitudinalUnary,
-    NoPrivacy,
-    OptimisedUnary,
-    SamplingPrivacy,
-    SubsetSelection,
-)
 from mechanisms.parameter import ParameterError
 
 few = settings(max_examples=25)
@@ -59,7 +48,7 @@ def test_success_equals_enumeration(maker, seed, cells, queries, data):
     queries = 1 if maker is longitudinal else min(queries, 1 + int(len(masses) < 40) + int(len(masses) < 12))
     found = guess_success(mechanism, rounds, prior, queries)
     if found is None:
-        assert isinstance(mechanism, LocalHashing | SubsetSelection | HadamardResponse)
+        assert isinstance(mechanism, local.LocalHashing | local.SubsetSelection | local.HadamardResponse)
         return
     assert found == pytest.approx(brute_force(np.array(list(masses.values())).T, prior, queries), rel=1e-8)
 
@@ -67,7 +56,7 @@ def test_success_equals_enumeration(maker, seed, cells, queries, data):
 @few
 @given(prior=priors(5))
 def test_linked_success_equals_the_published_formula(prior):
-    mechanism = SamplingPrivacy(cells=4, sampling=0.45, blank_zero=0.07)
+    mechanism = local.SamplingPrivacy(cells=4, sampling=0.45, blank_zero=0.07)
     found = guess_success(mechanism, (1, 2), prior)
     assert found == pytest.approx(linked_guess_success(sampling=0.45, blank_zero=0.07, prior=prior), rel=1e-12)
     # T queries: sampled at least once in a real cell, or the zeros.
@@ -84,7 +73,7 @@ def test_linked_success_equals_the_published_formula(prior):
 @given(prior=priors(3), queries=st.integers(1, 4), kind=st.sampled_from(["optimised", "symmetric"]))
 def test_memoised_success_equals_enumeration_of_histories(prior, queries, kind):
     """Permanent bits enumerated, and for each every history of flips."""
-    mechanism = LongitudinalUnary(cells=2, epsilon_permanent=2.0, epsilon_first=1.0, permanent=kind)
+    mechanism = local.LongitudinalUnary(cells=2, epsilon_permanent=2.0, epsilon_first=1.0, permanent=kind)
     flip = mechanism.flip
     histories = list(itertools.product((0, 1), repeat=queries))
 
@@ -105,7 +94,7 @@ def test_laplace_success_equals_its_distribution(prior, epsilon):
     """The distribution of a share from its two negative binomials."""
     from scipy.stats import nbinom  # noqa: PLC0415 - half a second, for this test only
 
-    mechanism = DistributedLaplace(cells=2, epsilon=epsilon, devices=7)
+    mechanism = local.DistributedLaplace(cells=2, epsilon=epsilon, devices=7)
     reach = math.ceil(45 * 2 / epsilon)
     one_sided = nbinom.pmf(np.arange(4 * reach), 1 / 7, -math.expm1(-epsilon / 2))
     distribution = {k: float(one_sided[: -abs(k) or None] @ one_sided[abs(k) :]) for k in range(-reach - 1, reach + 2)}
@@ -116,11 +105,11 @@ def test_laplace_success_equals_its_distribution(prior, epsilon):
 
 
 def test_memoisation_bounds_the_success_of_repeated_queries():
-    mechanism = LongitudinalUnary(cells=20, epsilon_permanent=2.0, epsilon_first=1.0)
+    mechanism = local.LongitudinalUnary(cells=20, epsilon_permanent=2.0, epsilon_first=1.0)
     prior = np.full(21, 1 / 21)
     kept = [guess_success(mechanism, None, prior, t) for t in (1, 10, 200)]
     fresh = [CellLaw.of_bits(20, mechanism.bit).guess_success(prior, t) for t in (1, 10, 200)]
-    known = guess_success(OptimisedUnary(cells=20, epsilon=2.0), None, prior)
+    known = guess_success(local.OptimisedUnary(cells=20, epsilon=2.0), None, prior)
     assert kept[0] == fresh[0]
     assert fresh[1] > kept[1]
     assert fresh[2] > 0.99
@@ -131,24 +120,24 @@ def test_memoisation_bounds_the_success_of_repeated_queries():
 def test_success_with_many_cells_and_queries():
     """V of thousands: closed forms apply; T = 100 linked queries locate nearly every device."""
     prior = uneven_prior(2_001)
-    found = guess_success(SamplingPrivacy(cells=2_000, sampling=0.45), None, prior)
+    found = guess_success(local.SamplingPrivacy(cells=2_000, sampling=0.45), None, prior)
     expected = linked_guess_success(sampling=0.45, blank_zero=0.55 / 2_001, prior=prior)
     assert found == pytest.approx(expected, rel=1e-12)
     prior = uneven_prior(10_001)
-    for other in (OptimisedUnary, SubsetSelection, HadamardResponse, KRandomizedResponse):
+    for other in (local.OptimisedUnary, local.SubsetSelection, local.HadamardResponse, local.KRandomizedResponse):
         assert prior.max() < guess_success(other(cells=10_000, epsilon=4.0), None, prior) < 0.5
-    assert guess_success(SamplingPrivacy(cells=10_000, sampling=0.45), (2,), prior, 1_000) is None, (
+    assert guess_success(local.SamplingPrivacy(cells=10_000, sampling=0.45), (2,), prior, 1_000) is None, (
         "too long, and says so"
     )
-    small = SamplingPrivacy(cells=10, sampling=0.45)
+    small = local.SamplingPrivacy(cells=10, sampling=0.45)
     assert guess_success(small, None, np.full(11, 1 / 11), 100) > 1.0 - 1e-9
 
 
 def test_success_of_certain_and_uninformative_reports():
     prior = uneven_prior(4)
-    assert guess_success(NoPrivacy(cells=3), None, prior) == pytest.approx(1.0)
-    assert guess_success(SamplingPrivacy(cells=3, sampling=1.0), (2,), prior) == pytest.approx(1.0)
-    assert guess_success(SamplingPrivacy(cells=3, sampling=1e-9), None, prior) == pytest.approx(prior.max())
+    assert guess_success(local.NoPrivacy(cells=3), None, prior) == pytest.approx(1.0)
+    assert guess_success(local.SamplingPrivacy(cells=3, sampling=1.0), (2,), prior) == pytest.approx(1.0)
+    assert guess_success(local.SamplingPrivacy(cells=3, sampling=1e-9), None, prior) == pytest.approx(prior.max())
     known = np.array([0.0, 1.0, 0.0, 0.0])
     for mechanism in SMALL.values():
         if mechanism.cells == 3 and guess_success(mechanism, None, known) is not None:
@@ -158,9 +147,9 @@ def test_success_of_certain_and_uninformative_reports():
 def test_unsupported_success_queries_are_refused():
     prior = uneven_prior(4)
     with pytest.raises(ParameterError, match="queries"):
-        guess_success(NoPrivacy(cells=3), None, prior, 0)
+        guess_success(local.NoPrivacy(cells=3), None, prior, 0)
     for wrong in (prior[:3], prior * 2, np.array([0.5, 0.5, 0.5, -0.5]), np.full(4, np.nan)):
         with pytest.raises(ParameterError, match="prior"):
-            guess_success(NoPrivacy(cells=3), None, wrong)
+            guess_success(local.NoPrivacy(cells=3), None, wrong)
     with pytest.raises(ParameterError, match="rounds"):
-        guess_success(AnonymizedDeniable(cells=3, **DENIABLE), (4,), prior)
+        guess_success(local.AnonymizedDeniable(cells=3, **DENIABLE), (4,), prior)

@@ -15,12 +15,11 @@ from scipy.linalg import hadamard
 from scipy.sparse import csr_array
 from scipy.special import ellipkm1
 
-from mechanisms.local import ParameterError
+from mechanisms.local import OptimisedUnary, ParameterError, SymmetricUnary, ThresholdHistogram
 from mechanisms.local.distributed_laplace import DistributedLaplace, SparseVectors
 from mechanisms.local.hadamard_response import walsh_hadamard
 from mechanisms.local.local_hashing import HashedReports, same_bucket
 from mechanisms.local.subset_selection import draw_subsets
-from mechanisms.local.unary_encoding import OptimisedUnary, SymmetricUnary, ThresholdHistogram
 from mechanisms.privacy import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, Shares, Shuffled
 from mechanisms.privacy.integer_noise import PartialNoise
 from mechanisms.privacy.report_claims import EXACT_QUERIES, MirrorDelta, mirror_claim

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mechanism_cases import ALL, run_query, truth_of
 
-from mechanisms.local import LocalMechanism, ParameterError
-from mechanisms.local.distributed_laplace import DistributedLaplace
+from mechanisms.local import DistributedLaplace, LocalMechanism, ParameterError
 from simulator.kits.findings import run_check
 from simulator.kits.mechanism import MechanismContract
 from simulator.kits.mechanisms.harness import Harness

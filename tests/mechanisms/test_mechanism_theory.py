@@ -8,14 +8,7 @@ import pytest
 from mechanism_cases import ALL, SMALL, truth_of
 from mechanism_statistics import check_moments, check_same_distribution, estimate_counts, step_of, z_bound
 
-from mechanisms.local import RandomizedResponse, SamplingPrivacy
-from mechanisms.local.distributed_laplace import DistributedLaplace
-from mechanisms.local.hadamard_response import HadamardResponse
-from mechanisms.local.k_randomized_response import KRandomizedResponse
-from mechanisms.local.local_hashing import LocalHashing
-from mechanisms.local.longitudinal_unary import LongitudinalUnary
-from mechanisms.local.subset_selection import SubsetSelection
-from mechanisms.local.unary_encoding import OptimisedUnary, SymmetricUnary, ThresholdHistogram
+from mechanisms import local
 
 REPEATS = 400
 
@@ -118,10 +111,10 @@ def test_reports_and_sample_counts_have_one_distribution(name):
 def test_sampling_error_is_constant_and_randomized_response_grows():
     for outside in (0, 10**4, 10**6, 10**9):
         true_counts = np.array([outside, 100])
-        assert SamplingPrivacy(cells=1, sampling=0.45).std_error(true_counts)[0] == pytest.approx(
+        assert local.SamplingPrivacy(cells=1, sampling=0.45).std_error(true_counts)[0] == pytest.approx(
             np.sqrt(100 * 0.55 / 0.45), rel=1e-12
         )
-        response = RandomizedResponse(cells=1, first_coin=0.8, second_coin=0.2)
+        response = local.RandomizedResponse(cells=1, first_coin=0.8, second_coin=0.2)
         expected = np.sqrt(100 * 0.84 * 0.16 + outside * 0.04 * 0.96) / 0.8
         assert response.std_error(true_counts)[0] == pytest.approx(expected, rel=1e-12)
 
@@ -135,27 +128,27 @@ def test_published_variances_of_a_rare_cell(epsilon):
     k, g = cells + 1, round(e) + 1
     root = math.exp(epsilon / 2)
     published = {
-        KRandomizedResponse: (k - 2 + e) / (e - 1) ** 2,
-        SymmetricUnary: root / (root - 1) ** 2,
-        OptimisedUnary: 4 * e / (e - 1) ** 2,
-        LocalHashing: (e + g - 1) ** 2 / ((e - 1) ** 2 * (g - 1)),
-        HadamardResponse: ((e + 1) / (e - 1)) ** 2,
+        local.KRandomizedResponse: (k - 2 + e) / (e - 1) ** 2,
+        local.SymmetricUnary: root / (root - 1) ** 2,
+        local.OptimisedUnary: 4 * e / (e - 1) ** 2,
+        local.LocalHashing: (e + g - 1) ** 2 / ((e - 1) ** 2 * (g - 1)),
+        local.HadamardResponse: ((e + 1) / (e - 1)) ** 2,
     }
     for kind, variance in published.items():
         error = kind(cells=cells, epsilon=epsilon).std_error(true_counts)
         assert error == pytest.approx(np.sqrt(n * variance), rel=1e-8)
     if epsilon == math.log(3):
-        assert published[LocalHashing] == pytest.approx(published[OptimisedUnary], rel=1e-12)
+        assert published[local.LocalHashing] == pytest.approx(published[local.OptimisedUnary], rel=1e-12)
     # Subset selection is the best of them at its best size (Ye and Barg 2018), and of size 1 it is k-ary.
-    best = SubsetSelection(cells=cells, epsilon=epsilon).std_error(true_counts)[0]
+    best = local.SubsetSelection(cells=cells, epsilon=epsilon).std_error(true_counts)[0]
     assert best <= 1.001 * min(math.sqrt(n * variance) for variance in published.values())
-    one = SubsetSelection(cells=cells, epsilon=epsilon, size=1).std_error(true_counts)
-    assert one == pytest.approx(np.sqrt(n * published[KRandomizedResponse]))
+    one = local.SubsetSelection(cells=cells, epsilon=epsilon, size=1).std_error(true_counts)
+    assert one == pytest.approx(np.sqrt(n * published[local.KRandomizedResponse]))
 
 
 def test_noise_of_all_shares_is_discrete_laplace():
     rng = np.random.default_rng(25)
-    baseline, repeats = DistributedLaplace(cells=1, epsilon=0.8, devices=4), 40_000
+    baseline, repeats = local.DistributedLaplace(cells=1, epsilon=0.8, devices=4), 40_000
     alpha = math.exp(-0.8)
     reports = baseline.encode(
         baseline.answer(
@@ -178,11 +171,11 @@ def test_threshold_is_optimal_and_bits_come_from_laplace_noise(epsilon):
     from scipy.optimize import minimize_scalar  # noqa: PLC0415 - slow to import
 
     def variance(threshold):
-        baseline = ThresholdHistogram(cells=2, epsilon=epsilon, threshold=threshold)
+        baseline = local.ThresholdHistogram(cells=2, epsilon=epsilon, threshold=threshold)
         p, q = baseline.true_yes, baseline.false_yes
         return q * (1 - q) / (p - q) ** 2
 
-    baseline = ThresholdHistogram(cells=2, epsilon=epsilon)
+    baseline = local.ThresholdHistogram(cells=2, epsilon=epsilon)
     found = minimize_scalar(variance, bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-9})
     assert baseline.threshold == pytest.approx(found.x, abs=1e-5)
     assert 0.5 < baseline.threshold <= 1.0
@@ -196,7 +189,7 @@ def test_threshold_is_optimal_and_bits_come_from_laplace_noise(epsilon):
 def test_memoised_bits_persist_and_are_reported_with_second_noise(permanent):
     """Over many queries a device's bits average to its memoised ones; in one query they have p and q."""
     rng = np.random.default_rng(28)
-    baseline = LongitudinalUnary(cells=2, epsilon_permanent=3.0, epsilon_first=2.0, permanent=permanent)
+    baseline = local.LongitudinalUnary(cells=2, epsilon_permanent=3.0, epsilon_first=2.0, permanent=permanent)
     n, queries = 4000, 60
     memory = baseline.enrol(n, rng=rng)
     assert memory.nbytes == 2 * 8 * n
@@ -227,12 +220,12 @@ def test_a_billion_devices_are_sampled_by_counts():
     true_counts = np.full(10_001, 1000)
     true_counts[0] = 10**9 - 1000 * 10_000
     for baseline in (
-        KRandomizedResponse(cells=10_000, epsilon=1.0),
-        OptimisedUnary(cells=10_000, epsilon=1.0),
-        LocalHashing(cells=10_000, epsilon=1.0),
-        SubsetSelection(cells=10_000, epsilon=1.0),
-        HadamardResponse(cells=10_000, epsilon=1.0),
-        DistributedLaplace(cells=10_000, epsilon=1.0, devices=10**9),
+        local.KRandomizedResponse(cells=10_000, epsilon=1.0),
+        local.OptimisedUnary(cells=10_000, epsilon=1.0),
+        local.LocalHashing(cells=10_000, epsilon=1.0),
+        local.SubsetSelection(cells=10_000, epsilon=1.0),
+        local.HadamardResponse(cells=10_000, epsilon=1.0),
+        local.DistributedLaplace(cells=10_000, epsilon=1.0, devices=10**9),
     ):
         counts = baseline.sample_counts(true_counts, rng=rng)
         estimate = baseline.estimate(counts, counted=[10**9], asked=[10**9])

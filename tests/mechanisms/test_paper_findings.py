@@ -9,22 +9,10 @@ from mechanism_cases import truth_of
 from mechanism_statistics import z_bound
 from reference_divergences import matrix_epsilon
 
+from mechanisms import privacy
 from mechanisms.local import SamplingPrivacy
 from mechanisms.local.common.estimators import TwoRounds
 from mechanisms.local.common.response_counts import ResponseCounts
-from mechanisms.privacy import (
-    LinkedReports,
-    ReleasedCounts,
-    ReleasedDifferences,
-    Report,
-    hockey_stick,
-    moved_differences_delta,
-    pair_delta,
-    released_differences_delta,
-    resampled_privacy,
-    strongly_safe_delta,
-    worst_crowd_delta,
-)
 
 SAMPLING = 0.45
 
@@ -43,9 +31,9 @@ def test_item_1_round_two_alone_is_k_ary_randomized_response():
         inside = round_two_matrix(mechanism)[1:, 1:]
         np.testing.assert_allclose(inside, blank + sampling * np.eye(cells))
         assert matrix_epsilon(inside) == pytest.approx(math.log(1 + sampling / blank))
-        claim = mechanism.claim(Report(2))
+        claim = mechanism.claim(privacy.Report(2))
         assert (claim.kind, claim.epsilon, claim.delta(5.0)) == ("infinite", math.inf, sampling)
-        with_zero = SamplingPrivacy(cells=cells, sampling=sampling).claim(Report(2))
+        with_zero = SamplingPrivacy(cells=cells, sampling=sampling).claim(privacy.Report(2))
         assert with_zero.epsilon == pytest.approx(math.log(1 + sampling * (cells + 1) / (1 - sampling)))
 
 
@@ -63,7 +51,9 @@ def test_item_1_round_one_cancels_the_noise_of_round_two():
 
 def test_item_2_linked_reports_reveal_truth_at_sampling_probability():
     for queries, blank_zero in itertools.product((1, 4), (None, 0.0, 0.3)):
-        claim = SamplingPrivacy(cells=3, sampling=SAMPLING, blank_zero=blank_zero).claim(LinkedReports(queries=queries))
+        claim = SamplingPrivacy(cells=3, sampling=SAMPLING, blank_zero=blank_zero).claim(
+            privacy.LinkedReports(queries=queries)
+        )
         assert (claim.kind, claim.delta_kind) == ("infinite", "exact")
         for epsilon in (0.0, 0.1, 1.0, 10.0, 500.0, math.inf):
             assert claim.delta(epsilon) == pytest.approx(1 - (1 - SAMPLING) ** queries, abs=1e-15)
@@ -92,9 +82,9 @@ def test_item_3_released_differences_in_both_directions(crowd):
             s = math.ceil(crowd * (1 - (1 - sampling) * math.exp(epsilon))) - 1
             there = present[t + 1 :].sum() - math.exp(epsilon) * absent[t + 1 :].sum()
             gone = absent[: max(s + 1, 0)].sum() - math.exp(epsilon) * present[: max(s + 1, 0)].sum()
-            assert hockey_stick(present, absent, epsilon=epsilon) == pytest.approx(there, abs=1e-12)
-            assert hockey_stick(absent, present, epsilon=epsilon) == pytest.approx(gone, abs=1e-12)
-            claimed = released_differences_delta(crowd=crowd, sampling=sampling, epsilon=epsilon)
+            assert privacy.hockey_stick(present, absent, epsilon=epsilon) == pytest.approx(there, abs=1e-12)
+            assert privacy.hockey_stick(absent, present, epsilon=epsilon) == pytest.approx(gone, abs=1e-12)
+            claimed = privacy.released_differences_delta(crowd=crowd, sampling=sampling, epsilon=epsilon)
             assert claimed == pytest.approx(max(there, gone), abs=1e-12)
             assert claimed >= sampling**crowd * (1 - 1e-12)
             if epsilon >= -math.log1p(-sampling):
@@ -104,28 +94,28 @@ def test_item_3_released_differences_in_both_directions(crowd):
 def test_item_3_numbers():
     """.2025 and .2157; n = 1 gives β; two cells reveal more; .145, .45 and .064."""
     present, absent = difference_distributions(2, SAMPLING)
-    assert round(hockey_stick(present, absent, epsilon=0.1), 4) == 0.2025
-    assert round(hockey_stick(absent, present, epsilon=0.1), 4) == 0.2157
-    assert round(released_differences_delta(crowd=2, sampling=SAMPLING, epsilon=0.1), 4) == 0.2157
+    assert round(privacy.hockey_stick(present, absent, epsilon=0.1), 4) == 0.2025
+    assert round(privacy.hockey_stick(absent, present, epsilon=0.1), 4) == 0.2157
+    assert round(privacy.released_differences_delta(crowd=2, sampling=SAMPLING, epsilon=0.1), 4) == 0.2157
     for epsilon in (0.0, 1.0, 100.0):
-        assert released_differences_delta(crowd=1, sampling=SAMPLING, epsilon=epsilon) == SAMPLING
+        assert privacy.released_differences_delta(crowd=1, sampling=SAMPLING, epsilon=epsilon) == SAMPLING
     for crowd in range(1, 9):
         one, other = difference_distributions(crowd, SAMPLING)
         for epsilon in (0.0, 0.1, 0.5):
-            product = pair_delta(np.outer(one, other).ravel(), np.outer(other, one).ravel(), epsilon=epsilon)
-            moved = moved_differences_delta(crowd=crowd, other_crowd=crowd, sampling=SAMPLING, epsilon=epsilon)
+            product = privacy.pair_delta(np.outer(one, other).ravel(), np.outer(other, one).ravel(), epsilon=epsilon)
+            moved = privacy.moved_differences_delta(crowd=crowd, other_crowd=crowd, sampling=SAMPLING, epsilon=epsilon)
             assert moved == pytest.approx(product, abs=1e-12)
-            assert moved >= released_differences_delta(crowd=crowd, sampling=SAMPLING, epsilon=epsilon) - 1e-15
+            assert moved >= privacy.released_differences_delta(crowd=crowd, sampling=SAMPLING, epsilon=epsilon) - 1e-15
     for blank_zero, whole in ((0.1, 0.145), (0.0, 0.45)):
         mechanism = SamplingPrivacy(cells=1, sampling=SAMPLING, blank_zero=blank_zero)
-        assert round(mechanism.claim(ReleasedCounts(crowd=5)).delta(0.5), 3) == whole
-        assert round(mechanism.claim(ReleasedDifferences(crowd=5)).delta(0.5), 3) == 0.064
+        assert round(mechanism.claim(privacy.ReleasedCounts(crowd=5)).delta(0.5), 3) == whole
+        assert round(mechanism.claim(privacy.ReleasedDifferences(crowd=5)).delta(0.5), 3) == 0.064
 
 
 def test_item_4_exact_worst_crowd_and_theorem_5():
     for k, sampling, epsilon, exact, theorem in ((20, 0.2, 0.5, 3.1e-7, 8.0e-6), (10, 0.3, 1.0, 9.1e-5, 6.5e-4)):
-        assert float(f"{worst_crowd_delta(k=k, sampling=sampling, epsilon=epsilon):.1e}") == exact
-        assert float(f"{strongly_safe_delta(k=k, sampling=sampling, epsilon=epsilon):.1e}") == theorem
+        assert float(f"{privacy.worst_crowd_delta(k=k, sampling=sampling, epsilon=epsilon):.1e}") == exact
+        assert float(f"{privacy.strongly_safe_delta(k=k, sampling=sampling, epsilon=epsilon):.1e}") == theorem
 
 
 @pytest.mark.parametrize(
@@ -137,18 +127,20 @@ def test_item_4_exact_worst_crowd_and_theorem_5():
     ],
 )
 def test_item_4_table_2_of_lqs_in_every_printed_digit(sampling, printed):
-    computed = [strongly_safe_delta(k=20, sampling=sampling, epsilon=e) for e in (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)]
+    computed = [
+        privacy.strongly_safe_delta(k=20, sampling=sampling, epsilon=e) for e in (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
+    ]
     assert " ".join(f"{delta:.2e}" for delta in computed) == printed
 
 
 def test_item_4_table_1_of_lqs():
-    epsilon, delta = resampled_privacy(epsilon=math.log(11), delta=1e-5, sampling=1.0, to=0.1)
+    epsilon, delta = privacy.resampled_privacy(epsilon=math.log(11), delta=1e-5, sampling=1.0, to=0.1)
     assert (epsilon, delta) == pytest.approx((math.log(2), 1e-6))
-    assert resampled_privacy(epsilon=epsilon, delta=delta, sampling=0.1, to=0.01) == pytest.approx(
+    assert privacy.resampled_privacy(epsilon=epsilon, delta=delta, sampling=0.1, to=0.01) == pytest.approx(
         (math.log(1.1), 1e-7)
     )
     for to, printed in ((0.1, 0.159), (0.01, 0.017)):
-        assert round(resampled_privacy(epsilon=1.0, delta=0.0, sampling=1.0, to=to)[0], 3) == printed
+        assert round(privacy.resampled_privacy(epsilon=1.0, delta=0.0, sampling=1.0, to=to)[0], 3) == printed
 
 
 def test_item_5_answer_zero_reveals_sampling_without_blank_zero():
@@ -250,7 +242,7 @@ def test_item_8_minimum_includes_the_outside_device():
     over_cells = math.log(1 + SAMPLING * 0.55 / (0.05 * 0.5))
     over_all = math.log(1 + SAMPLING * 0.55 / (0.05 * 0.05))
     assert (round(over_cells, 2), round(over_all, 2)) == (2.39, 4.61)
-    assert mechanism.claim(LinkedReports()).epsilon == pytest.approx(over_all)
+    assert mechanism.claim(privacy.LinkedReports()).epsilon == pytest.approx(over_all)
 
 
 def test_item_9_constant_error_implies_a_distinguishing_linked_view():
@@ -264,7 +256,7 @@ def test_item_9_constant_error_implies_a_distinguishing_linked_view():
         mechanism = SamplingPrivacy(cells=cells, sampling=SAMPLING, blank_zero=zero, refresh=refresh)
         growth = [mechanism.std_error(np.array([n, 0, *[0] * (cells - 1)]))[0] ** 2 / n for n in (10**3, 10**6)]
         assert growth[0] == pytest.approx(growth[1], abs=1e-15)
-        claim = mechanism.claim(LinkedReports())
+        claim = mechanism.claim(privacy.LinkedReports())
         if growth[1] < 1e-15:
             constant += 1
             assert claim.kind == "infinite"

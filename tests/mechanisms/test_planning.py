@@ -13,14 +13,12 @@ from mechanism_statistics import planned_truth
 from scipy.stats import qmc
 
 from mechanisms.central.grid_noise import draw_noise
-from mechanisms.parameter import ParameterError
-from mechanisms.planning import FAMILIES, VIEWS, Target, plan
+from mechanisms.planning import FAMILIES, RELEASED, VIEWS, Target, plan
 from mechanisms.planning.candidate import bound_view, margin
 from mechanisms.planning.error_distribution import error_interval, excess_kurtosis
 from mechanisms.planning.families import families_named
 from mechanisms.planning.search import SPREAD_POINTS, spread_out
-from mechanisms.planning.target import RELEASED
-from mechanisms.privacy import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, Shuffled
+from mechanisms.privacy import LinkedReports, ParameterError, ReleasedCounts, ReleasedDifferences, Report, Shuffled
 from mechanisms.privacy.released import worst_move_delta
 
 # Fast ones of every group: those that take seconds are planned elsewhere.

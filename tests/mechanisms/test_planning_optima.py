@@ -6,15 +6,8 @@ import numpy as np
 import pytest
 from mechanism_statistics import planned_truth
 
+from mechanisms import local
 from mechanisms.central import SampleThenSuppress
-from mechanisms.local import (
-    BinarySamplingPrivacy,
-    LocalHashing,
-    RandomizedResponse,
-    SamplingPrivacy,
-    SubsetSelection,
-    ThresholdHistogram,
-)
 from mechanisms.planning import Target, plan
 from mechanisms.privacy import LinkedReports, ReleasedCounts, ReleasedDifferences, Report
 
@@ -48,7 +41,7 @@ def test_no_other_coins_have_less_error(epsilon, delta, occupancy):
         for first in np.concatenate([np.geomspace(1e-3, 0.5, 60), 1 - np.geomspace(1e-3, 0.5, 60)])
         for second in np.concatenate([[0.0], np.geomspace(1e-5, 0.5, 40), 1 - np.geomspace(1e-5, 0.5, 40)])
     ]
-    best = scan(lambda c: RandomizedResponse(cells=6, first_coin=c[0], second_coin=c[1]), coins, linked, target)
+    best = scan(lambda c: local.RandomizedResponse(cells=6, first_coin=c[0], second_coin=c[1]), coins, linked, target)
     made = only(target, "randomized_response")
     assert made.std_error <= best * SLACK
     assert best <= made.std_error * 1.1, "the scan is too coarse to say anything"
@@ -65,7 +58,7 @@ def test_no_other_refresh_has_less_error(cells, population):
             pairs = [share * refresh * (1 - share) / cells, share * ((1 - refresh) + refresh * share)]
             odds = math.expm1(2.0) * min(pairs)
             sampling = odds / (1 + odds)
-            mechanism = SamplingPrivacy(
+            mechanism = local.SamplingPrivacy(
                 cells=cells, sampling=sampling, blank_zero=share * (1 - sampling), refresh=refresh
             )
             assert linked(mechanism).epsilon == pytest.approx(2.0)
@@ -96,17 +89,17 @@ def test_no_other_subset_or_buckets_have_less_error(delta):
     target = Target(cells=12, population=5000, epsilon=1.5, delta=delta)
     budgets = np.linspace(0.5, 6.0, 111)
     subsets = [(size, epsilon) for size in range(1, 13) for epsilon in budgets]
-    best = scan(lambda c: SubsetSelection(cells=12, epsilon=c[1], size=c[0]), subsets, linked, target)
+    best = scan(lambda c: local.SubsetSelection(cells=12, epsilon=c[1], size=c[0]), subsets, linked, target)
     assert only(target, "subset_selection").std_error <= best * SLACK
     hashes = [(buckets, epsilon) for buckets in (2, 3, 4, 5, 6, 8, 12, 20, 50) for epsilon in budgets]
-    best = scan(lambda c: LocalHashing(cells=12, epsilon=c[1], buckets=c[0]), hashes, linked, target)
+    best = scan(lambda c: local.LocalHashing(cells=12, epsilon=c[1], buckets=c[0]), hashes, linked, target)
     assert only(target, "olh").std_error <= best * SLACK
 
 
 def test_no_other_histogram_threshold_has_less_error():
     target = Target(cells=1, population=74247, occupancy=148, epsilon=2.18, delta=1e-3)
     pairs = [(theta, epsilon) for theta in np.linspace(0.0, 1.0, 41) for epsilon in np.geomspace(1.0, 12.0, 120)]
-    best = scan(lambda c: ThresholdHistogram(cells=1, epsilon=c[1], threshold=c[0]), pairs, linked, target)
+    best = scan(lambda c: local.ThresholdHistogram(cells=1, epsilon=c[1], threshold=c[0]), pairs, linked, target)
     made = only(target, "the")
     assert made.std_error <= best * SLACK
     assert made.std_error < 103.3
@@ -130,7 +123,9 @@ def test_no_other_number_of_buckets_has_less_error(target, most):
         return mechanism.claim(view)
 
     pairs = [(buckets, epsilon) for buckets in hashes for epsilon in np.geomspace(target.epsilon, 20.0, 80)]
-    best = scan(lambda c: LocalHashing(cells=target.cells, epsilon=c[1], buckets=c[0]), pairs, target_claim, target)
+    best = scan(
+        lambda c: local.LocalHashing(cells=target.cells, epsilon=c[1], buckets=c[0]), pairs, target_claim, target
+    )
     assert only(target, "olh").std_error <= best * SLACK
 
 
@@ -140,7 +135,7 @@ def test_no_other_blanks_have_less_error_for_released_counts():
     )
     candidates = [(s, z) for s in np.linspace(0.02, 0.98, 65) for z in np.linspace(0.0, 0.999, 20)]
     best = scan(
-        lambda d: SamplingPrivacy(cells=5, sampling=d[0], blank_zero=d[1] * (1 - d[0])),
+        lambda d: local.SamplingPrivacy(cells=5, sampling=d[0], blank_zero=d[1] * (1 - d[0])),
         candidates,
         lambda m: m.claim(ReleasedCounts(8)),
         target,
@@ -148,7 +143,7 @@ def test_no_other_blanks_have_less_error_for_released_counts():
     assert only(target, "sampling_privacy").std_error <= best * SLACK
     target = Target(cells=5, population=300, occupancy=8, view="report", epsilon=1.0, published=False)
     best = scan(
-        lambda d: BinarySamplingPrivacy(cells=5, sampling=d[0], blank_zero=d[1] * (1 - d[0])),
+        lambda d: local.BinarySamplingPrivacy(cells=5, sampling=d[0], blank_zero=d[1] * (1 - d[0])),
         candidates,
         lambda m: m.claim(Report(2)),
         target,
@@ -181,4 +176,4 @@ def test_no_sampling_meets_a_target_without_plan(view):
         "released_counts": ReleasedCounts(30),
     }[view]
     for sampling in np.geomspace(1e-9, 1.0, 60):
-        assert math.isinf(SamplingPrivacy(cells=4, sampling=sampling).claim(seen).epsilon)
+        assert math.isinf(local.SamplingPrivacy(cells=4, sampling=sampling).claim(seen).epsilon)

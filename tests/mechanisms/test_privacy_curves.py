@@ -14,29 +14,7 @@ from mpmath import binomial, exp, log, mp, mpf
 from reference_divergences import composed_delta
 from scipy.stats import binom
 
-from mechanisms.local import (
-    BinarySamplingPrivacy,
-    HadamardResponse,
-    KRandomizedResponse,
-    LocalHashing,
-    LongitudinalUnary,
-    OptimisedUnary,
-    ParameterError,
-    RandomizedResponse,
-    SamplingPrivacy,
-    SubsetSelection,
-    SymmetricUnary,
-    ThresholdHistogram,
-)
-from mechanisms.privacy import (
-    Report,
-    Shuffled,
-    dominating_pair,
-    hockey_stick,
-    pair_delta,
-    pair_epsilon,
-    released_differences_delta,
-)
+from mechanisms import local, privacy
 from mechanisms.privacy.binomial import mass_above, mass_at, mass_up_to
 from mechanisms.privacy.composition import at_least_once
 from mechanisms.privacy.shuffled import ClonesDelta
@@ -66,7 +44,9 @@ def test_small_released_differences_are_accurate(crowd, epsilon):
         gain = p - q - epsilon
         telling = gain > 0
         best = max(best, math.fsum(np.exp(p[telling]) * -np.expm1(-gain[telling])))
-    assert released_differences_delta(crowd=crowd, sampling=sampling, epsilon=epsilon) == pytest.approx(best, rel=1e-6)
+    assert privacy.released_differences_delta(crowd=crowd, sampling=sampling, epsilon=epsilon) == pytest.approx(
+        best, rel=1e-6
+    )
 
 
 @pytest.mark.parametrize(
@@ -80,8 +60,8 @@ def test_small_released_differences_are_accurate(crowd, epsilon):
     ],
 )
 def test_invalid_released_differences_are_refused(crowd, sampling, epsilon, field):
-    with pytest.raises(ParameterError, match=rf"^{field} must"):
-        released_differences_delta(crowd=crowd, sampling=sampling, epsilon=epsilon)
+    with pytest.raises(local.ParameterError, match=rf"^{field} must"):
+        privacy.released_differences_delta(crowd=crowd, sampling=sampling, epsilon=epsilon)
 
 
 distributions = st.lists(st.sampled_from([0.0, 0.0, 0.01, 0.1, 0.3, 1.0]), min_size=4, max_size=4).filter(
@@ -99,7 +79,7 @@ def test_dominating_pairs_equal_the_maximum_of_their_pairs(weights, x):
     """At every likelihood ratio, including those below 1."""
     a, b, c, d = map(normal, weights)
     pairs = [(a, b), (b, a), (c, d)]
-    p, q = dominating_pair(pairs)
+    p, q = privacy.dominating_pair(pairs)
     assert p.sum() == pytest.approx(1)
     assert q.sum() == pytest.approx(1)
     most = max(np.maximum(one - x * other, 0).sum() for one, other in pairs)
@@ -108,10 +88,10 @@ def test_dominating_pairs_equal_the_maximum_of_their_pairs(weights, x):
 
 def test_dominating_pair_of_binomials():
     present, absent = binomials(8, 0.45)
-    p, q = dominating_pair([(present, absent), (absent, present)])
+    p, q = privacy.dominating_pair([(present, absent), (absent, present)])
     for epsilon in (0.0, 0.1, 0.4, 1.0, 3.0):
-        larger = released_differences_delta(crowd=8, sampling=0.45, epsilon=epsilon)
-        assert hockey_stick(p, q, epsilon=epsilon) == pytest.approx(larger, abs=1e-12)
+        larger = privacy.released_differences_delta(crowd=8, sampling=0.45, epsilon=epsilon)
+        assert privacy.hockey_stick(p, q, epsilon=epsilon) == pytest.approx(larger, abs=1e-12)
 
 
 @given(weights=distributions, other=distributions, epsilon=st.floats(0, 3))
@@ -120,17 +100,17 @@ def test_hockey_stick_equals_the_best_test(weights, other, epsilon):
     p, q = normal(weights), normal(other)
     sets = [np.array(s, dtype=bool) for s in itertools.product((0, 1), repeat=4)]
     best = max(p[s].sum() - math.exp(epsilon) * q[s].sum() for s in sets)
-    assert hockey_stick(p, q, epsilon=epsilon) == pytest.approx(best, abs=1e-12)
+    assert privacy.hockey_stick(p, q, epsilon=epsilon) == pytest.approx(best, abs=1e-12)
 
 
 def test_hockey_stick_refuses_invalid_distributions():
     for bad in ([0.5, 0.4], [1.2, -0.2], [math.nan, 1.0], []):
-        with pytest.raises(ParameterError, match=r"^p must"):
-            hockey_stick(bad, [0.5, 0.5], epsilon=1)
-    with pytest.raises(ParameterError, match=r"^q must have the outputs of p"):
-        hockey_stick([0.5, 0.5], [1.0], epsilon=1)
-    assert hockey_stick([0.5, 0.5], [1.0, 0.0], epsilon=math.inf) == 0.5
-    assert pair_epsilon([0.5, 0.5, 0.0], [0.25, 0.75, 0.0]) == pytest.approx(math.log(2))
+        with pytest.raises(local.ParameterError, match=r"^p must"):
+            privacy.hockey_stick(bad, [0.5, 0.5], epsilon=1)
+    with pytest.raises(local.ParameterError, match=r"^q must have the outputs of p"):
+        privacy.hockey_stick([0.5, 0.5], [1.0], epsilon=1)
+    assert privacy.hockey_stick([0.5, 0.5], [1.0, 0.0], epsilon=math.inf) == 0.5
+    assert privacy.pair_epsilon([0.5, 0.5, 0.0], [0.25, 0.75, 0.0]) == pytest.approx(math.log(2))
 
 
 @pytest.mark.parametrize("queries", [1, 2, 4])
@@ -141,7 +121,7 @@ def test_composition_is_a_tight_bound_of_the_product(queries):
     for _ in range(queries - 1):
         one, other = np.outer(one, p).ravel(), np.outer(other, q).ravel()
     for epsilon in (0.0, 0.2, 0.9, 2.0, math.inf):
-        exact = pair_delta(one, other, epsilon=epsilon)
+        exact = privacy.pair_delta(one, other, epsilon=epsilon)
         for a, b in ((p, q), (q, p)):
             bound = composed_delta(a, b, queries=queries, epsilon=epsilon)
             assert exact - 1e-9 <= bound <= exact + queries * 1e-4 + 1e-9
@@ -203,30 +183,30 @@ def worst_epsilon(distributions):
 
 
 def oue(cells, e):
-    return OptimisedUnary(cells=cells, epsilon=e), answers(mpf(1) / 2, 1 / (exp(mpf(e)) + 1), cells)
+    return local.OptimisedUnary(cells=cells, epsilon=e), answers(mpf(1) / 2, 1 / (exp(mpf(e)) + 1), cells)
 
 
 def sue(cells, e):
     p = 1 / (1 + exp(-mpf(e) / 2))
-    return SymmetricUnary(cells=cells, epsilon=e), answers(p, 1 - p, cells)
+    return local.SymmetricUnary(cells=cells, epsilon=e), answers(p, 1 - p, cells)
 
 
 def the(cells, e):
-    made = ThresholdHistogram(cells=cells, epsilon=e)
+    made = local.ThresholdHistogram(cells=cells, epsilon=e)
     place = mpf(made.threshold)
     return made, answers(1 - exp(mpf(e) * (place - 1) / 2) / 2, exp(-mpf(e) * place / 2) / 2, cells)
 
 
 def memoised(cells, e, permanent):
     e = min(e, 30.0)
-    made = LongitudinalUnary(cells=cells, epsilon_first=e, epsilon_permanent=1.5 * e, permanent=permanent)
+    made = local.LongitudinalUnary(cells=cells, epsilon_first=e, epsilon_permanent=1.5 * e, permanent=permanent)
     return made, (oue if permanent == "optimised" else sue)(cells, e)[1]
 
 
 def k_ary(cells, e):
     total = exp(mpf(e)) + cells
     distributions = [[(exp(mpf(e)) if i == j else 1) / total for j in range(cells + 1)] for i in range(cells + 1)]
-    return KRandomizedResponse(cells=cells, epsilon=e), distributions
+    return local.KRandomizedResponse(cells=cells, epsilon=e), distributions
 
 
 ENCODINGS = {
@@ -244,18 +224,18 @@ ENCODINGS = {
 def test_claims_of_one_report(encoding, cells):
     for e in EPSILONS:
         mechanism, distributions = encoding(cells, e)
-        claim, exact = mechanism.claim(Report(1)), worst_epsilon(distributions)
+        claim, exact = mechanism.claim(privacy.Report(1)), worst_epsilon(distributions)
         assert close(claim.epsilon, exact)
         for share in SHARES:
             epsilon = float(share * exact)
             assert close(claim.delta(epsilon), worst_delta(distributions, mpf(epsilon)))
 
 
-@pytest.mark.parametrize("kind", [LocalHashing, SubsetSelection, HadamardResponse])
+@pytest.mark.parametrize("kind", [local.LocalHashing, local.SubsetSelection, local.HadamardResponse])
 def test_claims_of_one_report_with_a_stated_epsilon(kind):
     for e in EPSILONS:
-        assert kind(cells=4, epsilon=e).claim(Report(1)).epsilon == e
-        assert kind(cells=4, epsilon=e).claim(Shuffled(1, 5)).epsilon == e
+        assert kind(cells=4, epsilon=e).claim(privacy.Report(1)).epsilon == e
+        assert kind(cells=4, epsilon=e).claim(privacy.Shuffled(1, 5)).epsilon == e
 
 
 @pytest.mark.parametrize("small", [1e-9, 0.01])
@@ -263,12 +243,12 @@ def test_claims_of_one_report_with_a_stated_epsilon(kind):
 def test_claims_with_small_truth_probabilities(cells, small):
     """Randomized response with rare truthful answers, and binary Sampling Privacy with rare sampling."""
     s = mpf(small)
-    response = RandomizedResponse(cells=cells, first_coin=small, second_coin=0.3)
-    binary = BinarySamplingPrivacy(cells=cells, sampling=small, blank_zero=0.25)
+    response = local.RandomizedResponse(cells=cells, first_coin=small, second_coin=0.3)
+    binary = local.BinarySamplingPrivacy(cells=cells, sampling=small, blank_zero=0.25)
     one = 1 - s - mpf(0.25)
     for claim, distributions in (
-        (response.claim(Report(1)), answers(s + (1 - s) * mpf(0.3), (1 - s) * mpf(0.3), cells)),
-        (binary.claim(Report(2)), answers(one + s, one, cells)),
+        (response.claim(privacy.Report(1)), answers(s + (1 - s) * mpf(0.3), (1 - s) * mpf(0.3), cells)),
+        (binary.claim(privacy.Report(2)), answers(one + s, one, cells)),
     ):
         assert close(claim.epsilon, worst_epsilon(distributions))
         for share in SHARES:
@@ -276,9 +256,9 @@ def test_claims_with_small_truth_probabilities(cells, small):
             assert close(claim.delta(epsilon), worst_delta(distributions, mpf(epsilon)))
 
 
-def clones_delta(devices, local, epsilon):
+def clones_delta(devices, e, epsilon):
     """Feldman, McMillan and Talwar 2021, theorem 3.1, summed as published."""
-    e0, factor, delta = mpf(local), exp(mpf(epsilon)), mpf(0)
+    e0, factor, delta = mpf(e), exp(mpf(epsilon)), mpf(0)
     clone, x = exp(-e0), 1 / (1 + exp(-e0))
     for m in range(devices):
         heads = [mpf(0), *(binomial(m, a) / mpf(2) ** m for a in range(m + 1)), mpf(0)]
@@ -290,9 +270,9 @@ def clones_delta(devices, local, epsilon):
     return delta
 
 
-def blanket_delta(devices, cells, local, epsilon):
+def blanket_delta(devices, cells, e, epsilon):
     """The hockey stick of k-ary randomized response's histogram, with the truthful among the others known."""
-    e0, factor, delta, k = mpf(local), exp(mpf(epsilon)), mpf(0), cells + 1
+    e0, factor, delta, k = mpf(e), exp(mpf(epsilon)), mpf(0), cells + 1
     truthful = (exp(e0) - 1) / (exp(e0) + cells)
     blank = 1 - truthful
     for others in range(devices):
@@ -313,7 +293,7 @@ def test_claims_of_shuffled_reports(devices):
     for e, share in itertools.product(EPSILONS, SHARES):
         assert close(ClonesDelta(devices, e)(share * e), clones_delta(devices, e, share * e))
         for cells in (1, 3):
-            claim = KRandomizedResponse(cells=cells, epsilon=e).claim(Shuffled(1, devices))
+            claim = local.KRandomizedResponse(cells=cells, epsilon=e).claim(privacy.Shuffled(1, devices))
             assert close(claim.epsilon, mpf(e))
             assert close(claim.delta(share * e), blanket_delta(devices, cells, e, share * e))
 
@@ -323,13 +303,13 @@ def test_claims_of_shuffled_reports(devices):
 def test_composition_is_never_above_basic_composition(sampling, queries):
     """A grid of losses has an error of about T·1e-4, which exceeds tiny losses."""
     made = [
-        SamplingPrivacy(cells=1, sampling=sampling),
-        SamplingPrivacy(cells=4, sampling=sampling, refresh=0.5),
-        BinarySamplingPrivacy(cells=1, sampling=sampling, blank_zero=0.25),
-        RandomizedResponse(cells=1, first_coin=sampling, second_coin=0.3),
+        local.SamplingPrivacy(cells=1, sampling=sampling),
+        local.SamplingPrivacy(cells=4, sampling=sampling, refresh=0.5),
+        local.BinarySamplingPrivacy(cells=1, sampling=sampling, blank_zero=0.25),
+        local.RandomizedResponse(cells=1, first_coin=sampling, second_coin=0.3),
     ]
     for mechanism in made:
-        single, composed = (mechanism.claim(Report(mechanism.rounds, t)) for t in (1, queries))
+        single, composed = (mechanism.claim(privacy.Report(mechanism.rounds, t)) for t in (1, queries))
         for epsilon in (0.0, 0.1 * composed.epsilon, 0.6 * composed.epsilon):
             assert composed.delta(epsilon) <= queries * single.delta(epsilon / queries) * (1 + 1e-9)
             assert composed.delta(epsilon) >= single.delta(epsilon)

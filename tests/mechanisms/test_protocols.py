@@ -12,30 +12,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mechanisms.privacy import LinkedReports, released_differences_delta
-from mechanisms.protocols import (
-    Estimator,
-    Face,
-    NotEstimable,
-    ParameterError,
-    Protocol,
-    Tallies,
+from mechanisms.privacy import LinkedReports, ParameterError, released_differences_delta
+from mechanisms.protocols import Protocol, Tallies, best_estimator, protocol_claim, released_claim
+from mechanisms.protocols.estimator import Contradiction, Estimator, NotEstimable, solve
+from mechanisms.protocols.protocol import Face, exact
+from mechanisms.protocols.published import (
     anonymized_cancelling,
     anonymized_deniable,
     anonymized_first_attempt,
     anonymized_local,
-    best_estimator,
     binary_sampling_privacy,
-    protocol_claim,
     randomized_response,
-    released_claim,
     sampled_response,
     sampling_and_noise,
     sampling_privacy,
     warner,
 )
-from mechanisms.protocols.estimator import Contradiction, solve
-from mechanisms.protocols.protocol import exact
 
 
 def test_float_is_read_as_its_decimal():

@@ -8,41 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mechanisms.local import (
-    AnonymizedCancelling,
-    AnonymizedDeniable,
-    AnonymizedFirstAttempt,
-    AnonymizedLocal,
-    BinarySamplingPrivacy,
-    RandomizedResponse,
-    SampledResponse,
-    SamplingAndNoise,
-    SamplingPrivacy,
-    Warner,
-)
-from mechanisms.privacy import LinkedReports, ReleasedCounts, Report
-from mechanisms.protocols import (
-    Estimator,
-    NotEstimable,
-    ParameterError,
-    Protocol,
-    Tallies,
-    anonymized_cancelling,
-    anonymized_deniable,
-    anonymized_first_attempt,
-    anonymized_local,
-    best_estimator,
-    binary_sampling_privacy,
-    growth_floor,
-    growth_floor_at,
-    no_free_lunch,
-    protocol_claim,
-    randomized_response,
-    sampled_response,
-    sampling_and_noise,
-    sampling_privacy,
-    warner,
-)
+from mechanisms import local
+from mechanisms.privacy import LinkedReports, ParameterError, ReleasedCounts, Report
+from mechanisms.protocols import Estimator, NotEstimable, Protocol, Tallies, best_estimator, protocol_claim, published
+from mechanisms.protocols.theorems import growth_floor, growth_floor_at, no_free_lunch
 
 EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0, math.inf)
 CLOSE = {"rel": 1e-12, "abs": 1e-12}
@@ -71,7 +40,7 @@ SAMPLING = [
 
 @pytest.mark.parametrize("given", SAMPLING)
 def test_sampling_privacy(given):
-    protocol, mechanism = sampling_privacy(**given), SamplingPrivacy(**given)
+    protocol, mechanism = published.sampling_privacy(**given), local.SamplingPrivacy(**given)
     tallies, cells = Tallies.by_round(protocol), given["cells"]
     truth = np.array([40, 9, 5, 7][: cells + 1])
     population = dict(zip(protocol.kinds, truth.tolist(), strict=True))
@@ -93,7 +62,7 @@ def test_sampling_privacy(given):
 
 @pytest.mark.parametrize("given", [{"sampling": 0.45}, {"sampling": 0.3, "blank_zero": 0.1}, {"sampling": 1}])
 def test_binary_sampling_privacy(given):
-    protocol, mechanism = binary_sampling_privacy(**given), BinarySamplingPrivacy(cells=1, **given)
+    protocol, mechanism = published.binary_sampling_privacy(**given), local.BinarySamplingPrivacy(cells=1, **given)
     tallies, truth = Tallies.by_round(protocol), np.array([40, 9])
     zero, one, sampling = mechanism.faces
     expected = tallies.expected({"no": 40, "yes": 9})
@@ -109,13 +78,13 @@ def test_binary_sampling_privacy(given):
 
 
 def test_queries_are_composed_and_other_views_are_not_claimed():
-    protocol = randomized_response(first_coin=0.5, second_coin=0.5)
-    mechanism = RandomizedResponse(cells=1, first_coin=0.5, second_coin=0.5)
+    protocol = published.randomized_response(first_coin=0.5, second_coin=0.5)
+    mechanism = local.RandomizedResponse(cells=1, first_coin=0.5, second_coin=0.5)
     check_same_claim(protocol_claim(protocol, Report(1, queries=3)), mechanism.claim(Report(1, queries=3)))
-    blind = protocol_claim(sampling_privacy(cells=2, sampling=0.4), Report(1, queries=9))
+    blind = protocol_claim(published.sampling_privacy(cells=2, sampling=0.4), Report(1, queries=9))
     assert blind.kind == "exact"
     assert blind.delta(0) == 0
-    linked_claim = protocol_claim(sampling_privacy(cells=1, sampling=0.5), LinkedReports(queries=2))
+    linked_claim = protocol_claim(published.sampling_privacy(cells=1, sampling=0.5), LinkedReports(queries=2))
     assert linked_claim.kind == "infinite"
     assert linked_claim.delta(3) == pytest.approx(0.75, abs=1e-6)
     assert protocol_claim(protocol, Report(2)).kind == "unknown"
@@ -124,7 +93,7 @@ def test_queries_are_composed_and_other_views_are_not_claimed():
 
 def test_warner_is_randomized_response_with_coin_one_half():
     """The truth with t: first coin 2t − 1, second coin ½."""
-    assert warner(truthful=0.75).laws == randomized_response(first_coin=0.5, second_coin=0.5).laws
+    assert published.warner(truthful=0.75).laws == published.randomized_response(first_coin=0.5, second_coin=0.5).laws
 
 
 FEW, MANY = {"no": 10**3, "yes": 100}, {"no": 10**5, "yes": 100}
@@ -134,7 +103,7 @@ DENIABLE = {"shift": 0.2, "yes_second": 0.6, "yes_third": 0.4, "no_second": 0.7,
 
 def test_least_error_of_three_answers_is_a_third():
     """The same tallies allow errors of 85 and 769, the minimum of all estimators; N − NO alone gives 1,636."""
-    protocol = anonymized_deniable(**DENIABLE)
+    protocol = published.anonymized_deniable(**DENIABLE)
     tallies = Tallies.by_round(protocol)
     no = best_estimator(tallies, "no", steady=["yes"])
     rest = best_estimator(tallies.only("N", "C2[⊥2]", "C3[⊥2]"), "yes", steady=["yes"])
@@ -158,7 +127,7 @@ BLANKS = {"cells": 3, "sampling": 0.45, "blank_zero": 0.1, "blank": [0.1, 0.15, 
 @pytest.mark.parametrize("refresh", [0, 0.1, 0.5, 1])
 def test_refresh_weight_is_a_control_variate(refresh):
     """Item 8: λ, the variance of the plain difference, and the finite ε and δ of linked reports."""
-    protocol = sampling_privacy(**BLANKS, refresh=refresh)
+    protocol = published.sampling_privacy(**BLANKS, refresh=refresh)
     tallies = Tallies.by_round(protocol)
     sampling, blank, again = Fraction(9, 20), Fraction(1, 10), Fraction(str(refresh))
     redrawn = blank / (1 - sampling)
@@ -173,7 +142,7 @@ def test_refresh_weight_is_a_control_variate(refresh):
     people = {"outside": 900, "cell 1": 70, "cell 2": 30}
     noise = 2 * 1000 * again * blank * (1 - redrawn) / sampling**2
     assert plain.variance(people) == 70 * (1 - sampling) / sampling + noise
-    mechanism = SamplingPrivacy(**BLANKS, refresh=refresh)
+    mechanism = local.SamplingPrivacy(**BLANKS, refresh=refresh)
     assert mechanism.std_error(np.array([900, 70, 30, 0]))[0] <= plain.std_error(people) * (1 + 1e-12)
     claim = protocol_claim(protocol, LinkedReports())
     if refresh == 0:
@@ -188,6 +157,7 @@ def test_refresh_weight_is_a_control_variate(refresh):
 
 SILENT, TWICE, THRICE = ("0", "1", "⊥"), ("⊥1", "⊥2"), ("⊥1", "⊥2", "⊥3")
 RATES = {"sampling": (51, 100), "sampling_no": (0, 50)}
+COINS = {"first_coin": (5, 100), "second_coin": (0, 100)}
 MOVES = {
     "shift": (5, 100),
     "yes_second": (50, 60),
@@ -207,13 +177,13 @@ LOCAL = {
 ATTEMPT = {"base": (40, 60), "shift_yes": (21, 40), "shift_no": (0, 20)}
 # The least and the greatest value of each parameter in hundredths; within these the count of Yes can be estimated.
 TABLES = [
-    (warner, Warner, ("0", "1"), {"truthful": (55, 100)}),
-    (sampling_and_noise, SamplingAndNoise, SILENT, RATES),
-    (sampled_response, SampledResponse, SILENT, {**RATES, "first_coin": (5, 100), "second_coin": (0, 100)}),
-    (anonymized_local, AnonymizedLocal, SILENT, LOCAL),
-    (anonymized_first_attempt, AnonymizedFirstAttempt, TWICE, ATTEMPT),
-    (anonymized_cancelling, AnonymizedCancelling, THRICE, {"shift": (5, 100)}),
-    (anonymized_deniable, AnonymizedDeniable, THRICE, {**MOVES, "onward_yes": (0, 20)}),
+    (published.warner, local.Warner, ("0", "1"), {"truthful": (55, 100)}),
+    (published.sampling_and_noise, local.SamplingAndNoise, SILENT, RATES),
+    (published.sampled_response, local.SampledResponse, SILENT, {**RATES, **COINS}),
+    (published.anonymized_local, local.AnonymizedLocal, SILENT, LOCAL),
+    (published.anonymized_first_attempt, local.AnonymizedFirstAttempt, TWICE, ATTEMPT),
+    (published.anonymized_cancelling, local.AnonymizedCancelling, THRICE, {"shift": (5, 100)}),
+    (published.anonymized_deniable, local.AnonymizedDeniable, THRICE, {**MOVES, "onward_yes": (0, 20)}),
 ]
 
 
@@ -222,7 +192,7 @@ def test_random_laws_and_variances_in_floats_equal_the_exact_tables(make, kind, 
     rng = np.random.default_rng(33)
     for i in range(20):
         given = {field: int(rng.integers(low, high + 1)) / 100 for field, (low, high) in ranges.items()}
-        if kind is SamplingAndNoise:
+        if kind is local.SamplingAndNoise:
             given["says"] = ("noise", "value")[i % 2]
         protocol, mechanism = make(**given), kind(cells=1, **given)
         query, people = mechanism.binary_query, {"no": 900, "yes": 70}
@@ -353,8 +323,8 @@ def test_growth_bound_is_attained_by_linked_tallies_of_two_kinds(no, yes):
 def test_sampling_privacy_attains_the_bound(sampling):
     """δ = π_s = 1/(1 + (1 − π_s)/π_s): no constant error of this size has a smaller δ (item 9, made exact)."""
     for protocol, kind, other, event in (
-        (binary_sampling_privacy(sampling=sampling), "no", "yes", ("0", "1")),
-        (sampling_privacy(cells=3, sampling=sampling), "outside", "cell 2", ("0", "2")),
+        (published.binary_sampling_privacy(sampling=sampling), "no", "yes", ("0", "1")),
+        (published.sampling_privacy(cells=3, sampling=sampling), "outside", "cell 2", ("0", "2")),
     ):
         estimator = best_estimator(Tallies.by_round(protocol), other, steady=[kind])
         proof = no_free_lunch(estimator, steady=kind)
@@ -364,21 +334,23 @@ def test_sampling_privacy_attains_the_bound(sampling):
 
 
 def test_no_free_lunch_for_cancelling_and_deniable():
-    protocol = anonymized_cancelling(shift=0.2, stay=[0.5, 0.2, 0.1])
+    protocol = published.anonymized_cancelling(shift=0.2, stay=[0.5, 0.2, 0.1])
     proof = no_free_lunch(best_estimator(Tallies.by_round(protocol), "yes", steady=["no"]), steady="no")
     assert proof.event == {("⊥1", "⊥3")}
     assert proof.probabilities == {"no": 0, "yes": Fraction(1, 5)}
-    deniable = anonymized_deniable(shift=0.2, yes_second=0.4, yes_third=0.4, no_second=0.5, no_third=0.5, onward=0.5)
+    deniable = published.anonymized_deniable(
+        shift=0.2, yes_second=0.4, yes_third=0.4, no_second=0.5, no_third=0.5, onward=0.5
+    )
     proof = no_free_lunch(best_estimator(Tallies.by_round(deniable), "no", steady=["yes"]), steady="yes")
     assert proof.event == {("⊥1", "⊥3", "⊥2")}
     assert proof.delta == proof.floor == Fraction(1, 20)
 
 
 def test_theorem_needs_constant_error():
-    estimator = best_estimator(Tallies.by_round(randomized_response(first_coin=0.8, second_coin=0.2)), "yes")
+    estimator = best_estimator(Tallies.by_round(published.randomized_response(first_coin=0.8, second_coin=0.2)), "yes")
     with pytest.raises(ParameterError, match=r"^steady must be a kind with variance coefficient 0, got 'no: 3/50'"):
         no_free_lunch(estimator, steady="no")
-    protocol = sampling_privacy(cells=2, sampling=0.5)
+    protocol = published.sampling_privacy(cells=2, sampling=0.5)
     steady = best_estimator(Tallies.by_round(protocol), "cell 1", steady=["outside", "cell 2"])
     with pytest.raises(ParameterError, match=r"^other must have another target than 'outside'"):
         no_free_lunch(steady, steady="outside", other="cell 2")
@@ -390,7 +362,7 @@ def test_theorem_needs_constant_error():
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 def test_warner_attains_the_pure_privacy_bound(epsilon):
     """σ ≥ √N/(2·sinh(ε/2)) for every linear unbiased estimate behind ε-DP linked reports."""
-    protocol = warner(truthful=math.exp(epsilon) / (1 + math.exp(epsilon)))
+    protocol = published.warner(truthful=math.exp(epsilon) / (1 + math.exp(epsilon)))
     assert protocol_claim(protocol, LinkedReports()).epsilon == pytest.approx(epsilon, abs=1e-12)
     coefficient = best_estimator(Tallies.by_round(protocol), "yes").variance_by_kind()["no"]
     assert float(coefficient) == pytest.approx(growth_floor_at(epsilon=epsilon), rel=1e-12)

@@ -6,19 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from mechanisms.local import (
-    Estimate,
-    ParameterError,
-)
-from mechanisms.refinement import (
-    RefinedEstimate,
-    clip,
-    norm_mul,
-    norm_sub,
-    project_onto_simplex,
-    simplex,
-    total_of,
-)
+from mechanisms.local import Estimate, ParameterError
+from mechanisms.refinement import RefinedEstimate, clip, norm_mul, norm_sub, project_onto_simplex, simplex, total_of
 
 COUNTS = st.lists(st.floats(-500, 500).map(lambda x: round(x, 3)), min_size=1, max_size=12).map(np.array)
 ASKED = st.integers(0, 800)

@@ -11,8 +11,7 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution
 from scipy.special import logsumexp, ndtr, ndtri
 
-from mechanisms.local import KRandomizedResponse, NoPrivacy, SymmetricUnary
-from mechanisms.parameter import ParameterError
+from mechanisms.local import KRandomizedResponse, NoPrivacy, ParameterError, SymmetricUnary
 from mechanisms.privacy import Claim, ConstantDelta, LinkedReports, ReleasedCounts, Report, Shuffled, pair_delta
 from mechanisms.privacy.integer_noise import IntegerNoise
 from mechanisms.privacy.laplace_noise import SampledLaplaceDelta

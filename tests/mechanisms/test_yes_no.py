@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mechanism_cases import LOCAL
+from mechanism_cases import LOCAL, anonymized_local
 
-from mechanisms.local import ParameterError, SampledResponse, SamplingAndNoise
+from mechanisms.local import NotEstimableError, ParameterError, SampledResponse, SamplingAndNoise
 from mechanisms.local.common.packed_bits import AnswerReports
 from mechanisms.local.common.response_counts import check_where
-from mechanisms.local.mechanism import NotEstimableError
 from mechanisms.local.yes_no import AnonymizedLocal, Warner
 from mechanisms.privacy import LinkedReports, Report
 from mechanisms.protocols import Protocol, Tallies, combined_estimator
@@ -86,16 +85,7 @@ def test_different_sampling_rates_make_abstention_informative():
 
 
 # π_1 = π_2 = π_3 = 1: lemma 7's observation.
-ALL_YES = AnonymizedLocal(
-    cells=1,
-    sampling_yes_one=0.3,
-    sampling_yes_two=0.2,
-    sampling_no=0.1,
-    first_coin=1,
-    second_coin=1,
-    third_coin=1,
-    estimator="yes",
-)
+ALL_YES = anonymized_local(0.3, 0.2, 0.1, 1, 1, 1, estimator="yes")
 coins = st.floats(0.05, 0.95)
 
 
@@ -116,15 +106,7 @@ def estimator_covariance(mechanism, true_counts):
 )
 def test_lemmas_as_published(one, two, no, c1, c2, c3, seed):
     """ALP eqs 11, 16 and 21 and their standard deviations, eqs 13, 18 and 23."""
-    mechanism = AnonymizedLocal(
-        cells=1,
-        sampling_yes_one=one,
-        sampling_yes_two=two,
-        sampling_no=no,
-        first_coin=c1,
-        second_coin=c2,
-        third_coin=c3,
-    )
+    mechanism = anonymized_local(one, two, no, c1, c2, c3)
     yes, others = 70, 930
     counts = mechanism.sample_counts(np.array([others, yes]), rng=np.random.default_rng(seed))
     said_no, said_yes, silent = counts[0, 0].tolist()
@@ -240,15 +222,7 @@ def test_lemma_7_refuses_impossible_counts(change, message):
 
 
 def test_truth_independent_answers_leak_nothing_and_have_no_estimate():
-    mechanism = AnonymizedLocal(
-        cells=2,
-        sampling_yes_one=0.3,
-        sampling_yes_two=0.0,
-        sampling_no=0.3,
-        first_coin=0.2,
-        second_coin=0.0,
-        third_coin=0.2,
-    )
+    mechanism = anonymized_local(0.3, 0.0, 0.3, 0.2, 0.0, 0.2, cells=2)
     assert mechanism.claim(LinkedReports()).epsilon == pytest.approx(0.0, abs=1e-12)
     with pytest.raises(NotEstimableError, match="answer alike"):
         mechanism.std_error(np.array([1, 1, 1]))

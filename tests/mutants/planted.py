@@ -34,9 +34,7 @@ PLANTED = {
         "return min(1.0, queries * probability)",
     ),
     "certain-outputs-of-one-query-only": Planted(
-        f"{PRIVACY}/composition.py",
-        "self.certain = at_least_once(one, queries)",
-        "self.certain = one",
+        f"{PRIVACY}/composition.py", "self.certain = at_least_once(one, queries)", "self.certain = one"
     ),
     "one-shuffling-for-all-queries": Planted(
         f"{PRIVACY}/shuffled.py", "fresh = 1 if single is None else view.queries", "fresh = 1"
@@ -125,9 +123,7 @@ PLANTED = {
     ),
     # Who is left out
     "outside-left-out-of-the-worst-blank": Planted(
-        f"{PRIVACY}/sampling_privacy_claims.py",
-        "worst = int(blanks.argmin())",
-        "worst = 1 + int(blanks[1:].argmin())",
+        f"{PRIVACY}/sampling_privacy_claims.py", "worst = int(blanks.argmin())", "worst = 1 + int(blanks[1:].argmin())"
     ),
     "all-shares-reveal-nothing": Planted(
         f"{PRIVACY}/report_claims.py", "if view.colluding < view.servers:", "if view.colluding <= view.servers:"

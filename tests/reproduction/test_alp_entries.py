@@ -9,14 +9,7 @@ import numpy as np
 import pytest
 
 from mechanisms.local import AnonymizedCancelling, AnonymizedFirstAttempt
-from simulator.papers.anonymized_local import (
-    NO_HOLDERS,
-    YES_HOLDERS,
-    best_errors,
-    compared_mechanisms,
-    grow,
-    read_station,
-)
+from simulator.papers import anonymized_local
 from simulator.papers.data import PEMS
 from simulator.papers.published_results import find_entries
 
@@ -58,10 +51,12 @@ def test_cancelling_error_is_constant_and_first_attempt_error_grows(cancelling):
 
 @pytest.mark.slow
 def test_error_growth_equals_the_formulas():
-    first = grow("first", AnonymizedFirstAttempt(cells=1, base=0.4, shift_yes=0.3, shift_no=0.1), seed=1)
-    second = grow("second", AnonymizedCancelling(cells=1, shift=0.2), seed=1)
-    for place, no in enumerate(NO_HOLDERS):
-        variance = (YES_HOLDERS * 0.6 * 0.4 + no * 0.2 * 0.8) / 0.16
+    first = anonymized_local.grow(
+        "first", AnonymizedFirstAttempt(cells=1, base=0.4, shift_yes=0.3, shift_no=0.1), seed=1
+    )
+    second = anonymized_local.grow("second", AnonymizedCancelling(cells=1, shift=0.2), seed=1)
+    for place, no in enumerate(anonymized_local.NO_HOLDERS):
+        variance = (anonymized_local.YES_HOLDERS * 0.6 * 0.4 + no * 0.2 * 0.8) / 0.16
         assert first.theory[place] == pytest.approx(math.sqrt(variance))
         assert second.theory[place] == pytest.approx(20.0)
     assert first.at(10**5) == first.theory[2]
@@ -71,7 +66,7 @@ def test_deniable_answers_have_growing_error(scaling):
     """220 and 2,180 at 10³ and 10⁵ No-holders; the best estimator of the same counts has 85 and 769."""
     found = {row.key: row for row in scaling.rows}
     assert [round(found[f"σ solved backwards, NO = {no:,}"].computed) for no in (10**3, 10**5)] == [220, 2180]
-    assert [round(best_errors()[no]) for no in (10**3, 10**5)] == [85, 769]
+    assert [round(anonymized_local.best_errors()[no]) for no in (10**3, 10**5)] == [85, 769]
     assert found["power of NO by which σ grows"].computed == pytest.approx(0.5, abs=0.001)
     assert all("is the same;" in found[f"σ solved backwards, NO = {no:,}"].note for no in (10**3, 10**5))
     ratio = found["σ over randomized response's, NO = 10,000,000: solved backwards"]
@@ -95,7 +90,7 @@ def test_lemma_entries():
 
 def test_best_three_answer_mechanism_is_warners_two_answer_one():
     """⊥ has probability 0, and Yes-holders answer falsely as often as No-holders."""
-    race = list(compared_mechanisms(0.07).values())
+    race = list(anonymized_local.compared_mechanisms(0.07).values())
     yes, no = race[1].binary_query.in_round(1)
     assert yes[2] == no[2] == 0.0
     assert yes[1] == pytest.approx(1.0 - no[1], abs=1e-9)
@@ -126,7 +121,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_station_nearest_to_50000_vehicles_is_chosen(folder):
-    number, hourly = read_station()
+    number, hourly = anonymized_local.read_station()
     assert number == 2
     assert hourly.sum() == 50_004
     assert np.argmax(hourly) == 23
@@ -167,7 +162,7 @@ def test_invalid_input_file_is_named_in_the_skip_reason(folder, case):
 
 @pytest.mark.skipif(not REAL.is_file(), reason="PeMS's typical weekday is not under CROWDVEIL_DATA")
 def test_the_real_station():
-    number, hourly = read_station()
+    number, hourly = anonymized_local.read_station()
     assert number == 401595
     assert hourly.sum() == pytest.approx(50_019, abs=5)  # medians of .5 are rounded
     assert hourly.max() == 3417

@@ -7,17 +7,8 @@ import re
 import numpy as np
 import pytest
 
-from simulator.papers.amplification import noise_levels
+from simulator.papers.amplification import noise_levels, private_median
 from simulator.papers.amplification.populations import N, seeded_lognormal
-from simulator.papers.amplification.private_median import (
-    FITTED_DELTA,
-    RATES,
-    holds_note,
-    mean_square_errors,
-    noise_reach,
-    sampled_ranks,
-    sensitivities,
-)
 from simulator.papers.published_results import ENTRIES as EVERY_ENTRY
 
 ENTRIES = [entry for entry in EVERY_ENTRY if entry.paper == "HDK"]
@@ -68,12 +59,14 @@ def test_printed_ratios_are_in_the_entry():
 
 
 def test_mean_square_error_equals_simulation():
-    population, epsilons, at = seeded_lognormal(), (0.3, 1.0), RATES.index(0.01)
-    theory = mean_square_errors(population, 1, epsilons=epsilons, delta=FITTED_DELTA, samples=400)[:, at]
+    population, epsilons, at = seeded_lognormal(), (0.3, 1.0), private_median.RATES.index(0.01)
+    theory = private_median.mean_square_errors(
+        population, 1, epsilons=epsilons, delta=private_median.FITTED_DELTA, samples=400
+    )[:, at]
     rng, repeats = np.random.default_rng(2), 4000
-    ranks = sampled_ranks(100, repeats, rng=rng)
+    ranks = private_median.sampled_ranks(100, repeats, rng=rng)
     for row, epsilon in enumerate(epsilons):
-        found = sensitivities(population, ranks, epsilon=epsilon, delta=FITTED_DELTA)
+        found = private_median.sensitivities(population, ranks, epsilon=epsilon, delta=private_median.FITTED_DELTA)
         medians = population.ordered[ranks[:, 49]]  # the lower median of 100
         published = medians + rng.laplace(0.0, 2.0 * found.sampled / found.sample_epsilon)
         squares = (published - population.median) ** 2
@@ -100,17 +93,17 @@ def test_the_limit_of_the_sampling_variance_is_steep_at_small_rates():
 
 
 def test_noise_reach_is_the_95_percent_quantile():
-    assert noise_reach(np.array([2.0])) == pytest.approx(2.0 * math.log(20.0))
+    assert private_median.noise_reach(np.array([2.0])) == pytest.approx(2.0 * math.log(20.0))
     scales = np.array([0.5, 3.0, 3.0])
-    assert np.mean(np.exp(-noise_reach(scales) / scales)) == pytest.approx(0.05)
+    assert np.mean(np.exp(-private_median.noise_reach(scales) / scales)) == pytest.approx(0.05)
 
 
 def test_holds_note_states_a_lower_bound():
-    assert "at least 92.8%" in holds_note([True] * 40)
-    assert "3 of 4" in holds_note([True, True, False, True])
+    assert "at least 92.8%" in private_median.holds_note([True] * 40)
+    assert "3 of 4" in private_median.holds_note([True, True, False, True])
 
 
 def test_sampled_ranks_are_ascending_without_replacement():
-    ranks = sampled_ranks(50, 30, rng=np.random.default_rng(1))
+    ranks = private_median.sampled_ranks(50, 30, rng=np.random.default_rng(1))
     assert (np.diff(ranks, axis=1) > 0).all()
     assert 0 <= ranks.min() <= ranks.max() < N

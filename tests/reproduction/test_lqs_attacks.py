@@ -7,16 +7,8 @@ import numpy as np
 import pytest
 
 from simulator.papers.published_results import Reproduction, find_entries
+from simulator.papers.safe_sampling import noncomposition
 from simulator.papers.safe_sampling.generalization import net_worths
-from simulator.papers.safe_sampling.noncomposition import (
-    BETA,
-    binary_delta,
-    delta_of_other,
-    delta_of_target,
-    majority,
-    misread_probability,
-    parity,
-)
 
 NAMES = ("lqs-noncomposition", "lqs-recoding", "lqs-theorem6")
 
@@ -61,12 +53,12 @@ def test_attack_entries_run(name):
 
 @pytest.mark.parametrize("seed", range(2))
 def test_composition_attack_succeeds_as_theory_predicts(seed):
-    rows = rows_of("lqs-noncomposition", parity, majority, seed=seed)
+    rows = rows_of("lqs-noncomposition", noncomposition.parity, noncomposition.majority, seed=seed)
     assert disagreeing(rows) <= UNTRUE
     assert len(disagreeing(rows)) == 2
     least = next(row for row in rows if row.key.endswith("epsilon the composition has at least"))
     assert float(re.search(r"measured (-?[\d.]+)", least.note)[1]) == pytest.approx(least.computed, rel=0.2)
-    assert rows == rows_of("lqs-noncomposition", parity, majority, seed=seed)
+    assert rows == rows_of("lqs-noncomposition", noncomposition.parity, noncomposition.majority, seed=seed)
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -90,16 +82,18 @@ def test_repaired_counterexample_is_private(monkeypatch):
             for inside in range(there + 1):
                 rest = size - inside
                 if 0 <= rest <= others:
-                    mass = math.comb(others, rest) * BETA**n
+                    mass = math.comb(others, rest) * noncomposition.BETA**n
                     total += mass * (size >= 12 and ((size // 3) % 2 == 1) != bool(inside))
         return total
 
     for n in (13, 20, 27, 40):
-        target = binary_delta(true_share(n, 1), true_share(n - 1, 0), epsilon)
-        assert delta_of_target(n, epsilon) == pytest.approx(target, abs=1e-12)
+        target = noncomposition.binary_delta(true_share(n, 1), true_share(n - 1, 0), epsilon)
+        assert noncomposition.delta_of_target(n, epsilon) == pytest.approx(target, abs=1e-12)
         # n − 1 tuples besides t, with or without it; then one more.
-        other = max(binary_delta(true_share(n + t, t), true_share(n - 1 + t, t), epsilon) for t in (0, 1))
-        assert delta_of_other(n, epsilon) == pytest.approx(other, abs=1e-12)
+        other = max(
+            noncomposition.binary_delta(true_share(n + t, t), true_share(n - 1 + t, t), epsilon) for t in (0, 1)
+        )
+        assert noncomposition.delta_of_other(n, epsilon) == pytest.approx(other, abs=1e-12)
 
 
 def test_misread_probability_equals_simulation():
@@ -107,5 +101,5 @@ def test_misread_probability_equals_simulation():
     noise = rng.laplace(scale=4.0, size=200_000) / 64
     place = rng.random(200_000)
     moved = np.floor(place + noise).astype(int) % 2 != 0
-    share = misread_probability()
+    share = noncomposition.misread_probability()
     assert abs(moved.mean() - share) < 5.5 * math.sqrt(share / 200_000)

@@ -7,32 +7,22 @@ import pandas as pd
 import pytest
 
 from mechanisms.planning import plan
+from simulator.papers import rivals
 from simulator.papers.published_results import Reproduction, find_entries
-from simulator.papers.rivals import (
-    FORMS,
-    OCCUPANCY,
-    SIZES,
-    VIEWS,
-    add_answer,
-    add_findings,
-    add_rows,
-    by_mechanism,
-    compare_in,
-    draw,
-    target_of,
-)
 
 SIZE = (10**5, 100)
 
 
 FEW = ("linked_reports", "released")
 """Views whose comparison is simulated in the fast tests."""
-FURTHER = [pytest.param(view, marks=[pytest.mark.slow, pytest.mark.thorough]) for view in VIEWS if view not in FEW]
+FURTHER = [
+    pytest.param(view, marks=[pytest.mark.slow, pytest.mark.thorough]) for view in rivals.VIEWS if view not in FEW
+]
 
 
 @pytest.fixture(scope="module", params=[*FEW, *FURTHER])
 def comparison(request):
-    return compare_in(request.param, *SIZE, rng=np.random.default_rng(5))
+    return rivals.compare_in(request.param, *SIZE, rng=np.random.default_rng(5))
 
 
 def new_results():
@@ -56,13 +46,13 @@ def test_wrong_theoretical_error_is_detected(comparison):
 
 def test_winner_has_the_least_error_of_all_plans(comparison):
     results = new_results()
-    add_rows(results, comparison)
+    rivals.add_rows(results, comparison)
     rows = {row.key: row for row in results.rows}
     view = comparison["view"].iloc[0]
     key = f"{view}, N=100,000, V=100"
     best = min((row.published, row.key) for row in rows.values() if row.published is not None)
     assert f"{key}, {rows[f'{key}: winner'].computed}" == best[1]
-    planned = plan(target_of(view, *SIZE), list(comparison["name"]), claims=False)
+    planned = plan(rivals.target_of(view, *SIZE), list(comparison["name"]), claims=False)
     assert rows[f"{key}: winner"].computed == planned.least.name
     for one in comparison.itertuples():
         row = rows[f"{key}, {one.name}"]
@@ -71,12 +61,12 @@ def test_winner_has_the_least_error_of_all_plans(comparison):
 
 
 def test_targets_have_the_stated_occupancy_and_population():
-    sizes = {size for panel in SIZES.values() for size in panel}
+    sizes = {size for panel in rivals.SIZES.values() for size in panel}
     assert len(sizes) == 7
-    for view in VIEWS:
+    for view in rivals.VIEWS:
         for population, cells in sizes:
-            target = target_of(view, population, cells)
-            assert (target.population, target.cells, target.expected) == (population, cells, OCCUPANCY)
+            target = rivals.target_of(view, population, cells)
+            assert (target.population, target.cells, target.expected) == (population, cells, rivals.OCCUPANCY)
             assert (target.adjacency == "enter_leave") == view.endswith("enter_leave")
 
 
@@ -85,13 +75,13 @@ def answer_where_ours_are_scaled(comparison, scale):
     ours = comparison["name"].str.startswith("sampling_privacy")
     results = new_results()
     scaled = comparison.assign(theory=comparison["theory"].where(~ours, comparison["theory"] * scale))
-    add_answer(results, by_mechanism(scaled, "theory"))
+    rivals.add_answer(results, rivals.by_mechanism(scaled, "theory"))
     return results.findings[0]
 
 
 def test_conclusion_follows_from_the_errors(comparison):
     view = comparison["view"].iloc[0]
-    assert f"1 of 1 for {VIEWS[view]}" in answer_where_ours_are_scaled(comparison, 1e-6)
+    assert f"1 of 1 for {rivals.VIEWS[view]}" in answer_where_ours_are_scaled(comparison, 1e-6)
     assert "has the least error in 1 of 1 settings" in answer_where_ours_are_scaled(comparison, 1e-6)
     assert "has the least error in 0 of 1 settings" in answer_where_ours_are_scaled(comparison, 1e6)
 
@@ -99,20 +89,20 @@ def test_conclusion_follows_from_the_errors(comparison):
 @pytest.mark.slow
 def test_findings_of_a_view_name_the_winners():
     rng, view = np.random.default_rng(1), "linked_reports"
-    sizes = dict.fromkeys(size for panel in SIZES.values() for size in panel)
-    table = pd.concat([compare_in(view, *size, rng=rng) for size in sizes], ignore_index=True)
-    errors, results = by_mechanism(table, "theory").loc[view], new_results()
-    add_findings(results, view, errors)
+    sizes = dict.fromkeys(size for panel in rivals.SIZES.values() for size in panel)
+    table = pd.concat([rivals.compare_in(view, *size, rng=rng) for size in sizes], ignore_index=True)
+    errors, results = rivals.by_mechanism(table, "theory").loc[view], new_results()
+    rivals.add_findings(results, view, errors)
     winners = set(errors.idxmin(axis=1))
     assert all(name in results.findings[0] for name in winners)
-    ratios = errors[FORMS].min(axis=1) / errors.min(axis=1)
+    ratios = errors[rivals.FORMS].min(axis=1) / errors.min(axis=1)
     assert f"{ratios.min():.3g}" in results.findings[1]
     assert f"{ratios.max():.3g}" in results.findings[1]
     # The error of the sampled device's own answer does not grow; that of every mechanism of finite ε does.
     constant, growing = results.findings[-1].split(" stays")
     assert "sampling_privacy" in constant
     assert "oue" in growing
-    draw(results, view, table)
+    rivals.draw(results, view, table)
     assert len(results.charts) == 2
     for panel in results.charts:
         assert panel.x.log

@@ -120,12 +120,7 @@ def test_devices_that_left_do_not_return_at_a_later_moment():
     deniable = AnonymizedDeniable(cells=3, shift=0.2, onward=0.4, **chances)
     for seed in range(4):
         for query in ask(
-            ENGINES[0],
-            mechanisms={"d": deniable},
-            schedule=Schedule(20, 15, 5, 5, 5),
-            until=200,
-            churn=0.5,
-            seed=seed,
+            ENGINES[0], mechanisms={"d": deniable}, schedule=Schedule(20, 15, 5, 5, 5), until=200, churn=0.5, seed=seed
         ):
             first, second, third = (statistics.answered for statistics in query.answers[0].rounds)
             assert first >= second >= third

@@ -149,10 +149,7 @@ def test_links_that_are_never_or_always_up_stay_so(loss):
 
 @pytest.mark.parametrize(
     ("latency", "distribution"),
-    [
-        (ExponentialDelay(12.0), stats.expon(scale=12.0)),
-        (LognormalDelay(20.0, 0.8), stats.lognorm(0.8, scale=20.0)),
-    ],
+    [(ExponentialDelay(12.0), stats.expon(scale=12.0)), (LognormalDelay(20.0, 0.8), stats.lognorm(0.8, scale=20.0))],
     ids=["exponential", "lognormal"],
 )
 def test_latencies_follow_their_distribution(latency, distribution):

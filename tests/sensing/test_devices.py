@@ -7,15 +7,7 @@ import pytest
 import simpy
 from test_survey import BURSTY, CELLS, LOSSY, TRUTH, UNHEARD
 
-from mechanisms.local import (
-    AnonymizedCancelling,
-    BinarySamplingPrivacy,
-    HadamardResponse,
-    LongitudinalUnary,
-    NoPrivacy,
-    RandomizedResponse,
-    SamplingPrivacy,
-)
+from mechanisms import local
 from simulator.aggregation.servers import PerRound, SecretShared, ShuffledReports, ThresholdShared, Trusted
 from simulator.sensing.channel import Channel, Downtime, LognormalDelay
 from simulator.sensing.device import Behaviour, Device, Party, QuerySubject, World, WrittenVector
@@ -25,12 +17,12 @@ from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import State, VehicleStates
 
 MECHANISMS = [
-    RandomizedResponse(cells=CELLS, first_coin=0.8, second_coin=0.2),
-    SamplingPrivacy(cells=CELLS, sampling=0.45),
-    BinarySamplingPrivacy(cells=CELLS, sampling=0.3),
-    AnonymizedCancelling(cells=CELLS, shift=0.2),
-    HadamardResponse(cells=CELLS, epsilon=1.0),
-    LongitudinalUnary(cells=CELLS, epsilon_permanent=2.0, epsilon_first=1.0),
+    local.RandomizedResponse(cells=CELLS, first_coin=0.8, second_coin=0.2),
+    local.SamplingPrivacy(cells=CELLS, sampling=0.45),
+    local.BinarySamplingPrivacy(cells=CELLS, sampling=0.3),
+    local.AnonymizedCancelling(cells=CELLS, shift=0.2),
+    local.HadamardResponse(cells=CELLS, epsilon=1.0),
+    local.LongitudinalUnary(cells=CELLS, epsilon_permanent=2.0, epsilon_first=1.0),
 ]
 CHANNELS = {
     "ideal": Channel(),
@@ -54,6 +46,9 @@ DEPLOYMENTS = {
     "shared": SecretShared(servers=3, paired=True, exact_words=0),
     "threshold": ThresholdShared(),
 }
+EXACT, SAMPLING = local.NoPrivacy(cells=CELLS), MECHANISMS[1]
+DEVICES = len(TRUTH) + 40
+"""Vehicles, and devices outside every cell."""
 EVERYWHERE = (MECHANISMS[0], MECHANISMS[3])
 """Mechanisms of one round and of two that are asked through every channel and deployment."""
 CASES = [
@@ -147,14 +142,13 @@ def test_messages_give_the_reports_arrivals_and_estimates_of_batches(mechanism, 
 @pytest.mark.parametrize("name", DEPLOYMENTS)
 def test_a_few_acting_devices_among_batches_change_nothing(name):
     """Devices of a class of their own that changes nothing, through a lossy channel, in two rounds."""
-    mechanism = MECHANISMS[1]
 
     class Same(Device):
         pass
 
-    _, estimate, rounds = ask(mechanism, DEPLOYMENTS[name], LOSSY)
+    _, estimate, rounds = ask(SAMPLING, DEPLOYMENTS[name], LOSSY)
     some = {"device": lambda number: Same if number % 3 else Device}
-    _, mixed, accounts = ask(mechanism, DEPLOYMENTS[name], LOSSY, **some)
+    _, mixed, accounts = ask(SAMPLING, DEPLOYMENTS[name], LOSSY, **some)
     np.testing.assert_array_equal(mixed.count, estimate.count)
     assert accounts == rounds
 
@@ -184,7 +178,7 @@ def test_a_device_that_sends_again_loses_fewer_reports():
         ask(MECHANISMS[0], Trusted(), channel, left=0, answers="reports", device=device)[2][0]
         for device in (Device, Copying)
     )
-    assert once.answered == again.answered == len(TRUTH) + 40
+    assert once.answered == again.answered == DEVICES
     # Loss probabilities .5 and .25 over the devices, each within 5 standard deviations.
     for account, share in ((once, 0.5), (again, 0.25)):
         spread = 5.0 * np.sqrt(share * (1.0 - share) * account.answered)
@@ -201,11 +195,9 @@ def test_a_device_that_sends_again_loses_fewer_reports():
     ],
 )
 def test_second_answers_are_dropped_by_who_can_see_them(device, deployment, field):
-    exact = NoPrivacy(cells=CELLS)
-    survey, estimate, (account,) = ask(exact, deployment, Channel(), left=0, answers="reports", device=device)
-    devices = len(TRUTH) + 40
-    assert account.asked == devices
-    assert getattr(account, field) == devices * (2 if field == "counted" else 1)
+    survey, estimate, (account,) = ask(EXACT, deployment, Channel(), left=0, answers="reports", device=device)
+    assert account.asked == DEVICES
+    assert getattr(account, field) == DEVICES * (2 if field == "counted" else 1)
     assert account.counted + account.rejected == account.answered
     twice = 2 if field == "counted" else 1
     np.testing.assert_array_equal(estimate.count, twice * np.bincount(TRUTH, minlength=CELLS + 1)[1:])
@@ -222,9 +214,9 @@ def test_amplified_vectors_are_stopped_by_plain_servers_and_range_checks(deploym
         def report(self, question, coins):
             return WrittenVector(50 * question.mechanism.encode(super().report(question, coins))[0])
 
-    exact, loud = NoPrivacy(cells=CELLS), np.arange(len(TRUTH)) % 5 == 0
+    loud = np.arange(len(TRUTH)) % 5 == 0
     _, estimate, (account,) = ask(
-        exact, deployment, Channel(), left=0, device=lambda number: Loud if number % 5 == 0 else Device
+        EXACT, deployment, Channel(), left=0, device=lambda number: Loud if number % 5 == 0 else Device
     )
     honest, others = (np.bincount(TRUTH[chosen], minlength=CELLS + 1)[1:] for chosen in (~loud, loud))
     counted = isinstance(deployment, SecretShared) and not deployment.robust
@@ -234,7 +226,7 @@ def test_amplified_vectors_are_stopped_by_plain_servers_and_range_checks(deploym
 
 
 def test_what_a_device_is_and_what_it_may_do():
-    seen, exact = [], NoPrivacy(cells=CELLS)
+    seen = []
 
     class Curious(Device):
         """Is silent at its vehicle's home, unless that is a bus, which says that it has moved by a cell."""
@@ -246,7 +238,7 @@ def test_what_a_device_is_and_what_it_may_do():
         def position(self):
             return super().position().moved(100.0, 0.0) if self.vehicle_class == "bus" else super().position()
 
-    _, estimate, (account,) = ask(exact, Trusted(), Channel(), left=0, device=Curious)
+    _, estimate, (account,) = ask(EXACT, Trusted(), Channel(), left=0, device=Curious)
     assert account.silent == np.count_nonzero(np.arange(len(TRUTH)) % 2 == 0)
     assert seen[:2] == [(0, "passenger", 1, 130.0, (("server:1",),)), (1, "bus", 1, 130.0, (("server:1",),))]
     moved = np.bincount(TRUTH[1::2] + 1, minlength=CELLS + 2)[1 : CELLS + 1]
@@ -262,8 +254,7 @@ def test_a_late_device_answers_about_the_cell_it_is_then_in_and_after_the_close_
             yield from super().answer(question)
             TRUTH[:] = moved
 
-    exact = NoPrivacy(cells=CELLS)
-    _, estimate, (account,) = ask(exact, Trusted(), Channel(), left=0, device=Slow)
+    _, estimate, (account,) = ask(EXACT, Trusted(), Channel(), left=0, device=Slow)
     answered = np.count_nonzero(np.arange(len(TRUTH)) % 2)
     assert (account.silent, account.answered) == (len(TRUTH) - answered, answered + 40)
     assert estimate.count[0] * account.counted / account.asked == pytest.approx(answered)
@@ -283,8 +274,7 @@ def test_devices_without_a_fix_a_home_or_a_wait():
             if self.takes_part(question):
                 self.send(question, self.report(question, self.coins(question)))
 
-    exact = NoPrivacy(cells=CELLS)
-    _, estimate, (account,) = ask(exact, Trusted(), Channel(), left=0, answers="reports", device=Lost)
+    _, estimate, (account,) = ask(EXACT, Trusted(), Channel(), left=0, answers="reports", device=Lost)
     assert account.silent == np.count_nonzero(np.arange(len(TRUTH)) % 2 == 0)
     assert not estimate.count.any()
 
@@ -294,7 +284,7 @@ def test_attacks_read_what_was_sent():
         def cell(self, subject):  # noqa: ARG002 - a lie
             return 2
 
-    survey, _, _ = ask(NoPrivacy(cells=CELLS), Trusted(), Channel(), left=0, device=Liar)
+    survey, _, _ = ask(EXACT, Trusted(), Channel(), left=0, device=Liar)
     record = survey.recorded(np.bincount(TRUTH), 0.0)
     assert set(record.recorded.reports[0].tolist()) == {2}
     assert set(record.truth.tolist()) - {2}
@@ -317,17 +307,14 @@ def test_a_server_that_drops_messages_is_accounted_for():
             if answer.handle % 3:
                 super().receive(answer)
 
-    mechanism = SamplingPrivacy(cells=CELLS, sampling=0.45)
-    _, _, rounds = ask(mechanism, Trusted(), Channel(), left=0, answers="reports", parties={"server:1": Selective})
-    devices = len(TRUTH) + 40
+    _, _, rounds = ask(SAMPLING, Trusted(), Channel(), left=0, answers="reports", parties={"server:1": Selective})
     for account in rounds:
-        assert account.lost == len(range(0, devices, 3))
-        assert account.counted == devices - account.lost
+        assert account.lost == len(range(0, DEVICES, 3))
+        assert account.counted == DEVICES - account.lost
 
 
 def test_devices_that_answer_by_counts_send_no_messages():
-    mechanism = SamplingPrivacy(cells=CELLS, sampling=0.45)
-    _, estimate, rounds = ask(mechanism, Trusted(), LOSSY, answers="counts", every=True)
-    _, expected, accounts = ask(mechanism, Trusted(), LOSSY, answers="counts")
+    _, estimate, rounds = ask(SAMPLING, Trusted(), LOSSY, answers="counts", every=True)
+    _, expected, accounts = ask(SAMPLING, Trusted(), LOSSY, answers="counts")
     np.testing.assert_array_equal(estimate.count, expected.count)
     assert rounds == accounts

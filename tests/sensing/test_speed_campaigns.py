@@ -111,30 +111,24 @@ CITY = """
 name = "city"
 duration_s = 1500
 warmup_s = 600
-
 [roads]
 source = "grid"
 rows = 8
 columns = 8
 spacing_m = 200
 speed_mps = 12
-
 [cells]
 kind = "square"
 size_m = 800
-
 [traffic]
 vehicles = 10_000
-
 [[mechanisms]]
 name = "trusted"
 kind = "no_privacy"
-
 [[mechanisms]]
 name = "sampling"
 kind = "sampling_privacy"
 sampling = 0.4
-
 [[campaigns]]
 name = "mean"
 start_s = 900
@@ -142,7 +136,6 @@ queries = 3
 every_s = 150
 statistic = "mean_speed"
 release = {kind = "laplace", epsilon = 1.0}
-
 [[campaigns]]
 name = "median"
 start_s = 900
@@ -150,7 +143,6 @@ queries = 3
 every_s = 150
 statistic = "median_speed"
 release = {kind = "smooth_median", epsilon = 1.0, delta = 1e-3, sample = 0.5}
-
 [[campaigns]]
 name = "counts"
 start_s = 900

@@ -4,17 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mechanisms.local import (
-    AnonymizedCancelling,
-    BinarySamplingPrivacy,
-    DistributedLaplace,
-    HadamardResponse,
-    LocalHashing,
-    NoPrivacy,
-    RandomizedResponse,
-    SamplingPrivacy,
-    SubsetSelection,
-)
+from mechanisms import local
 from simulator.aggregation.rounds import RoundAccount, report_nbytes
 from simulator.aggregation.servers import SecretShared, ThresholdShared, Trusted
 from simulator.sensing.channel import Channel, ConstantDelay, Downtime, ExponentialDelay, QuestionChannel
@@ -25,10 +15,10 @@ LEVEL = 1e-6
 CELLS = 4
 TRUTH = np.repeat(np.arange(CELLS + 1, dtype=np.int32), [30, 0, 5, 60, 200])
 MECHANISMS = [
-    NoPrivacy(cells=CELLS),
-    RandomizedResponse(cells=CELLS, first_coin=0.8, second_coin=0.2),
-    SamplingPrivacy(cells=CELLS, sampling=0.45),
-    BinarySamplingPrivacy(cells=CELLS, sampling=0.3),
+    local.NoPrivacy(cells=CELLS),
+    local.RandomizedResponse(cells=CELLS, first_coin=0.8, second_coin=0.2),
+    local.SamplingPrivacy(cells=CELLS, sampling=0.45),
+    local.BinarySamplingPrivacy(cells=CELLS, sampling=0.3),
 ]
 LOSSY = Channel(ExponentialDelay(10.0), loss_one=0.15, loss_two=0.3)
 
@@ -139,7 +129,7 @@ def test_estimates_are_unbiased_with_theoretical_variance(mechanism, answers, ch
 @pytest.mark.parametrize("answers", ["reports", "counts"])
 def test_bursts_lose_both_rounds_of_the_same_devices(answers):
     """The share received in both rounds among those received in one, by the distribution of link outages."""
-    mechanism = SamplingPrivacy(cells=CELLS, sampling=0.45)
+    mechanism = local.SamplingPrivacy(cells=CELLS, sampling=0.45)
     bursty = Channel(loss_one=0.2, loss_two=0.2, burst_s=40.0)
     _, _, accounts = ask_once(
         mechanism,
@@ -161,7 +151,7 @@ def test_bursts_lose_both_rounds_of_the_same_devices(answers):
 def test_a_question_is_lost_once_for_all_shares_of_a_report(answers, heard, deployment):
     """Outcomes follow (1 − q)·E[F(d − H)^m], where H is the latency of the question that all m messages share."""
     channel = Channel(ExponentialDelay(8.0), question=QuestionChannel(heard, loss=0.1))
-    mechanism = SamplingPrivacy(cells=CELLS, sampling=0.45)
+    mechanism = local.SamplingPrivacy(cells=CELLS, sampling=0.45)
     _, _, accounts = ask_once(
         mechanism, answers=answers, channel=channel, seed=4, outside=100_000, deployment=deployment
     )
@@ -199,7 +189,7 @@ def test_targets_are_equal_for_all_mechanisms_and_change_no_result():
         assert len(recorded.reports) == mechanism.rounds
         assert plain[0].recorded(np.bincount(TRUTH), 0.0) is None
     # Devices that answer truthfully are recorded with their true cell.
-    survey, *_ = ask_once(NoPrivacy(cells=CELLS), answers="auto", channel=LOSSY, seed=2, targets=targets)
+    survey, *_ = ask_once(local.NoPrivacy(cells=CELLS), answers="auto", channel=LOSSY, seed=2, targets=targets)
     kept = survey.recorded(np.bincount(TRUTH), 0.0)
     recorded, cells = kept.recorded, kept.truth
     np.testing.assert_array_equal(recorded.reports[0], cells)
@@ -208,7 +198,7 @@ def test_targets_are_equal_for_all_mechanisms_and_change_no_result():
 def test_mechanism_gets_no_truth_before_its_truth_round():
     seen = []
 
-    class Spy(SamplingPrivacy):
+    class Spy(local.SamplingPrivacy):
         def answer(self, round, truth, coins):  # noqa: A002
             seen.append((round, truth.copy()))
             return super().answer(round, truth, coins)
@@ -221,7 +211,7 @@ def test_mechanism_gets_no_truth_before_its_truth_round():
 
 
 def test_small_batches_lose_no_report():
-    class Small(SamplingPrivacy):
+    class Small(local.SamplingPrivacy):
         batch = 37
 
     for answers in ("reports", "auto"):
@@ -255,16 +245,16 @@ def test_unbalanced_account_is_refused():
 @pytest.mark.parametrize(
     ("mechanism", "nbytes"),
     [
-        (NoPrivacy(cells=4), 1),
-        (SamplingPrivacy(cells=255, sampling=0.4), 1),
-        (SamplingPrivacy(cells=256, sampling=0.4), 2),
-        (RandomizedResponse(cells=9, first_coin=0.8, second_coin=0.2), 2),
-        (BinarySamplingPrivacy(cells=1, sampling=0.3), 1),
-        (AnonymizedCancelling(cells=9, shift=0.3), 3),
-        (SubsetSelection(cells=9, epsilon=1.0), 2),
-        (LocalHashing(cells=9, epsilon=1.0), 17),
-        (HadamardResponse(cells=600, epsilon=1.0), 2),
-        (DistributedLaplace(cells=5, epsilon=1.0, devices=100), 40),
+        (local.NoPrivacy(cells=4), 1),
+        (local.SamplingPrivacy(cells=255, sampling=0.4), 1),
+        (local.SamplingPrivacy(cells=256, sampling=0.4), 2),
+        (local.RandomizedResponse(cells=9, first_coin=0.8, second_coin=0.2), 2),
+        (local.BinarySamplingPrivacy(cells=1, sampling=0.3), 1),
+        (local.AnonymizedCancelling(cells=9, shift=0.3), 3),
+        (local.SubsetSelection(cells=9, epsilon=1.0), 2),
+        (local.LocalHashing(cells=9, epsilon=1.0), 17),
+        (local.HadamardResponse(cells=600, epsilon=1.0), 2),
+        (local.DistributedLaplace(cells=5, epsilon=1.0, devices=100), 40),
     ],
     ids=lambda value: type(value).__name__,
 )
