@@ -8,53 +8,34 @@ import scenarios
 from scenarios import ScenarioError
 
 RACE = """
-[scenario]
-name = "race"
-duration_s = 600
-
-[roads]
-source = "grid"
-rows = 4
-columns = 4
-spacing_m = 200
-
-[cells]
-kind = "square"
-size_m = 200
-
-[traffic]
-vehicles = 50
-
+scenario = {name = "race", duration_s = 600}
+roads = {source = "grid", rows = 4, columns = 4, spacing_m = 200}
+cells = {kind = "square", size_m = 200}
+traffic = {vehicles = 50}
 [[campaigns]]
 name = "first"
 start_s = 120
-
 [[campaigns]]
 name = "second"
 start_s = 120
 release = {kind = "laplace", epsilon = 1.0, mechanisms = ["baseline"]}
-
 [[campaigns]]
 name = "mean"
 start_s = 120
 statistic = "mean_speed"
 release = {kind = "laplace", epsilon = 1.0, sample = 0.1}
-
 [[campaigns]]
 name = "median"
 start_s = 120
 statistic = "median_speed"
 release = {kind = "smooth_median", epsilon = 1.0, delta = 1e-6}
-
 [[mechanisms]]
 name = "sampling"
 kind = "sampling_privacy"
 sampling = 0.45
-
 [[mechanisms]]
 name = "randomized"
 kind = "randomized_response"
-
 [[mechanisms]]
 name = "baseline"
 kind = "no_privacy"

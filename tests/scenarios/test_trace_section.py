@@ -8,26 +8,14 @@ import scenarios
 from scenarios import ScenarioError
 
 RUN = """
-[scenario]
-name = "replay"
-duration_s = 600
-
-[roads]
-source = "none"
-
-[cells]
-kind = "square"
-size_m = 500
-
+scenario = {name = "replay", duration_s = 600}
+roads = {source = "none"}
+cells = {kind = "square", size_m = 500}
+campaigns = [{start_s = 120}]
+mechanisms = [{kind = "no_privacy"}]
 [traffic]
 engine = "trace"
 trace = "cab.csv"
-
-[[campaigns]]
-start_s = 120
-
-[[mechanisms]]
-kind = "no_privacy"
 """
 
 
