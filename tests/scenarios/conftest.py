@@ -88,6 +88,18 @@ def load(tmp_path: Path) -> Load:
 
 
 @pytest.fixture
+def reloaded(tmp_path: Path) -> Callable[[scenarios.Scenario], scenarios.Scenario]:
+    """Return a function that writes a scenario to a file, and loads that."""
+
+    def again(scenario: scenarios.Scenario) -> scenarios.Scenario:
+        file = tmp_path / "again.toml"
+        file.write_text(scenarios.dump(scenario), encoding="utf-8")
+        return scenarios.load(file)
+
+    return again
+
+
+@pytest.fixture
 def only_fault() -> Callable[..., Fault]:
     """Return a function that makes an attempt, and checks the place and the words of its only fault."""
 

@@ -185,15 +185,13 @@ def test_mechanisms_whose_counts_are_published(load):
     assert any("vulnerable" in warning and "first" in warning for warning in recoded.warnings())
 
 
-def test_only_speed_campaigns_have_speed_defaults(load, tmp_path):
+def test_only_speed_campaigns_have_speed_defaults(load, reloaded):
     scenario = load(RACE)
     mean = scenario.campaigns[2]
     assert (mean.lower_mps, mean.upper_mps, mean.min_vehicles) == (0.0, None, 2)
     first = scenario.campaigns[0]
     assert (first.lower_mps, first.upper_mps, first.min_vehicles, first.release) == (None, None, None, None)
-    again = tmp_path / "again.toml"
-    again.write_text(scenarios.dump(scenario), encoding="utf-8")
-    assert scenarios.load(again) == scenario
+    assert reloaded(scenario) == scenario
     assert "min_vehicles" not in scenarios.dump(
         load(RACE[: RACE.index('[[campaigns]]\nname = "mean"')] + RACE[RACE.index("[[mechanisms]]") :])
     )
