@@ -58,17 +58,9 @@ SPOILED = [
     ("release.kind='supress'", "release.kind", ["did you mean suppress?", '"supress"']),
     ("release={kind='laplace', epsilon=0.0}", "release.epsilon", ["above 0"]),
     ("release={kind='laplace', epsilon=-1}", "release.epsilon", ["above 0", "-1"]),
-    (
-        "release={kind='laplace', epsilon=1.0, sample=0.5}",
-        "release.sample",
-        ['"mean_speed"', "use sampling"],
-    ),
+    ("release={kind='laplace', epsilon=1.0, sample=0.5}", "release.sample", ['"mean_speed"', "use sampling"]),
     ("release={kind='none', sample=0.5}", "release.sample", ['"mean_speed"']),
-    (
-        "release={kind='generalise', k=5, sampling=0.45, epsilon=1, levels=0}",
-        "release.levels",
-        ["at least 1"],
-    ),
+    ("release={kind='generalise', k=5, sampling=0.45, epsilon=1, levels=0}", "release.levels", ["at least 1"]),
     ("release={kind='recode', k=5, mechanisms=[]}", "release.mechanisms", ["at least 1 item"]),
     ("release={kind='recode', k=5, mechanisms=['sampling']}", "release.mechanisms[0]", ["exact counts of all"]),
     (

@@ -21,11 +21,7 @@ SPOILED = [
         "traffic.trips[1]",
         ["there is no such file", "none.xml"],
     ),
-    (
-        ["traffic.demand='trips'", "traffic.trips='trips.csv'", "traffic.share=0"],
-        "traffic.share",
-        ["above 0", "0"],
-    ),
+    (["traffic.demand='trips'", "traffic.trips='trips.csv'", "traffic.share=0"], "traffic.share", ["above 0", "0"]),
     (
         ["traffic.demand='trips'", "traffic.trips='trips.csv'", "traffic.share=0.5"],
         "traffic.share",
