@@ -24,26 +24,17 @@ def crowdveil(*arguments, cwd=None, env=None):
 NODES = "id,x,y\n0,500000,4500000\n1,500100,4500000\n2,500100,4500100\n"
 EDGES = "a,b,len\n0,1,100\n1,2,100\n2,0,140\n"
 SCENARIO = """
-[scenario]
-name = "mine"
-duration_s = 120
+scenario = {name = "mine", duration_s = 120}
+cells = {kind = "square", size_m = 50}
+traffic = {vehicles = 20}
+campaigns = [{start_s = 30, round_gap_s = 10}]
+mechanisms = [{kind = "sampling_privacy", sampling = 0.4}]
 [roads]
 source = "tables"
 nodes = "nodes.csv"
 edges = "edges.csv"
 crs = "EPSG:32618"
 columns = { node = "id", x = "x", y = "y", from = "a", to = "b", length_m = "len" }
-[cells]
-kind = "square"
-size_m = 50
-[traffic]
-vehicles = 20
-[[campaigns]]
-start_s = 30
-round_gap_s = 10
-[[mechanisms]]
-kind = "sampling_privacy"
-sampling = 0.4
 """
 
 
@@ -63,7 +54,7 @@ BAD = {
     "cells too small for their numbers": ("cells.size_m=0.0001", None, ["size_m = 0.0001", "cells, more than"]),
     "queries of three moments overlap": (
         "mechanisms=[{kind='anonymized_cancelling', shift=0.4}]",
-        ("mine.toml", SCENARIO.replace("start_s = 30", "start_s = 30\nqueries = 2\nevery_s = 25")),
+        ("mine.toml", SCENARIO.replace("start_s = 30", "start_s = 30, queries = 2, every_s = 25")),
         ["campaigns.campaign.every_s", "anonymized_cancelling", "overlap", "2 times", "30 s"],
     ),
     "blanks for other cells": (

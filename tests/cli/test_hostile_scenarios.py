@@ -16,9 +16,9 @@ from simulator.files.errors import InputError
 from simulator.roads.sumo_frame import NetFrame
 
 SCENARIO = """
-[scenario]
-name = "stranger"
-duration_s = 120
+scenario = {name = "stranger", duration_s = 120}
+traffic = {vehicles = 20}
+campaigns = [{start_s = 30, round_gap_s = 10}]
 [roads]
 source = "grid"
 rows = 3
@@ -28,14 +28,10 @@ speed_mps = 10
 [cells]
 kind = "square"
 size_m = 100
-[traffic]
-vehicles = 20
-[[campaigns]]
-start_s = 30
-round_gap_s = 10
 [[mechanisms]]
 kind = "no_privacy"
 """
+GRID = SCENARIO[SCENARIO.index('source = "grid"') : SCENARIO.index("[cells]")]
 TABLES = """
 source = "tables"
 nodes = "{}"
@@ -210,8 +206,7 @@ def outside(folder, how):
             (folder / "data" / "set").mkdir(parents=True)
             (folder / "data" / "set" / "nodes.csv").symlink_to(own)
             named = "data:set/nodes.csv"
-    grid = SCENARIO[SCENARIO.index('source = "grid"') : SCENARIO.index("[cells]")]
-    (folder / "s.toml").write_text(SCENARIO.replace(grid, TABLES.format(named)))
+    (folder / "s.toml").write_text(SCENARIO.replace(GRID, TABLES.format(named)))
     return folder / "s.toml", own
 
 
@@ -293,8 +288,7 @@ def test_text_that_looks_like_a_path_is_not_read(folder):
 )
 def test_reference_that_is_no_file_is_not_read(folder, crowdveil, monkeypatch, reference):
     monkeypatch.setenv("CROWDVEIL_DATA", str(folder))
-    grid = SCENARIO[SCENARIO.index('source = "grid"') : SCENARIO.index("[cells]")]
-    (folder / "s.toml").write_text(SCENARIO.replace(grid, f'source = "geopackage"\npath = "{reference}"\n'))
+    (folder / "s.toml").write_text(SCENARIO.replace(GRID, f'source = "geopackage"\npath = "{reference}"\n'))
     for arguments in (("run",), ("scenarios", "check"), ("run", "--untrusted")):
         done = crowdveil(*arguments, "s.toml")
         assert done.returncode == 2
@@ -326,8 +320,7 @@ def test_crs_of_an_input_file_must_not_name_a_file(folder, crowdveil):
     (folder / "node.csv").write_text("node_id,x_coord,y_coord\n1,0,0\n2,100,0\n")
     (folder / "link.csv").write_text("link_id,from_node_id,to_node_id,directed,length\n1,1,2,1,100\n2,2,1,1,100\n")
     (folder / "config.csv").write_text(f"long_length,speed,crs\nm,kph,{crs}\n")
-    grid = SCENARIO[SCENARIO.index('source = "grid"') : SCENARIO.index("[cells]")]
-    (folder / "s.toml").write_text(SCENARIO.replace(grid, 'source = "gmns"\npath = "."\n'))
+    (folder / "s.toml").write_text(SCENARIO.replace(GRID, 'source = "gmns"\npath = "."\n'))
     done = crowdveil("scenarios", "check", "s.toml")
     assert done.returncode == 2
     assert crs in done.stderr
@@ -389,7 +382,7 @@ def sumo_folder(folder, net):
         for place in (folder, own):
             for suffix in (".txt", ".csv", ".parquet", ".txt.gz"):
                 (place / f"{name}{suffix}").write_text("years of work")
-    text = SCENARIO.replace("[traffic]\nvehicles = 20", '[traffic]\nengine = "sumo"\nconfig = "c.sumocfg"')
+    text = SCENARIO.replace("traffic = {vehicles = 20}", 'traffic = {engine = "sumo", config = "c.sumocfg"}')
     (folder / "s.toml").write_text(text)
     return folder
 
@@ -427,7 +420,7 @@ def test_sumo_opens_no_connection_that_its_files_request(sumo_folder, where):
 def test_symbolic_link_in_a_folder_of_recordings_is_refused(folder, crowdveil):
     (folder / "recorded").mkdir()
     (folder / "recorded" / "one.csv").symlink_to(folder.parent / "own" / "precious.txt")
-    text = SCENARIO.replace("[traffic]\nvehicles = 20", '[traffic]\nengine = "trace"\ntrace = "recorded"')
+    text = SCENARIO.replace("traffic = {vehicles = 20}", 'traffic = {engine = "trace", trace = "recorded"}')
     (folder / "s.toml").write_text(text)
     assert scenarios.load("s.toml").files_outside() == [folder.parent / "own" / "precious.txt"]
     done = crowdveil("run", "s.toml", "--untrusted")

@@ -8,43 +8,17 @@ from installation import execute
 
 CLASSES = ("PlainResponse", "TrimmedMean", "MostFrequent")
 SCENARIO = """
-[scenario]
-name = "own-kinds"
-duration_s = 900
-
-[roads]
-source = "grid"
-rows = 4
-columns = 4
-spacing_m = 200
-
-[cells]
-kind = "square"
-size_m = 300
-
-[traffic]
-vehicles = 300
-
-[[campaigns]]
-start_s = 120
-queries = 2
-every_s = 120
-
-[[mechanisms]]
-kind = "{mechanism}"
-name = "own"
-epsilon = 2.0
-
-[[mechanisms]]
-kind = "no_privacy"
-
-[aggregation]
-kind = "{aggregator}"
-servers = 5
-
-[[attacks]]
-kind = "{attack}"
-coalition = ["server:1", "server:2", "server:3", "server:4", "server:5"]
+scenario = {{name = "own-kinds", duration_s = 900}}
+roads = {{source = "grid", rows = 4, columns = 4, spacing_m = 200}}
+cells = {{kind = "square", size_m = 300}}
+traffic = {{vehicles = 300}}
+campaigns = [{{start_s = 120, queries = 2, every_s = 120}}]
+mechanisms = [
+    {{kind = "{mechanism}", name = "own", epsilon = 2.0}},
+    {{kind = "no_privacy"}},
+]
+aggregation = {{kind = "{aggregator}", servers = 5}}
+attacks = [{{kind = "{attack}", coalition = ["server:1", "server:2", "server:3", "server:4", "server:5"]}}]
 """
 NAMES = {"mechanism": "plain-response", "aggregator": "trimmed-mean", "attack": "most-frequent"}
 DOTTED = {

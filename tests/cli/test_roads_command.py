@@ -5,22 +5,13 @@ import pytest
 PLACES = ((1, -96.78, 43.61), (2, -96.70, 43.60), (3, -96.74, 43.58))
 LINKS = ((1, 2), (2, 3), (3, 1), (2, 1))
 SCENARIO = """
-[scenario]
-name = "mine"
-duration_s = 120
+scenario = {{name = "mine", duration_s = 120}}
+cells = {{kind = "square", size_m = 2000}}
+traffic = {{vehicles = 20}}
+campaigns = [{{start_s = 30, round_gap_s = 10}}]
+mechanisms = [{{kind = "sampling_privacy", sampling = 0.4}}]
 [roads]
 {roads}
-[cells]
-kind = "square"
-size_m = 2000
-[traffic]
-vehicles = 20
-[[campaigns]]
-start_s = 30
-round_gap_s = 10
-[[mechanisms]]
-kind = "sampling_privacy"
-sampling = 0.4
 """
 TNTP = """source = "tntp"
 network = "net.tntp"

@@ -19,26 +19,12 @@ from simulator.pages.report import build_report
 from simulator.pages.terminal_summary import print_summary
 
 TOWN = """
-[scenario]
-name = "town"
-duration_s = 900
-[roads]
-source = "grid"
-rows = 3
-columns = 3
-spacing_m = 150
-[cells]
-kind = "square"
-size_m = {size_m}
-[traffic]
-vehicles = 40
-parked = "answer"
-departures = [{{from_s = 0, to_s = 60, share = 1.0}}]
-[population]
-answers = "{answers}"
-outside = {outside}
-[claims]
-queries = [1, 4, 20]
+scenario = {{name = "town", duration_s = 900}}
+roads = {{source = "grid", rows = 3, columns = 3, spacing_m = 150}}
+cells = {{kind = "square", size_m = {size_m}}}
+traffic = {{vehicles = 40, parked = "answer", departures = [{{from_s = 0, to_s = 60, share = 1.0}}]}}
+population = {{answers = "{answers}", outside = {outside}}}
+claims = {{queries = [1, 4, 20]}}
 [[campaigns]]
 name = "first"
 start_s = 300

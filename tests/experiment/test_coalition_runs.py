@@ -10,44 +10,20 @@ from simulator import run
 FAMILY = 1e-6
 JOINS = "{party='server:1', from_query=5}"
 PARKED = """
-[scenario]
-name = "parked"
-seed = 3
-duration_s = 1200
-warmup_s = 200
-
-[roads]
-source = "grid"
-rows = 6
-columns = 6
-spacing_m = 150
-
-[cells]
-kind = "square"
-size_m = 300
-
-[traffic]
-vehicles = {vehicles}
-parked = "answer"
-departures = [{{from_s = 0, to_s = 10, share = 1.0}}]
+scenario = {{name = "parked", seed = 3, duration_s = 1200, warmup_s = 200}}
+roads = {{source = "grid", rows = 6, columns = 6, spacing_m = 150}}
+cells = {{kind = "square", size_m = 300}}
+traffic = {{vehicles = {vehicles}, parked = "answer", departures = [{{from_s = 0, to_s = 10, share = 1.0}}]}}
+mechanisms = [
+    {{name = "plain", kind = "no_privacy"}},
+    {{name = "sampling", kind = "sampling_privacy", sampling = 0.4}},
+    {{name = "k-ary", kind = "k_randomized_response", epsilon = 2}},
+]
 
 [channel]
 {channel}
 
 {campaigns}
-[[mechanisms]]
-name = "plain"
-kind = "no_privacy"
-
-[[mechanisms]]
-name = "sampling"
-kind = "sampling_privacy"
-sampling = 0.4
-
-[[mechanisms]]
-name = "k-ary"
-kind = "k_randomized_response"
-epsilon = 2
 """
 
 

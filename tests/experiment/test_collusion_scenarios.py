@@ -21,80 +21,30 @@ SAMPLING, CELLS = 0.45, 36
 NAMES = ("collusion", "longitudinal", "lossy", "parked-cars", "poisoning")
 MISSED = ["late", "lost", "rejected", "unpaired"]
 ONE_OF_EACH = """
-[scenario]
-name = "edge"
-duration_s = 900
-[roads]
-source = "grid"
-rows = 4
-columns = 4
-spacing_m = 150
-[cells]
-kind = "square"
-size_m = 200
-[traffic]
-vehicles = 40
-parked = "answer"
-departures = [{from_s = 0, to_s = 60, share = 1.0}]
-[[mechanisms]]
-name = "sampling"
-kind = "sampling_privacy"
-sampling = 0.45
-[[mechanisms]]
-name = "k-ary"
-kind = "k_randomized_response"
-epsilon = 2
-[[campaigns]]
-name = "trusted"
-start_s = 600
-queries = 2
-every_s = 100
-[[campaigns]]
-name = "per-round"
-start_s = 600
-aggregation = {kind = "per_round"}
-[[campaigns]]
-name = "shuffled"
-start_s = 600
-aggregation = {kind = "shuffled"}
-[[campaigns]]
-name = "shared"
-start_s = 600
-aggregation = {kind = "secret_shared", servers = 3, paired = true}
-[[attacks]]
-kind = "round_one"
-coalition = ["server:1"]
-[[attacks]]
-kind = "round_two"
-coalition = ["server:2"]
-campaigns = ["per-round"]
-mechanisms = ["sampling"]
-[[attacks]]
-kind = "link_rounds"
-coalition = ["server:1", "mixer"]
-growing = true
-[[attacks]]
-kind = "shares"
-coalition = ["server:1", "server:2", "server:3"]
-growing = true
-[[attacks]]
-kind = "known_others"
-coalition = ["network"]
-k = 2
-[[attacks]]
-kind = "longitudinal"
-coalition = ["server:1"]
-campaigns = ["trusted"]
-asked = [1, 2]
-[[attacks]]
-kind = "drop_out"
-coalition = ["network"]
-dropped = "others"
-[[attacks]]
-name = "target"
-kind = "drop_out"
-coalition = ["network"]
-dropped = "target"
+scenario = {name = "edge", duration_s = 900}
+roads = {source = "grid", rows = 4, columns = 4, spacing_m = 150}
+cells = {kind = "square", size_m = 200}
+traffic = {vehicles = 40, parked = "answer", departures = [{from_s = 0, to_s = 60, share = 1.0}]}
+mechanisms = [
+    {name = "sampling", kind = "sampling_privacy", sampling = 0.45},
+    {name = "k-ary", kind = "k_randomized_response", epsilon = 2},
+]
+campaigns = [
+    {name = "trusted", start_s = 600, queries = 2, every_s = 100},
+    {name = "per-round", start_s = 600, aggregation = {kind = "per_round"}},
+    {name = "shuffled", start_s = 600, aggregation = {kind = "shuffled"}},
+    {name = "shared", start_s = 600, aggregation = {kind = "secret_shared", servers = 3, paired = true}},
+]
+attacks = [
+    {kind = "round_one", coalition = ["server:1"]},
+    {kind = "round_two", coalition = ["server:2"], campaigns = ["per-round"], mechanisms = ["sampling"]},
+    {kind = "link_rounds", coalition = ["server:1", "mixer"], growing = true},
+    {kind = "shares", coalition = ["server:1", "server:2", "server:3"], growing = true},
+    {kind = "known_others", coalition = ["network"], k = 2},
+    {kind = "longitudinal", coalition = ["server:1"], campaigns = ["trusted"], asked = [1, 2]},
+    {kind = "drop_out", coalition = ["network"], dropped = "others"},
+    {name = "target", kind = "drop_out", coalition = ["network"], dropped = "target"},
+]
 """
 
 

@@ -18,47 +18,20 @@ from simulator.pages.report import build_report
 from simulator.pages.terminal_summary import print_summary
 
 TOWN = """
-[scenario]
-name = "town"
-duration_s = 900
-[roads]
-source = "grid"
-rows = 4
-columns = 4
-spacing_m = 150
-[cells]
-kind = "square"
-size_m = 1000
-[traffic]
-vehicles = 200
-parked = "answer"
-departures = [{from_s = 0, to_s = 60, share = 1.0}]
-[claims]
-epsilons = [0.5, 1.0, 2.0]
-crowds = [20]
-[[campaigns]]
-name = "first"
-start_s = 300
-queries = 3
-every_s = 120
-[[campaigns]]
-name = "second"
-start_s = 400
-queries = 2
-every_s = 100
-[[mechanisms]]
-name = "k-ary"
-kind = "k_randomized_response"
-epsilon = 3
-[[mechanisms]]
-name = "sampling"
-kind = "sampling_privacy"
-sampling = 0.3
-[[mechanisms]]
-name = "laplace"
-kind = "distributed_laplace"
-epsilon = 1
-devices = 250
+scenario = {name = "town", duration_s = 900}
+roads = {source = "grid", rows = 4, columns = 4, spacing_m = 150}
+cells = {kind = "square", size_m = 1000}
+traffic = {vehicles = 200, parked = "answer", departures = [{from_s = 0, to_s = 60, share = 1.0}]}
+claims = {epsilons = [0.5, 1.0, 2.0], crowds = [20]}
+campaigns = [
+    {name = "first", start_s = 300, queries = 3, every_s = 120},
+    {name = "second", start_s = 400, queries = 2, every_s = 100},
+]
+mechanisms = [
+    {name = "k-ary", kind = "k_randomized_response", epsilon = 3},
+    {name = "sampling", kind = "sampling_privacy", sampling = 0.3},
+    {name = "laplace", kind = "distributed_laplace", epsilon = 1, devices = 250},
+]
 """
 """One cell, so that a k-ary report has two values and what shuffled ones show is one number."""
 NAMES = ("k-ary", "sampling", "laplace")
@@ -284,7 +257,7 @@ def test_outage_of_a_round_is_named_as_the_cause_of_weaker_claims(town):
 @pytest.mark.parametrize("form", ["multi", "binary"])
 def test_suppressed_differences_are_claimed_as_differences_in_both_forms(form, tmp_path):
     path = tmp_path / "town.toml"
-    path.write_text(TOWN.replace('kind = "sampling_privacy"', f'kind = "sampling_privacy"\nform = "{form}"'))
+    path.write_text(TOWN.replace('kind = "sampling_privacy"', f'kind = "sampling_privacy", form = "{form}"'))
     release = {"kind": "suppress", "k": 4, "mechanisms": ["sampling"]}
     claims = run(path, overrides={"release": release}).claims
     assert set(claims[claims["release"].notna()]["view"]) == {"released_differences"}

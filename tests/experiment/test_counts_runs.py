@@ -17,21 +17,16 @@ from simulator.pages.report import build_report
 from simulator.results.run import RunResult
 
 SCENARIO = """
-[scenario]
-name = "counted"
-duration_s = 1200
-start = "2026-03-02T07:00+01:00"
-[roads]
-source = "grid"
-rows = 4
-columns = 4
-spacing_m = 200
-speed_mps = 10
-anchor = { lon = 8.0, lat = 50.0 }
-[cells]
-kind = "roads"
-[traffic]
-vehicles = 4000
+scenario = {name = "counted", duration_s = 1200, start = "2026-03-02T07:00+01:00"}
+roads = {source = "grid", rows = 4, columns = 4, spacing_m = 200, speed_mps = 10, anchor = { lon = 8.0, lat = 50.0 }}
+cells = {kind = "roads"}
+traffic = {vehicles = 4000}
+mechanisms = [{name = "baseline", kind = "no_privacy"}]
+detectors = [
+    {name = "in", link = 5, fraction = 0, every_s = 600},
+    {name = "out", link = 5, fraction = 1, every_s = 600},
+]
+counts = {file = "counts.csv"}
 [[campaigns]]
 name = "occupancy"
 start_s = 5
@@ -46,21 +41,6 @@ queries = 59
 every_s = 20
 round_gap_s = 3
 min_vehicles = 1
-[[mechanisms]]
-name = "baseline"
-kind = "no_privacy"
-[[detectors]]
-name = "in"
-link = 5
-fraction = 0
-every_s = 600
-[[detectors]]
-name = "out"
-link = 5
-fraction = 1
-every_s = 600
-[counts]
-file = "counts.csv"
 """
 BY_NAME = "detector,from,to,count,speed_kph\nin,07:00,07:10,100,30\nout,07:10,07:20,90,\n"
 

@@ -11,101 +11,53 @@ from simulator import run
 
 LEVEL = 1e-6
 
-MECHANISMS = """
-[[mechanisms]]
-kind = "no_privacy"
-[[mechanisms]]
-kind = "sampling_privacy"
-sampling = 0.45
-[[mechanisms]]
-name = "refreshed"
-kind = "sampling_privacy"
-sampling = 0.4
-refresh = 0.3
-[[mechanisms]]
-name = "binary"
-kind = "sampling_privacy"
-form = "binary"
-sampling = 0.4
-[[mechanisms]]
-kind = "randomized_response"
-[[mechanisms]]
-kind = "warner"
-truthful = 0.9
-[[mechanisms]]
-kind = "k_randomized_response"
-epsilon = 2
-[[mechanisms]]
-kind = "sue"
-epsilon = 2
-[[mechanisms]]
-kind = "oue"
-epsilon = 2
-[[mechanisms]]
-kind = "the"
-epsilon = 2
-[[mechanisms]]
-kind = "olh"
-epsilon = 2
-[[mechanisms]]
-kind = "subset_selection"
-epsilon = 2
-[[mechanisms]]
-kind = "hadamard_response"
-epsilon = 2
-[[mechanisms]]
-kind = "longitudinal_unary"
-epsilon_permanent = 4
-epsilon_first = 2
-[[mechanisms]]
-kind = "distributed_laplace"
-epsilon = 1
-devices = 1000
-[[mechanisms]]
-kind = "sampling_and_noise"
-sampling = 0.6
-says = "value"
-[[mechanisms]]
-kind = "sampled_response"
-sampling = 0.8
-first_coin = 0.7
-second_coin = 0.3
-[[mechanisms]]
-kind = "anonymized_local"
-sampling_yes_one = 0.5
-sampling_yes_two = 0.3
-sampling_no = 0.7
-first_coin = 0.8
-second_coin = 0.7
-third_coin = 0.2
-[[mechanisms]]
-kind = "anonymized_first_attempt"
-base = 0.5
-shift_yes = 0.3
-shift_no = 0.1
-[[mechanisms]]
-kind = "anonymized_cancelling"
-shift = 0.4
-[[mechanisms]]
-kind = "anonymized_deniable"
-shift = 0.6
-yes_second = 0.6
-yes_third = 0.4
-no_second = 0.4
-no_third = 0.6
-onward = 0.6
-"""
+MECHANISMS = [
+    {"kind": "no_privacy"},
+    {"kind": "sampling_privacy", "sampling": 0.45},
+    {"name": "refreshed", "kind": "sampling_privacy", "sampling": 0.4, "refresh": 0.3},
+    {"name": "binary", "kind": "sampling_privacy", "form": "binary", "sampling": 0.4},
+    {"kind": "randomized_response"},
+    {"kind": "warner", "truthful": 0.9},
+    {"kind": "k_randomized_response", "epsilon": 2},
+    {"kind": "sue", "epsilon": 2},
+    {"kind": "oue", "epsilon": 2},
+    {"kind": "the", "epsilon": 2},
+    {"kind": "olh", "epsilon": 2},
+    {"kind": "subset_selection", "epsilon": 2},
+    {"kind": "hadamard_response", "epsilon": 2},
+    {"kind": "longitudinal_unary", "epsilon_permanent": 4, "epsilon_first": 2},
+    {"kind": "distributed_laplace", "epsilon": 1, "devices": 1000},
+    {"kind": "sampling_and_noise", "sampling": 0.6, "says": "value"},
+    {"kind": "sampled_response", "sampling": 0.8, "first_coin": 0.7, "second_coin": 0.3},
+    {
+        "kind": "anonymized_local",
+        "sampling_yes_one": 0.5,
+        "sampling_yes_two": 0.3,
+        "sampling_no": 0.7,
+        "first_coin": 0.8,
+        "second_coin": 0.7,
+        "third_coin": 0.2,
+    },
+    {"kind": "anonymized_first_attempt", "base": 0.5, "shift_yes": 0.3, "shift_no": 0.1},
+    {"kind": "anonymized_cancelling", "shift": 0.4},
+    {
+        "kind": "anonymized_deniable",
+        "shift": 0.6,
+        "yes_second": 0.6,
+        "yes_third": 0.4,
+        "no_second": 0.4,
+        "no_third": 0.6,
+        "onward": 0.6,
+    },
+]
 
 
 @pytest.fixture(scope="module")
-def every(tmp_path_factory):
-    text = scenarios.source_text("tiny").split("[[mechanisms]]")[0]
-    text = text.replace("queries = 2", "queries = 6").replace("every_s = 90", "every_s = 60")
-    text = text.replace("duration_s = 300", "duration_s = 600").replace("round_gap_s = 30", "round_gap_s = 15")
-    text = text.replace("deadline_s = 30", "deadline_s = 15").replace("vehicles = 60", "vehicles = 4000")
-    file = tmp_path_factory.mktemp("every") / "every.toml"
-    file.write_text(text + MECHANISMS)
-    return file
+def every():
+    campaign = {"queries": 6, "every_s": 60, "round_gap_s": 15, "deadline_s": 15}
+    changes = {"scenario.duration_s": 600, "traffic.vehicles": 4000, "mechanisms": MECHANISMS}
+    changes |= {f"campaigns.occupancy.{key}": value for key, value in campaign.items()}
+    return scenarios.load("tiny", overrides=changes)
 
 
 @pytest.mark.parametrize("answers", ["reports", "counts"])
@@ -115,7 +67,7 @@ def test_errors_equal_theory(every, answers, loss):
         every, overrides=[f"population={{outside=700, answers='{answers}'}}", f"channel={{loss={loss}}}"], seed=11
     )
     scores = result.scores.set_index("mechanism")
-    kinds = [mechanism.kind for mechanism in scenarios.load(every).mechanisms]
+    kinds = [mechanism.kind for mechanism in every.mechanisms]
     assert len(kinds) == len(scores)
     assert set(kinds) == set(names_of("mechanism"))
     errors = result.estimates.assign(error=result.estimates["estimate"] - result.estimates["truth"])

@@ -17,26 +17,16 @@ LOCATION = (
     f'<net version="1.9"><location netOffset="{OFFSET[0]},{OFFSET[1]}" convBoundary="0,0,9,9" '
     'origBoundary="0,0,9,9" projParameter="+proj=utm +zone=32 +ellps=WGS84 +datum=WGS84 +units=m +no_defs"/></net>'
 )
-SCENARIO = """[scenario]
-name = "fcd"
-seed = 1
-duration_s = 60
-[roads]
-source = "none"
-[cells]
-kind = "square"
-size_m = 50
+SCENARIO = """
+scenario = {{name = "fcd", seed = 1, duration_s = 60}}
+roads = {{source = "none"}}
+cells = {{kind = "square", size_m = 50}}
+campaigns = [{{name = "count", start_s = 10, queries = 1}}]
+mechanisms = [{{name = "exact", kind = "no_privacy"}}]
 [traffic]
 engine = "trace"
 trace = "fcd.{ends}"
 {keys}
-[[campaigns]]
-name = "count"
-start_s = 10
-queries = 1
-[[mechanisms]]
-name = "exact"
-kind = "no_privacy"
 """
 
 

@@ -10,21 +10,12 @@ from simulator.api import load, run
 from simulator.experiment.run import run_scenario
 
 TRACE = """
-[scenario]
-name = "replay"
-duration_s = 600
-[roads]
-source = "none"
-[cells]
-kind = "square"
-size_m = 500
-[traffic]
-engine = "trace"
-trace = "cab.csv"
-[[campaigns]]
-start_s = 120
-[[mechanisms]]
-kind = "no_privacy"
+scenario = {name = "replay", duration_s = 600}
+roads = {source = "none"}
+cells = {kind = "square", size_m = 500}
+traffic = {engine = "trace", trace = "cab.csv"}
+campaigns = [{start_s = 120}]
+mechanisms = [{kind = "no_privacy"}]
 """
 
 

@@ -16,35 +16,15 @@ pytest.importorskip("osmnx", reason="OpenStreetMap is read by osmium and osmnx")
 pytest.importorskip("sumolib", reason="SUMO networks are read by sumolib")
 
 SCENARIO = """
-[scenario]
-name = "small"
-seed = 1
-duration_s = 600
-
+scenario = {{name = "small", seed = 1, duration_s = 600}}
+cells = {{kind = "square", size_m = 100}}
+traffic = {{vehicles = 60, demand = "uniform"}}
+campaigns = [{{name = "occupancy", start_s = 300, queries = 2, every_s = 60, round_gap_s = 10, deadline_s = 10}}]
+mechanisms = [{{name = "baseline", kind = "no_privacy"}}]
 [roads]
 source = "{source}"
 path = "{path}"
 {more}
-
-[cells]
-kind = "square"
-size_m = 100
-
-[traffic]
-vehicles = 60
-demand = "uniform"
-
-[[campaigns]]
-name = "occupancy"
-start_s = 300
-queries = 2
-every_s = 60
-round_gap_s = 10
-deadline_s = 10
-
-[[mechanisms]]
-name = "baseline"
-kind = "no_privacy"
 """
 
 OSM = """<osm version="0.6">

@@ -11,43 +11,18 @@ from mechanisms.privacy import ReleasedCounts
 from simulator import run
 
 CITY = """
-[scenario]
-name = "sums"
-duration_s = 1200
-[roads]
-source = "grid"
-rows = 15
-columns = 20
-spacing_m = 500
-[cells]
-kind = "square"
-size_m = 500
-[traffic]
-vehicles = 26_600
-parked = "answer"
-[population]
-outside = 973_400
-[claims]
-epsilons = [0.5, 1.0, 2.0]
-crowds = [100]
-[aggregation]
-kind = "secret_shared"
-servers = 3
-[[campaigns]]
-name = "occupancy"
-start_s = 600
-every_s = 30
-queries = 16
-round_gap_s = 10
-deadline_s = 10
-[[mechanisms]]
-name = "move"
-kind = "sue"
-epsilon = {move}
-[[mechanisms]]
-name = "enter_leave"
-kind = "sue"
-epsilon = {enter_leave}
+scenario = {{name = "sums", duration_s = 1200}}
+roads = {{source = "grid", rows = 15, columns = 20, spacing_m = 500}}
+cells = {{kind = "square", size_m = 500}}
+traffic = {{vehicles = 26_600, parked = "answer"}}
+population = {{outside = 973_400}}
+claims = {{epsilons = [0.5, 1.0, 2.0], crowds = [100]}}
+aggregation = {{kind = "secret_shared", servers = 3}}
+campaigns = [{{name = "occupancy", start_s = 600, every_s = 30, queries = 16, round_gap_s = 10, deadline_s = 10}}]
+mechanisms = [
+    {{name = "move", kind = "sue", epsilon = {move}}},
+    {{name = "enter_leave", kind = "sue", epsilon = {enter_leave}}},
+]
 [[attacks]]
 name = "others"
 kind = "known_others"

@@ -17,27 +17,12 @@ ROOT = Path(__file__).parents[2]
 EXTRAS = {"osmnx", "osmium", "sumolib", "traci", "libsumo", "h3", "pooch"}
 NOT_ON_WINDOWS = ("fcntl", "grp", "pty", "pwd", "readline", "resource", "syslog", "termios", "tty")
 HEXAGONS = """
-[scenario]
-name = "hexagons"
-duration_s = 200
-[roads]
-source = "grid"
-rows = 3
-columns = 3
-spacing_m = 200
-[cells]
-kind = "h3"
-resolution = 9
-[traffic]
-vehicles = 20
-[[campaigns]]
-name = "count"
-start_s = 100
-queries = 1
-every_s = 100
-[[mechanisms]]
-name = "trusted"
-kind = "no_privacy"
+scenario = {name = "hexagons", duration_s = 200}
+roads = {source = "grid", rows = 3, columns = 3, spacing_m = 200}
+cells = {kind = "h3", resolution = 9}
+traffic = {vehicles = 20}
+campaigns = [{name = "count", start_s = 100, queries = 1, every_s = 100}]
+mechanisms = [{name = "trusted", kind = "no_privacy"}]
 """
 
 

@@ -14,20 +14,12 @@ from simulator.streams import Streams
 from simulator.traffic.engine import State, VehicleStates
 
 TEXT = """
-[scenario]
-name = "streets"
-duration_s = 400
-seed = 3
-[roads]
-source = "grid"
-rows = 4
-columns = 4
-spacing_m = 250
-speed_mps = 10
+scenario = {{name = "streets", duration_s = 400, seed = 3}}
+roads = {{source = "grid", rows = 4, columns = 4, spacing_m = 250, speed_mps = 10}}
+traffic = {{vehicles = 600}}
+mechanisms = [{{name = "trusted", kind = "no_privacy"}}]
 [cells]
 {cells}
-[traffic]
-vehicles = 600
 [[campaigns]]
 name = "count"
 start_s = 100
@@ -35,9 +27,6 @@ queries = 2
 every_s = 100
 round_gap_s = 30
 {campaign}
-[[mechanisms]]
-name = "trusted"
-kind = "no_privacy"
 """
 CELLS = {
     "link": 'kind = "roads"',
@@ -163,12 +152,11 @@ def test_class_without_roads_is_a_fault(scenario):
 def test_only_roads_of_the_given_class_are_cells(tmp_path, scenario):
     (tmp_path / "n.csv").write_text("id,lon,lat\na,0,0\nb,0.002,0\nc,0.002,0.002\n")
     (tmp_path / "e.csv").write_text("f,t,kind\na,b,main\nb,a,main\nb,c,side\nc,b,side\na,c,main\nc,a,main\n")
-    text = scenario('kind = "roads"\nclasses = ["main"]\nper = "road"').read_text()
-    start, end = text.index("[roads]"), text.index("[cells]")
+    lines = scenario('kind = "roads"\nclasses = ["main"]\nper = "road"').read_text().splitlines()
     columns = '{node = "id", lon = "lon", lat = "lat", from = "f", to = "t", class = "kind"}'
     path = tmp_path / "tables.toml"
-    roads = f'[roads]\nsource = "tables"\nnodes = "n.csv"\nedges = "e.csv"\ncolumns = {columns}\n'
-    path.write_text(text[:start] + roads + text[end:])
+    roads = f'roads = {{source = "tables", nodes = "n.csv", edges = "e.csv", columns = {columns}}}'
+    path.write_text("\n".join(roads if line.startswith("roads = ") else line for line in lines))
     city = build_city(scenarios.load(path))
     assert city.cells.names == ["a–b", "a–c"]
     everywhere = np.arange(6, dtype=np.int32)

@@ -19,42 +19,19 @@ from simulator.traffic.trips import VehicleClasses
 
 OWNERS = {"a": 10_000, "b": 7500, "c": 5000, "d": 12_500}
 PLACES = """
-[scenario]
-name = "places"
-duration_s = 100
-[roads]
-source = "none"
-[cells]
-kind = "locations"
-[traffic]
-engine = "static"
-owners = "owners.csv"
-columns = {place = "place", count = "n"}
-[[campaigns]]
-start_s = 10
-queries = 2
-every_s = 40
-round_gap_s = 10
-[[mechanisms]]
-name = "baseline"
-kind = "no_privacy"
-[[mechanisms]]
-name = "k-ary"
-kind = "k_randomized_response"
-epsilon = 4
-[[mechanisms]]
-name = "sampling"
-kind = "sampling_privacy"
-sampling = 0.45
-[[refinements]]
-kind = "inverse_probability"
-mechanisms = ["baseline", "k-ary", "sampling"]
-[population]
-participation = 0.8
-outside = 500
-[channel]
-loss = 0.1
-churn = 0.1
+scenario = {name = "places", duration_s = 100}
+roads = {source = "none"}
+cells = {kind = "locations"}
+traffic = {engine = "static", owners = "owners.csv", columns = {place = "place", count = "n"}}
+campaigns = [{start_s = 10, queries = 2, every_s = 40, round_gap_s = 10}]
+mechanisms = [
+    {name = "baseline", kind = "no_privacy"},
+    {name = "k-ary", kind = "k_randomized_response", epsilon = 4},
+    {name = "sampling", kind = "sampling_privacy", sampling = 0.45},
+]
+refinements = [{kind = "inverse_probability", mechanisms = ["baseline", "k-ary", "sampling"]}]
+population = {participation = 0.8, outside = 500}
+channel = {loss = 0.1, churn = 0.1}
 """
 RATES = [{"rate": 0.4, "cells": ["a", "b"]}, {"rate": 0.5, "to_s": 15}]  # queries begin at 10 and 50 s
 ZONES = [{"loss": 0.6, "cells": ["b", "c"], "from_s": 15, "to_s": 55}, {"loss": 0.2, "cells": ["d"]}]  # 20 and 60 s

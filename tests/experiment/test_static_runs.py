@@ -6,11 +6,12 @@ from scenarios import ScenarioError
 from simulator import run
 
 TEXT = """
-[scenario]
-name = "counted"
-duration_s = 600
-[roads]
-source = "none"
+scenario = {{name = "counted", duration_s = 600}}
+roads = {{source = "none"}}
+mechanisms = [
+    {{name = "baseline", kind = "no_privacy"}},
+    {{name = "sampling", kind = "sampling_privacy", sampling = 0.45}},
+]
 [cells]
 {cells}
 [traffic]
@@ -24,13 +25,6 @@ start_s = 0
 queries = 3
 every_s = 200
 round_gap_s = 20
-[[mechanisms]]
-name = "baseline"
-kind = "no_privacy"
-[[mechanisms]]
-name = "sampling"
-kind = "sampling_privacy"
-sampling = 0.45
 """
 STATIONS = "station,n,lon,lat\nnorth,5,-73.99,40.75\nsouth,300,-73.99,40.74\nfar,7,-73.90,40.75\n"
 

@@ -22,24 +22,16 @@ from sumo_by_hand import ROUTES, make_net, plain_run
 from simulator.files.resources import Stopwatch
 
 SCENARIO = """
-[scenario]
-name = "small-sumo"
-duration_s = 300
-warmup_s = 60
-
+scenario = {name = "small-sumo", duration_s = 300, warmup_s = 60}
+cells = {kind = "square", size_m = 100}
+mechanisms = [{name = "baseline", kind = "no_privacy"}]
 [roads]
 source = "sumo"
 path = "small.net.xml"
-
-[cells]
-kind = "square"
-size_m = 100
-
 [traffic]
 engine = "sumo"
 routes = ["small.rou.xml"]
 beside = "fleet"
-
 [[campaigns]]
 name = "occupancy"
 start_s = 100
@@ -47,10 +39,6 @@ queries = 2
 every_s = 100
 round_gap_s = 20
 deadline_s = 20
-
-[[mechanisms]]
-name = "baseline"
-kind = "no_privacy"
 """
 
 

@@ -10,52 +10,21 @@ from simulator.pages.map_section import city_outlines
 from simulator.pages.motion_section import motion_section
 
 SCENARIO = """
-[scenario]
-name = "days"
-duration_s = 259_200
-start = "2026-11-27T00:00"
-
-[roads]
-source = "grid"
-rows = 6
-columns = 6
-spacing_m = 150
-speed_mps = 8
-
-[cells]
-kind = "square"
-size_m = 450
-
+scenario = {name = "days", duration_s = 259_200, start = "2026-11-27T00:00"}
+roads = {source = "grid", rows = 6, columns = 6, spacing_m = 150, speed_mps = 8}
+cells = {kind = "square", size_m = 450}
+report = {link_interval_s = 3600}
+campaigns = [{name = "nights", start_s = "22:00", every_s = 86_400, queries = 3}]
+mechanisms = [{name = "memoised", kind = "longitudinal_unary", epsilon_permanent = 4, epsilon_first = 2}]
+attacks = [{name = "again", kind = "longitudinal", coalition = ["server:1"], asked = [1, 3]}]
 [traffic]
 vehicles = 240
 departures = "profile"
 profile = "week.csv"
 parked = "answer"
-
 [traffic.tours]
 stay_s = 14_400
 departure_sd_s = 300
-
-[report]
-link_interval_s = 3600
-
-[[campaigns]]
-name = "nights"
-start_s = "22:00"
-every_s = 86_400
-queries = 3
-
-[[mechanisms]]
-name = "memoised"
-kind = "longitudinal_unary"
-epsilon_permanent = 4
-epsilon_first = 2
-
-[[attacks]]
-name = "again"
-kind = "longitudinal"
-coalition = ["server:1"]
-asked = [1, 3]
 """
 
 

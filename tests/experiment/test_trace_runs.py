@@ -14,9 +14,9 @@ from scenarios import ScenarioError
 from simulator import run
 
 SCENARIO = """
-[scenario]
-name = "replay"
-duration_s = 300
+scenario = {name = "replay", duration_s = 300}
+campaigns = [{start_s = 60, queries = 4, every_s = 50, round_gap_s = 10, deadline_s = 10}]
+mechanisms = [{kind = "no_privacy"}]
 
 [roads]
 ROADS
@@ -29,16 +29,6 @@ engine = "trace"
 trace = "cabs.csv"
 gap_s = 60
 TRAFFIC
-
-[[campaigns]]
-start_s = 60
-queries = 4
-every_s = 50
-round_gap_s = 10
-deadline_s = 10
-
-[[mechanisms]]
-kind = "no_privacy"
 """
 GRID = 'source = "grid"\nrows = 3\ncolumns = 3\nspacing_m = 200\nanchor = {lon = 11.3, lat = 44.5}'
 SQUARES = 'kind = "square"\nsize_m = 150'
@@ -101,11 +91,8 @@ def test_notes_state_interpolation_and_omitted_fixes(tmp_path):
 
 def test_mean_speed_campaign_on_a_trace(tmp_path):
     file = _write(tmp_path)
-    text = file.read_text().replace(
-        "queries = 4", 'queries = 4\nstatistic = "mean_speed"\nlower_mps = 0\nupper_mps = 20\nmin_vehicles = 1'
-    )
-    text = text.replace("[[mechanisms]]", '[release]\nkind = "none"\n\n[[mechanisms]]')
-    file.write_text(text)
+    keys = 'queries = 4, statistic = "mean_speed", lower_mps = 0, upper_mps = 20, min_vehicles = 1'
+    file.write_text(file.read_text().replace("queries = 4", keys) + '\n[release]\nkind = "none"\n')
     estimates = run(file).estimates
     assert len(estimates) > 0
     # 0.00002 degrees of longitude a second at latitude 44.5 are 1.59 m/s.

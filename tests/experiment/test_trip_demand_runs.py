@@ -11,40 +11,18 @@ from simulator import run
 from simulator.cli import app
 
 SCENARIO = """
-[scenario]
-name = "from-file"
-duration_s = 600
-
+scenario = {{name = "from-file", duration_s = 600}}
+cells = {{kind = "square", size_m = 400}}
+campaigns = [{{name = "once", start_s = 300, round_gap_s = 30}}]
+mechanisms = [{{name = "sampling", kind = "sampling_privacy", sampling = 0.45}}]
 [roads]
 source = "tables"
 nodes = "nodes.csv"
 edges = "edges.csv"
 crs = "EPSG:32618"
-
-[roads.columns]
-node = "id"
-x = "x"
-y = "y"
-from = "a"
-to = "b"
-length_m = "length"
-
-[cells]
-kind = "square"
-size_m = 400
-
+columns = {{node = "id", x = "x", y = "y", from = "a", to = "b", length_m = "length"}}
 [traffic]
 {traffic}
-
-[[campaigns]]
-name = "once"
-start_s = 300
-round_gap_s = 30
-
-[[mechanisms]]
-name = "sampling"
-kind = "sampling_privacy"
-sampling = 0.45
 """
 ATTACK = """
 [[attacks]]

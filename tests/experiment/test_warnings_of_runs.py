@@ -19,34 +19,20 @@ from simulator.pages.terminal_summary import print_summary
 DATA = Path(os.environ.get("CROWDVEIL_DATA", "no such folder"))
 
 SCENARIO = """
-[scenario]
-name = "mistaken"
-duration_s = 600
+scenario = {{name = "mistaken", duration_s = 600}}
+cells = {{kind = "square", size_m = {size_m}}}
+traffic = {{vehicles = 40}}
+campaigns = [{{name = "c", start_s = 100, queries = 1, every_s = 100, round_gap_s = 10, deadline_s = 10}}]
+mechanisms = [
+    {{name = "baseline", kind = "no_privacy"}},
+    {{name = "sampling", kind = "sampling_privacy", sampling = {sampling}}},
+]
 [roads]
 source = "tables"
 nodes = "n.csv"
 edges = "e.csv"
 crs = "EPSG:32633"
 columns = {{node = "id", x = "x", y = "y", from = "a", to = "b", {speed} = "v"}}
-[cells]
-kind = "square"
-size_m = {size_m}
-[traffic]
-vehicles = 40
-[[campaigns]]
-name = "c"
-start_s = 100
-queries = 1
-every_s = 100
-round_gap_s = 10
-deadline_s = 10
-[[mechanisms]]
-name = "baseline"
-kind = "no_privacy"
-[[mechanisms]]
-name = "sampling"
-kind = "sampling_privacy"
-sampling = {sampling}
 """
 
 
@@ -147,9 +133,7 @@ def test_wrong_crs_is_reported_before_the_number_of_cells(mistaken, tmp_path, mo
     text = path.read_text()
     tntp = 'source = "tntp"\nnetwork = "t_net"\nnodes = "t_node"\nlength_unit = "m"\ntime_unit = "s"\n'
     for size_m in (20, 0.5):
-        path.write_text(
-            text.replace(text[text.index("source") : text.index("[cells]")], tntp).replace("200", str(size_m))
-        )
+        path.write_text(text.replace(text[text.index("source") :], tntp).replace("200", str(size_m)))
         with pytest.raises(ScenarioError) as caught:
             run(path)
         (fault,) = caught.value.faults

@@ -30,16 +30,9 @@ for _folder in ("roads", "traffic"):  # helpers of other tests
 osm_town, small_networks, trace_files = map(importlib.import_module, ("osm_town", "small_networks", "trace_files"))
 
 HEAD = """
-[scenario]
-name = "mutated"
-duration_s = 600
-[[campaigns]]
-name = "c"
-start_s = 60
-queries = 1
-[[mechanisms]]
-name = "m"
-kind = "no_privacy"
+scenario = {name = "mutated", duration_s = 600}
+campaigns = [{name = "c", start_s = 60, queries = 1}]
+mechanisms = [{name = "m", kind = "no_privacy"}]
 """
 SQUARE = '[cells]\nkind = "square"\nsize_m = 400\n'
 FEW = "[traffic]\nvehicles = 5\n"

@@ -21,103 +21,52 @@ if TYPE_CHECKING:
 sys.path.append(str(Path(__file__).parents[1] / "files"))
 from mutated_inputs import damaged
 
-HEAD = """
-[scenario]
-name = "{name}"
-duration_s = 600
-{start}
-{roads}
-[cells]
-{cells}
-[traffic]
-{traffic}
-[report]
-vehicles = true
-{report}
-[[campaigns]]
-name = "shared"
-start_s = 60
-queries = 3
-every_s = 120
-round_gap_s = 20
-{campaigns}
-[[mechanisms]]
-name = "sampling"
-kind = "sampling_privacy"
-sampling = 0.45
-[[mechanisms]]
-name = "baseline"
-kind = "no_privacy"
-"""
-DRIVEN = HEAD.format(
-    name="driven",
-    start='start = "2026-03-02T07:00+01:00"',
-    roads='[roads]\nsource = "grid"\nrows = 4\ncolumns = 4\nspacing_m = 200\nspeed_mps = 5\n'
-    "anchor = { lon = 8.0, lat = 50.0 }",
-    cells='kind = "roads"',
-    traffic="vehicles = 80",
-    report="link_interval_s = 120",
-    campaigns="""
-aggregation = {kind = "secret_shared", servers = 3}
-[[campaigns]]
-name = "trusted"
-start_s = 60
-queries = 2
-every_s = 200
-round_gap_s = 20
-release = {kind = "laplace", epsilon = 1.0, mechanisms = ["baseline"]}
-[[campaigns]]
-name = "speeds"
-statistic = "mean_speed"
-start_s = 60
-queries = 3
-every_s = 120
-round_gap_s = 3
-min_vehicles = 1
-[population]
-outside = 500
-participation = 0.8
-[[attacks]]
-name = "together"
-kind = "shares"
-coalition = ["server:1", "server:2", "server:3"]
-campaigns = ["shared"]
-growing = true
-[[attacks]]
-name = "linked"
-kind = "link_rounds"
-coalition = ["server:1"]
-campaigns = ["trusted"]
-[[refinements]]
-name = "clipped"
-kind = "clip"
-mechanisms = ["sampling"]
-[[detectors]]
-name = "in"
-link = 5
-fraction = 0
-every_s = 300
-[counts]
-file = "counts.csv"
-""",
-)
-RECORDED = HEAD.format(
-    name="recorded",
-    start="",
-    roads='[roads]\nsource = "none"',
-    cells='kind = "square"\nsize_m = 300',
-    traffic='engine = "trace"\ntrace = "fixes.csv"',
-    report="",
-    campaigns="",
-)
+QUERIES = {"name": "shared", "start_s": 60, "queries": 3, "every_s": 120, "round_gap_s": 20}
+MECHANISMS = [
+    {"name": "sampling", "kind": "sampling_privacy", "sampling": 0.45},
+    {"name": "baseline", "kind": "no_privacy"},
+]
+GRID = {"source": "grid", "rows": 4, "columns": 4, "spacing_m": 200, "speed_mps": 5}
+LAPLACE = {"kind": "laplace", "epsilon": 1.0, "mechanisms": ["baseline"]}
+SERVERS = ["server:1", "server:2", "server:3"]
+DRIVEN = {
+    "scenario": {"name": "driven", "duration_s": 600, "start": "2026-03-02T07:00+01:00"},
+    "roads": {**GRID, "anchor": {"lon": 8.0, "lat": 50.0}},
+    "cells": {"kind": "roads"},
+    "traffic": {"vehicles": 80},
+    "report": {"vehicles": True, "link_interval_s": 120},
+    "campaigns": [
+        {**QUERIES, "aggregation": {"kind": "secret_shared", "servers": 3}},
+        {**QUERIES, "name": "trusted", "queries": 2, "every_s": 200, "release": LAPLACE},
+        {**QUERIES, "name": "speeds", "statistic": "mean_speed", "round_gap_s": 3, "min_vehicles": 1},
+    ],
+    "mechanisms": MECHANISMS,
+    "population": {"outside": 500, "participation": 0.8},
+    "attacks": [
+        {"name": "together", "kind": "shares", "coalition": SERVERS, "campaigns": ["shared"], "growing": True},
+        {"name": "linked", "kind": "link_rounds", "coalition": ["server:1"], "campaigns": ["trusted"]},
+    ],
+    "refinements": [{"name": "clipped", "kind": "clip", "mechanisms": ["sampling"]}],
+    "detectors": [{"name": "in", "link": 5, "fraction": 0, "every_s": 300}],
+    "counts": {"file": "counts.csv"},
+}
+RECORDED = {
+    "scenario": {"name": "recorded", "duration_s": 600},
+    "roads": {"source": "none"},
+    "cells": {"kind": "square", "size_m": 300},
+    "traffic": {"engine": "trace", "trace": "fixes.csv"},
+    "report": {"vehicles": True},
+    "campaigns": [QUERIES],
+    "mechanisms": MECHANISMS,
+}
 FIXES = "".join(
     f"{vehicle},{moment},{8 + vehicle / 1000 + moment / 100_000:.5f},{50 + vehicle / 2000:.5f}\n"
     for vehicle in range(9)
     for moment in range(0, 600, 20)
 )
 FILES = {
-    "driven.toml": DRIVEN,
-    "recorded.toml": RECORDED,
+    "driven.toml": tomli_w.dumps(DRIVEN),
+    "recorded.toml": tomli_w.dumps(RECORDED),
     "fixes.csv": f"vehicle,time,lon,lat\n{FIXES}",
     "counts.csv": "detector,from,to,count,speed_kph\nin,07:00,07:05,10,15\n",
 }

@@ -88,13 +88,39 @@ def load(tmp_path: Path) -> Load:
 
 
 @pytest.fixture
-def only_fault() -> Callable[..., Fault]:
+def reloaded(tmp_path: Path) -> Callable[[scenarios.Scenario], scenarios.Scenario]:
+    """Return a function that writes a scenario to a file, and loads that."""
+
+    def again(scenario: scenarios.Scenario) -> scenarios.Scenario:
+        file = tmp_path / "again.toml"
+        file.write_text(scenarios.dump(scenario), encoding="utf-8")
+        return scenarios.load(file)
+
+    return again
+
+
+@pytest.fixture
+def faults_of() -> Callable[[Callable[[], object]], tuple[Fault, ...]]:
+    """Return a function that makes an attempt, and returns its faults, one a line and in words of the project."""
+
+    def check(attempt: Callable[[], object]) -> tuple[Fault, ...]:
+        with pytest.raises(ScenarioError) as caught:
+            attempt()
+        message = str(caught.value)
+        assert "pydantic" not in message.lower()
+        assert "https://errors" not in message
+        assert len(message.splitlines()) == 1 + len(caught.value.faults)
+        return caught.value.faults
+
+    return check
+
+
+@pytest.fixture
+def only_fault(faults_of: Callable[..., tuple[Fault, ...]]) -> Callable[..., Fault]:
     """Return a function that makes an attempt, and checks the place and the words of its only fault."""
 
     def check(attempt: Callable[[], object], path: str, *fragments: str) -> Fault:
-        with pytest.raises(ScenarioError) as caught:
-            attempt()
-        (fault,) = caught.value.faults
+        (fault,) = faults_of(attempt)
         assert fault.path == path
         for fragment in fragments:
             assert fragment in str(fault)

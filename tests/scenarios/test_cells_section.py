@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-import scenarios
-
 
 @pytest.fixture
 def load_cells(load, valid_text, tmp_path):
@@ -36,11 +34,9 @@ VALID = {
 
 
 @pytest.mark.parametrize("case", VALID)
-def test_valid_section_round_trips(load_cells, tmp_path, case):
+def test_valid_section_round_trips(load_cells, reloaded, case):
     scenario = load_cells(VALID[case])
-    again = tmp_path / "again.toml"
-    again.write_text(scenarios.dump(scenario), encoding="utf-8")
-    assert scenarios.load(again) == scenario
+    assert reloaded(scenario) == scenario
 
 
 def test_section_values_are_kept(load_cells):

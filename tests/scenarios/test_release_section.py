@@ -8,53 +8,34 @@ import scenarios
 from scenarios import ScenarioError
 
 RACE = """
-[scenario]
-name = "race"
-duration_s = 600
-
-[roads]
-source = "grid"
-rows = 4
-columns = 4
-spacing_m = 200
-
-[cells]
-kind = "square"
-size_m = 200
-
-[traffic]
-vehicles = 50
-
+scenario = {name = "race", duration_s = 600}
+roads = {source = "grid", rows = 4, columns = 4, spacing_m = 200}
+cells = {kind = "square", size_m = 200}
+traffic = {vehicles = 50}
 [[campaigns]]
 name = "first"
 start_s = 120
-
 [[campaigns]]
 name = "second"
 start_s = 120
 release = {kind = "laplace", epsilon = 1.0, mechanisms = ["baseline"]}
-
 [[campaigns]]
 name = "mean"
 start_s = 120
 statistic = "mean_speed"
 release = {kind = "laplace", epsilon = 1.0, sample = 0.1}
-
 [[campaigns]]
 name = "median"
 start_s = 120
 statistic = "median_speed"
 release = {kind = "smooth_median", epsilon = 1.0, delta = 1e-6}
-
 [[mechanisms]]
 name = "sampling"
 kind = "sampling_privacy"
 sampling = 0.45
-
 [[mechanisms]]
 name = "randomized"
 kind = "randomized_response"
-
 [[mechanisms]]
 name = "baseline"
 kind = "no_privacy"
@@ -77,17 +58,9 @@ SPOILED = [
     ("release.kind='supress'", "release.kind", ["did you mean suppress?", '"supress"']),
     ("release={kind='laplace', epsilon=0.0}", "release.epsilon", ["above 0"]),
     ("release={kind='laplace', epsilon=-1}", "release.epsilon", ["above 0", "-1"]),
-    (
-        "release={kind='laplace', epsilon=1.0, sample=0.5}",
-        "release.sample",
-        ['"mean_speed"', "use sampling"],
-    ),
+    ("release={kind='laplace', epsilon=1.0, sample=0.5}", "release.sample", ['"mean_speed"', "use sampling"]),
     ("release={kind='none', sample=0.5}", "release.sample", ['"mean_speed"']),
-    (
-        "release={kind='generalise', k=5, sampling=0.45, epsilon=1, levels=0}",
-        "release.levels",
-        ["at least 1"],
-    ),
+    ("release={kind='generalise', k=5, sampling=0.45, epsilon=1, levels=0}", "release.levels", ["at least 1"]),
     ("release={kind='recode', k=5, mechanisms=[]}", "release.mechanisms", ["at least 1 item"]),
     ("release={kind='recode', k=5, mechanisms=['sampling']}", "release.mechanisms[0]", ["exact counts of all"]),
     (
@@ -204,15 +177,13 @@ def test_mechanisms_whose_counts_are_published(load):
     assert any("vulnerable" in warning and "first" in warning for warning in recoded.warnings())
 
 
-def test_only_speed_campaigns_have_speed_defaults(load, tmp_path):
+def test_only_speed_campaigns_have_speed_defaults(load, reloaded):
     scenario = load(RACE)
     mean = scenario.campaigns[2]
     assert (mean.lower_mps, mean.upper_mps, mean.min_vehicles) == (0.0, None, 2)
     first = scenario.campaigns[0]
     assert (first.lower_mps, first.upper_mps, first.min_vehicles, first.release) == (None, None, None, None)
-    again = tmp_path / "again.toml"
-    again.write_text(scenarios.dump(scenario), encoding="utf-8")
-    assert scenarios.load(again) == scenario
+    assert reloaded(scenario) == scenario
     assert "min_vehicles" not in scenarios.dump(
         load(RACE[: RACE.index('[[campaigns]]\nname = "mean"')] + RACE[RACE.index("[[mechanisms]]") :])
     )

@@ -6,19 +6,10 @@ import scenarios
 from scenarios.field_types import METRES, SECONDS
 
 REST = """
-[cells]
-kind = "square"
-size_m = 500
-[traffic]
-vehicles = 10
-demand = "uniform"
-[[campaigns]]
-name = "c"
-start_s = 100
-queries = 1
-[[mechanisms]]
-name = "np"
-kind = "no_privacy"
+cells = {kind = "square", size_m = 500}
+traffic = {vehicles = 10, demand = "uniform"}
+campaigns = [{name = "c", start_s = 100, queries = 1}]
+mechanisms = [{name = "np", kind = "no_privacy"}]
 """
 TNTP = """source = "tntp"
 network = "a"
@@ -40,8 +31,8 @@ def read(folder, roads):
     for name in ("a", "b"):
         (folder / name).write_text("", encoding="utf-8")
     (folder / "g").mkdir(exist_ok=True)
-    head = f'[scenario]\nname = "x"\nseed = 1\nduration_s = 600\n[roads]\n{roads}'
-    (folder / "s.toml").write_text(head + REST, encoding="utf-8")
+    sections = f'[scenario]\nname = "x"\nseed = 1\nduration_s = 600\n[roads]\n{roads}'
+    (folder / "s.toml").write_text(REST + sections, encoding="utf-8")
     return scenarios.load(str(folder / "s.toml"))
 
 
@@ -54,7 +45,7 @@ def test_only_a_network_whose_links_are_the_cells_needs_no_coordinates(tmp_path,
     text = TNTP.format(length="ft", time="min").replace('nodes = "b"\n', "").replace('crs = "EPSG:3435"\n', "")
     with pytest.raises(scenarios.ScenarioError, match=r'roads\.nodes: is required: .* set cells\.kind = "roads"'):
         read(tmp_path, text)
-    monkeypatch.setitem(globals(), "REST", REST.replace('kind = "square"\nsize_m = 500', 'kind = "roads"'))
+    monkeypatch.setitem(globals(), "REST", REST.replace('kind = "square", size_m = 500', 'kind = "roads"'))
     assert read(tmp_path, text).roads.nodes is None
     with pytest.raises(scenarios.ScenarioError, match=r"roads\.crs: needs nodes"):
         read(tmp_path, text + 'crs = "EPSG:3435"\n')

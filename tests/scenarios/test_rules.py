@@ -15,25 +15,12 @@ from scenarios.scenario import Scenario
 from scenarios.section import Section, ValidFields
 
 BASE = """
-[scenario]
-name = "rules"
-duration_s = 600
-[roads]
-source = "grid"
-rows = 3
-columns = 3
-spacing_m = 100
-[cells]
-kind = "square"
-size_m = 100
-[traffic]
-engine = "fleet"
-vehicles = 10
-[[campaigns]]
-name = "rush"
-start_s = 0
-[[mechanisms]]
-kind = "no_privacy"
+scenario = {name = "rules", duration_s = 600}
+roads = {source = "grid", rows = 3, columns = 3, spacing_m = 100}
+cells = {kind = "square", size_m = 100}
+traffic = {engine = "fleet", vehicles = 10}
+campaigns = [{name = "rush", start_s = 0}]
+mechanisms = [{kind = "no_privacy"}]
 """
 NOISE = {"kind": "discrete_gaussian", "sigma": 1.0}
 PLACES = [{"name": "n", "lon": "a", "lat": "b"}, {"name": "n", "x": "a", "y": "b"}, {"name": "n", "lon": "a"}]

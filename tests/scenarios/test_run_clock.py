@@ -223,16 +223,8 @@ def test_recorded_data_bring_their_own_start(times, heading, starts, tmp_path):
 @pytest.mark.parametrize(
     ("heading", "traffic", "fault"),
     [
-        (
-            {"start": "07:00"},
-            {},
-            "scenario.start: must be left out, or be second 0 of the recorded data, which is",
-        ),
-        (
-            {"start": "2008-02-03T07:00"},
-            {"start": "2008-02-03T07:01"},
-            "which is 2008-02-03 07:01:00+00:00",
-        ),
+        ({"start": "07:00"}, {}, "scenario.start: must be left out, or be second 0 of the recorded data, which is"),
+        ({"start": "2008-02-03T07:00"}, {"start": "2008-02-03T07:01"}, "which is 2008-02-03 07:01:00+00:00"),
     ],
 )
 def test_a_start_against_the_recording_is_refused(heading, traffic, fault, tmp_path):

@@ -44,14 +44,13 @@ def test_shipped_descriptions_hold_no_value_of_a_key():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_shipped_scenario_loads_and_round_trips(name, tmp_path):
+def test_each_shipped_scenario_loads_and_round_trips(name, reloaded):
     scenario = scenarios.load(name)
     assert scenario.name == name
     assert scenario.warnings() == []
-    again = tmp_path / "again.toml"
-    again.write_text(scenarios.dump(scenario), encoding="utf-8")
-    assert scenarios.load(again) == scenario
-    assert scenarios.dump(scenarios.load(again)) == scenarios.dump(scenario)
+    again = reloaded(scenario)
+    assert again == scenario
+    assert scenarios.dump(again) == scenarios.dump(scenario)
 
 
 def test_highway_cell_holds_about_a_hundred_vehicles():

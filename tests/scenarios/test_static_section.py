@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-import scenarios
 from scenarios import ScenarioError
 
 PLACE = 'columns = {place = "p"}\n'
@@ -32,11 +31,9 @@ VALID = {
 
 
 @pytest.mark.parametrize("case", VALID)
-def test_valid_section_round_trips(load_static, tmp_path, case):
+def test_valid_section_round_trips(load_static, reloaded, case):
     scenario = load_static(VALID[case])
-    again = tmp_path / "again.toml"
-    again.write_text(scenarios.dump(scenario), encoding="utf-8")
-    assert scenarios.load(again) == scenario
+    assert reloaded(scenario) == scenario
 
 
 def test_section_values_are_kept(load_static):

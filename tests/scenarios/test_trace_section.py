@@ -8,26 +8,14 @@ import scenarios
 from scenarios import ScenarioError
 
 RUN = """
-[scenario]
-name = "replay"
-duration_s = 600
-
-[roads]
-source = "none"
-
-[cells]
-kind = "square"
-size_m = 500
-
+scenario = {name = "replay", duration_s = 600}
+roads = {source = "none"}
+cells = {kind = "square", size_m = 500}
+campaigns = [{start_s = 120}]
+mechanisms = [{kind = "no_privacy"}]
 [traffic]
 engine = "trace"
 trace = "cab.csv"
-
-[[campaigns]]
-start_s = 120
-
-[[mechanisms]]
-kind = "no_privacy"
 """
 
 
@@ -61,7 +49,7 @@ def test_trace_may_be_a_file_a_list_or_a_folder(load_trace, load, tmp_path):
     assert load(RUN, overrides=["traffic.trace=more"]).traffic.trace == (str(tmp_path / "more"),)
 
 
-def test_trace_section_round_trips(load_trace, tmp_path):
+def test_trace_section_round_trips(load_trace, reloaded):
     scenario = load_trace(
         'columns = {vehicle = "v", time = "t", lon = "x", lat = "y", speed_kph = "s"}',
         'start = "2008-05-17T10:00:00Z"',
@@ -70,9 +58,7 @@ def test_trace_section_round_trips(load_trace, tmp_path):
         "match_noise_m = 5",
         after='\n[fcd]\nevery_s = 5\nformats = ["sumo", "parquet"]\n',
     )
-    again = tmp_path / "again.toml"
-    again.write_text(scenarios.dump(scenario), encoding="utf-8")
-    assert scenarios.load(again) == scenario
+    assert reloaded(scenario) == scenario
     assert scenario.traffic.columns.mapping() == {
         "vehicle": "v", "time": "t", "lon": "x", "lat": "y", "speed_kph": "s"
     }  # fmt: skip

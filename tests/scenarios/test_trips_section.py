@@ -21,11 +21,7 @@ SPOILED = [
         "traffic.trips[1]",
         ["there is no such file", "none.xml"],
     ),
-    (
-        ["traffic.demand='trips'", "traffic.trips='trips.csv'", "traffic.share=0"],
-        "traffic.share",
-        ["above 0", "0"],
-    ),
+    (["traffic.demand='trips'", "traffic.trips='trips.csv'", "traffic.share=0"], "traffic.share", ["above 0", "0"]),
     (
         ["traffic.demand='trips'", "traffic.trips='trips.csv'", "traffic.share=0.5"],
         "traffic.share",
@@ -61,15 +57,13 @@ def test_each_invalid_trip_section_gives_one_fault(load, only_fault, overrides, 
 
 
 @pytest.mark.parametrize("trips", ["trips.csv", ["trips.csv"], ["trips.csv", "more.rou.xml"]])
-def test_one_or_several_trip_files_round_trip(load, valid_text, tmp_path, trips):
+def test_one_or_several_trip_files_round_trip(load, valid_text, tmp_path, reloaded, trips):
     text = valid_text.replace("vehicles = 50", f'demand = "trips"\ntrips = {json.dumps(trips)}\nshare = 2.5')
     read = load(text)
     assert read.traffic.vehicles is None
     listed = [read.traffic.trips] if isinstance(trips, str) else list(read.traffic.trips)
     assert listed == [str(tmp_path / name) for name in ([trips] if isinstance(trips, str) else trips)]
-    again = tmp_path / "again.toml"
-    again.write_text(scenarios.dump(read), encoding="utf-8")
-    assert scenarios.load(again).traffic == read.traffic
+    assert reloaded(read).traffic == read.traffic
     found = {file.name for _, file in scenarios.files_of(read.traffic)}
     assert found == {file.rpartition("/")[2] for file in listed}
 

@@ -24,48 +24,21 @@ from simulator.studies.workers import processes
 
 # Both rounds of a query are in one step of the traffic, so that no vehicle enters or arrives between them.
 CITY = """
-[scenario]
-name = "few-streets"
-seed = 3
-duration_s = 240
-warmup_s = 60
-[roads]
-source = "grid"
-rows = 8
-columns = 8
-spacing_m = 500
-speed_mps = 12
-anchor = { lon = 11.3, lat = 44.5 }
-[[cells]]
-kind = "square"
-size_m = 700
-partition = "squares"
-[[cells]]
-kind = "square"
-size_m = 2000
-partition = "quarters"
-[traffic]
-vehicles = 600
-departures = [{ from_s = 0, to_s = 60, share = 1.0 }]
-[[campaigns]]
-name = "occupancy"
-start_s = 90
-queries = 3
-every_s = 30
-round_gap_s = 0.5
-deadline_s = 0.5
-[[campaigns]]
-name = "own"
-statistic = "mean_speed"
-start_s = 100
-min_vehicles = 1
-[[mechanisms]]
-name = "exact"
-kind = "no_privacy"
-[[mechanisms]]
-name = "sampling"
-kind = "sampling_privacy"
-sampling = 0.45
+scenario = {name = "few-streets", seed = 3, duration_s = 240, warmup_s = 60}
+roads = {source = "grid", rows = 8, columns = 8, spacing_m = 500, speed_mps = 12, anchor = { lon = 11.3, lat = 44.5 }}
+cells = [
+    {kind = "square", size_m = 700, partition = "squares"},
+    {kind = "square", size_m = 2000, partition = "quarters"},
+]
+traffic = {vehicles = 600, departures = [{ from_s = 0, to_s = 60, share = 1.0 }]}
+campaigns = [
+    {name = "occupancy", start_s = 90, queries = 3, every_s = 30, round_gap_s = 0.5, deadline_s = 0.5},
+    {name = "own", statistic = "mean_speed", start_s = 100, min_vehicles = 1},
+]
+mechanisms = [
+    {name = "exact", kind = "no_privacy"},
+    {name = "sampling", kind = "sampling_privacy", sampling = 0.45},
+]
 """
 
 
@@ -141,8 +114,8 @@ def test_groups_are_the_cells_of_a_partition_or_the_classes_of_links(found, city
     with pytest.raises(InputError, match=r"class needs cells.kind = \"roads\""):
         cell_groups(scenario, "class")
     links = tmp_path / "links.toml"
-    streets = "speed_mps = 12\navenue_speed_mps = 20"
-    text = CITY.replace('kind = "square"\nsize_m = 700', 'kind = "roads"').replace("speed_mps = 12", streets)
+    streets = "speed_mps = 12, avenue_speed_mps = 20"
+    text = CITY.replace('kind = "square", size_m = 700', 'kind = "roads"').replace("speed_mps = 12", streets)
     links.write_text(text)
     assert cell_groups(cv.scenarios.load(links), "class").value_counts().to_dict() == {"street": 112, "avenue": 112}
 
@@ -151,7 +124,7 @@ def test_the_flow_of_a_city_is_the_distance_that_its_links_state(tmp_path):
     path = tmp_path / "city.toml"
     text = CITY.replace("size_m = 700", "size_m = 20000").replace("queries = 3", "queries = 9")
     text = text.replace("every_s = 30", "every_s = 10")
-    path.write_text(text.replace("[traffic]", "[report]\nlink_interval_s = 10\n[traffic]"))
+    path.write_text(text.replace("traffic =", "report = {link_interval_s = 10}\ntraffic ="))
     links = cv.run(path).links
     while_asked = links[(links["from_s"] >= 90) & (links["to_s"] <= 180)]
     metres = (while_asked["mean_speed_mps"] * while_asked["occupied_s"]).sum()
@@ -203,27 +176,12 @@ def test_a_scenario_without_counts_is_refused():
 
 
 OWNERS = """
-[scenario]
-name = "owners"
-duration_s = 60
-[roads]
-source = "none"
-[cells]
-kind = "square"
-size_m = 1000
-[traffic]
-engine = "static"
-owners = "owners.csv"
-columns = { lon = "lon", lat = "lat" }
-[[campaigns]]
-name = "occupancy"
-start_s = 0
-round_gap_s = 10
-[[mechanisms]]
-name = "randomized"
-kind = "randomized_response"
-first_coin = 0.8
-second_coin = 0.2
+scenario = {name = "owners", duration_s = 60}
+roads = {source = "none"}
+cells = {kind = "square", size_m = 1000}
+traffic = {engine = "static", owners = "owners.csv", columns = { lon = "lon", lat = "lat" }}
+campaigns = [{name = "occupancy", start_s = 0, round_gap_s = 10}]
+mechanisms = [{name = "randomized", kind = "randomized_response", first_coin = 0.8, second_coin = 0.2}]
 """
 
 

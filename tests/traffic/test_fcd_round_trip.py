@@ -20,16 +20,13 @@ from simulator.formats.recordings import read_trace
 EVERY_S = 10
 
 DRIVEN = """
-[scenario]
-name = "driven"
-duration_s = 400
-
-[roads]
-source = "grid"
-rows = 5
-columns = 5
-spacing_m = 200
-anchor = {lon = 11.3, lat = 44.5}
+scenario = {name = "driven", duration_s = 400}
+roads = {source = "grid", rows = 5, columns = 5, spacing_m = 200, anchor = {lon = 11.3, lat = 44.5}}
+campaigns = [
+    {name = "at-once", start_s = 60, queries = 5, every_s = 60, round_gap_s = 0.001, deadline_s = 0.001},
+    {name = "later", start_s = 60, queries = 5, every_s = 60, round_gap_s = 20, deadline_s = 10},
+]
+mechanisms = [{kind = "no_privacy"}, {kind = "sampling_privacy", sampling = 0.45}]
 
 [cells]
 kind = "square"
@@ -38,29 +35,6 @@ bounds = [-75, -75, 900, 900]  # no crossing is on the side of a cell, where the
 
 [traffic]
 TRAFFIC
-
-[[campaigns]]
-name = "at-once"
-start_s = 60
-queries = 5
-every_s = 60
-round_gap_s = 0.001
-deadline_s = 0.001
-
-[[campaigns]]
-name = "later"
-start_s = 60
-queries = 5
-every_s = 60
-round_gap_s = 20
-deadline_s = 10
-
-[[mechanisms]]
-kind = "no_privacy"
-
-[[mechanisms]]
-kind = "sampling_privacy"
-sampling = 0.45
 """
 FLEET = "vehicles = 150"
 FCD = '\n[fcd]\nevery_s = 10\nformats = ["sumo", "parquet"]\n'

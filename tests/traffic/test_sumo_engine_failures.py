@@ -11,24 +11,12 @@ import time
 from pathlib import Path
 
 import pytest
-from sumo_by_hand import ROUTES, Driven, engine, inputs, make_net
+from sumo_by_hand import ROUTES, Driven, engine, inputs
 
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
 from simulator.sumo.inputs import LONGEST_ERROR_TEXT, SumoInputs, error_text
 from simulator.sumo.process import SumoLog, SumoProcess
-
-
-@pytest.fixture(scope="module")
-def shared_net(tmp_path_factory):
-    return make_net(tmp_path_factory.mktemp("net"))
-
-
-@pytest.fixture
-def net(shared_net, tmp_path):
-    copy = tmp_path / shared_net.name
-    copy.write_bytes(shared_net.read_bytes())
-    return copy
 
 
 def process_of(driven):

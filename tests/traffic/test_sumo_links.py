@@ -4,18 +4,13 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
-from sumo_by_hand import Driven, engine, inputs, make_net, plain_run, tool
+from sumo_by_hand import Driven, engine, inputs, plain_run, tool
 
 from simulator.files.xml_elements import elements_of
 from simulator.sumo.outputs import EdgeOutput
 from simulator.traffic.engine import State
 
 END_S = 300.0
-
-
-@pytest.fixture(scope="module")
-def net(tmp_path_factory):
-    return make_net(tmp_path_factory.mktemp("net"))
 
 
 def edges_of(net):
