@@ -253,7 +253,7 @@ def render(document: Document) -> str:
     frame = {
         **document.values,
         "document": document,
-        "header": _template(document.header).render(document.values) if document.header else "",
+        "header": _with_macros(document.header, document.values) if document.header else "",
         "sections": sections,
         "page": text,
         "packed": packed,
@@ -269,6 +269,11 @@ def _template(name: str) -> Template:
     return _environment().get_template(f"{name}.html.j2")
 
 
+def _with_macros(template: str, values: Mapping[str, object]) -> str:
+    """Return the text of a template with these values, and the macros by the name `m`."""
+    return _template("with_macros").render({**values, "template": template})
+
+
 def _written(section: PageSection, values: Mapping[str, object], drawn: dict[str, object]) -> str:
     """Return a section as HTML, and add its charts to those that the page's script draws."""
     numbers = count()
@@ -279,7 +284,7 @@ def _written(section: PageSection, values: Mapping[str, object], drawn: dict[str
         return key
 
     of_section = {"section": section, section.name: section.values, "key_of": key_of}
-    return _template(section.template).render({**values, **of_section})
+    return _with_macros(section.template, {**values, **of_section})
 
 
 def _as_json(page: object) -> Markup:

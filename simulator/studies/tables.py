@@ -98,7 +98,7 @@ def rendered(
     for name, texts in SHOWN["sections"][page].items():
         about = [texts["about"].format(**facts)] if "about" in texts else []
         if groups[name]:
-            sections.append(PageSection(name, texts["title"], texts["heading"], about, groups[name]))
+            sections.append(PageSection(name, texts["title"], texts.get("heading", ""), about, groups[name]))
     texts = {name: text.format(heading=heading) for name, text in SHOWN["pages"][page].items()}
     header = "study_header" if page == "study" else "verdict_header"
     return render(Document(**texts, heading=heading, header=header, sections=sections, values=values))
