@@ -121,7 +121,12 @@ def keys_pages() -> dict[str, str]:
                 pages[f"keys/{place}.md"] = _page([title, f"The section is [`{heading}`]({name}.md).", *tables])
         pages[f"keys/{name}.md"] = _page(parts)
         rows.append((f"[`{heading}`](keys/{name}.md)", required, _line(section)))
-    index = [_KEYS, _rows("section | | what it states", rows), "## Rules between sections", "\n".join(_rules(whole))]
+    index = [
+        _KEYS,
+        _rows("section | presence | what it states", rows),
+        "## Rules between sections",
+        "\n".join(_rules(whole)),
+    ]
     return {"keys.md": _page([*index, _TOCTREE.format("keys")]), **pages}
 
 
