@@ -373,13 +373,17 @@ def test_all_maps_zoom_and_move_together(reports, open_page):
     x, y = outer["x"] + 0.4 * outer["width"], outer["y"] + 0.6 * outer["height"]
     whole, before = seen(), page.evaluate("scrollY")
     page.mouse.move(x, y)
-    page.mouse.wheel(0, -60)
-    assert page.locator("[data-say]").get_attribute("data-say").startswith("Hold Ctrl")
+    page.evaluate("scrollBy(0, -8)")
+    page.wait_for_function("before => scrollY === before - 8", arg=before)
+    page.mouse.wheel(0, -52)
+    assert page.locator("[data-say]").get_attribute("data-say").startswith("Move the pointer, or hold Ctrl")
     assert seen() == pytest.approx(whole, abs=0.01)
-    assert page.evaluate("scrollY") == before - 60, "a wheel alone scrolls the page"
+    assert page.evaluate("scrollY") == before - 60, "who scrolls the page goes on scrolling it"
     page.keyboard.down("Control")
-    page.mouse.wheel(0, -240)
+    page.mouse.wheel(0, -120)
     page.keyboard.up("Control")
+    page.mouse.move(x + 2, y)
+    page.mouse.wheel(0, -120)
     nearer = seen()
     assert nearer[2] > 1.5 * whole[2]
     page.mouse.down()

@@ -136,6 +136,8 @@
   // How far from a line or a point it is pointed at: pixels, as wide as it is drawn; of very many at least one pixel.
   const HALF = { area: 0, line: 4, point: 7 };
   const cellAt = (map, { lat, lng }) => cells.at(lng, -lat, many ? Math.max(cells.half / 2 ** sight.zoom, 1.2 / 2 ** map.getZoom()) : HALF[city.kind] / 2 ** map.getZoom());
+  let meant = false; // whether the pointer has moved on a map since the page was scrolled
+  window.addEventListener("scroll", () => { meant = false; }, { passive: true });
   const open = (node, name) => {
     const distance = (a, b) => city.metres * Math.hypot(a.lat - b.lat, a.lng - b.lng);
     const map = L.map(node, {
@@ -156,11 +158,15 @@
       click: ({ latlng }) => pick(cellAt(map, latlng)),
       keydown: ({ originalEvent: { key, target } }) => { if (key === "Enter" && target === node) pick(cellAt(map, map.getCenter())); },
     });
-    // A wheel alone scrolls the page, also where a map is below the pointer.
+    // Who moves the pointer on a map means the map. Who scrolls the page goes on scrolling it, also where a map comes
+    // below the pointer, and where no map can be farther.
+    node.addEventListener("pointermove", (event) => { meant ||= event.movementX !== 0 || event.movementY !== 0; });
     node.addEventListener("wheel", (event) => {
-      if (event.ctrlKey || event.metaKey) return;
+      const zooms = meant || event.ctrlKey || event.metaKey;
+      if (zooms && (event.deltaY < 0 || sight.zoom > 0.01)) return;
       event.stopPropagation();
-      node.dataset.say = "Hold Ctrl (or \u2318) to zoom with the wheel";
+      if (zooms) return;
+      node.dataset.say = "Move the pointer, or hold Ctrl (or \u2318), to zoom with the wheel";
       clearTimeout(one.said);
       one.said = setTimeout(() => delete node.dataset.say, 1200);
     }, { capture: true, passive: true });
