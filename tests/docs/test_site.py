@@ -17,6 +17,8 @@ from playwright.sync_api import sync_playwright
 
 from reference_pages import REFERENCE, pages
 
+pytestmark = pytest.mark.timeout(1150)  # all wait for the site
+
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 MADE = {REFERENCE / name for name in pages("", "<!-- from the manifest: begin --><!-- from the manifest: end -->")}
@@ -77,7 +79,6 @@ def site(once):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1150)
 def test_every_link_has_a_target_and_nothing_is_loaded_from_elsewhere(site):
     tags = {
         path: Page(path.read_text(encoding="utf-8")).tags
@@ -130,7 +131,6 @@ def opened(request):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1150)
 @pytest.mark.parametrize(
     "opened", [(width, scheme) for width in (390, 1280, 1920) for scheme in ("light", "dark")], indirect=True, ids=str
 )
