@@ -286,10 +286,9 @@
     const [more, less, ratio] = a > b ? ["A", "B", a / b] : ["B", "A", b / a];
     const worse = ratio >= 1.005 && ratio < Infinity ? `design ${more} errs ${number(ratio)} times as much as design ${less}`
       : a === b || ratio < Infinity ? "both designs err about as much" : `design ${more} errs, and design ${less} does not`;
-    const worst = LETTERS.map((letter) => latest[letter].claims.filter(({ coalition }) => coalition.length)
-      .reduce((one, other) => ((other.epsilon - one.epsilon || other.delta - one.delta) > 0 ? other : one)));
+    const worst = LETTERS.map((letter) => latest[letter].claims.reduce((one, other) => ((other.epsilon - one.epsilon || other.delta - one.delta) > 0 ? other : one)));
     const [inA, inB] = worst.map((row) => (row.epsilon < Infinity ? limitWords(row).slice(0, 1) : limitWords(row)).filter(Boolean).join(" and "));
-    return `In a usual cell ${worse} (${number(a)} and ${number(b)} vehicles). The party or coalition that learns most has ${inA} in A, and ${inB} in B.`;
+    return `In a usual cell ${worse} (${number(a)} and ${number(b)} vehicles). The weakest limit on a party or a reader of the counts: in A ${inA}, in B ${inB}.`;
   };
   const show = () => {
     const truth = ClosedForms.counts(state.people, state.cells);
