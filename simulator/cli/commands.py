@@ -43,6 +43,7 @@ COMMANDS = {
     "open": "Open a report in the browser, by default the report of the newest run or study, and print its path.",
     "notebook": "Write a copy of the shipped notebook, which makes a city of its own, and open it in JupyterLab.",
     "new": "Write a class of your own to start from, with a test and a scenario.",
+    "explore": "Open a page with sliders: two designs side by side, their errors, and what each party learns.",
     "advise": "Find the best design for a city under each trust: its error in three zones, and what each party learns.",
     "plan": "Find each mechanism's parameters that meet a privacy or an error target, or state why none do.",
     "scenarios": "Scenario files: list, show, new, check, schema.",
