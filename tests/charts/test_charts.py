@@ -131,8 +131,7 @@ def test_the_pages_script_draws_every_mark(tmp_path):
     drawn = list(every_mark().values())
     section = PageSection("marks", "Marks", groups=[PageGroup(charts=drawn)])
     path = tmp_path / "page.html"
-    values = {"goal": "", "sentences": []}
-    document = Document("marks", "marks", "marks", "evaluation_header", [section], "marks", values)
+    document = Document("marks", "marks", "marks", "", [section], "marks")
     path.write_text(render(document), encoding="utf-8")
     assert "const Motion" not in path.read_text(encoding="utf-8")  # scripts of the map are on pages that have one
     dom, console_lines = open_page(path, tmp_path / "profile")
