@@ -25,7 +25,8 @@ MADE = {REFERENCE / name for name in pages("", "<!-- from the manifest: begin --
 WRITTEN = [
     page
     for page in sorted(DOCS.rglob("*.md"))
-    if page not in MADE - {REFERENCE / "data.md"} and not {"_build", "gallery", "api"} & {*page.relative_to(DOCS).parts}
+    if page not in {*MADE, REFERENCE / "validation_tables.md"} - {REFERENCE / "data.md"}
+    and not {"_build", "gallery", "api"} & {*page.relative_to(DOCS).parts}
 ]
 """Pages that are not generated."""
 MAIN = (
@@ -52,7 +53,8 @@ def test_written_pages_are_short_and_so_are_their_sentences(page):
 
 
 def test_written_pages_have_at_most_forty_thousand_words():
-    assert sum(len(page.read_text(encoding="utf-8").split()) for page in WRITTEN) <= 40_000
+    made = re.compile(r"(?s)<!-- from the manifest: begin -->.*<!-- from the manifest: end -->")
+    assert sum(len(made.sub("", page.read_text(encoding="utf-8")).split()) for page in WRITTEN) <= 40_000
 
 
 def test_links_are_relative_exist_and_stay_in_the_docs():
