@@ -4,10 +4,10 @@ import json
 import math
 import secrets
 import socket
+import threading
 import webbrowser
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -103,7 +103,7 @@ def application(page: str, token: str) -> "Starlette":
     from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse  # noqa: PLC0415 - the same
     from starlette.routing import Route  # noqa: PLC0415 - the same
 
-    turn, newest = Lock(), dict[str, int]()
+    turn, newest = threading.Lock(), dict[str, int]()
 
     async def guarded(request: "Request", answer: Any) -> "Response":
         if not secrets.compare_digest(request.query_params.get("token", "").encode(), token.encode()):
