@@ -1,4 +1,4 @@
-"""What tests compare, counted: `pytest --verification FILE` writes it, for the page docs/reference/verification.md.
+"""What tests compare, counted: `pytest --verification=FILE` writes it, for the page docs/reference/verification.md.
 
     python tests/verification.py docs/verification.json FILE …    ends with exit code 1 if these compare less
 
