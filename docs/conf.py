@@ -9,6 +9,8 @@ from typing import Any, get_origin
 from sphinx.application import Sphinx
 
 sys.path.insert(0, str(Path(__file__).parent))
+from site_pages import sources_digest
+
 _PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))["project"]
 
 project = _PROJECT["name"]
@@ -31,8 +33,8 @@ templates_path = ["_templates"]
 myst_enable_extensions = ["deflist"]
 myst_heading_anchors = 4
 nb_execution_mode = "cache"
-nb_execution_cache_path = str(Path(__file__).with_name("_build") / "jupyter_cache")
-nb_execution_excludepatterns = ["start/*"]  # a notebook to work with, which tests execute
+# A change of the sources executes every page again.
+nb_execution_cache_path = str(Path(__file__).with_name("_build") / "jupyter_cache" / sources_digest())
 nb_execution_raise_on_error = True
 nb_execution_timeout = 600
 

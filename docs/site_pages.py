@@ -38,7 +38,7 @@ def write_internals() -> None:
 
 
 def sources_digest() -> str:
-    """Return a digest of the packages' sources, by which the cache knows that a page has to be executed again."""
+    """Return a digest of the packages' sources, by which the cache of executed pages is named."""
     digest = sha256()
     for file in sorted(
         each for name in PACKAGES for each in (ROOT / name).rglob("*") if each.suffix in {".py", ".toml"}
@@ -56,13 +56,10 @@ def missing_data(text: str) -> list[str]:
 
 def write_gallery() -> None:
     """Write a page for each shipped scenario, and the index of all."""
-    digest = sources_digest()
     entries = []
     for shipped in scenarios.shipped():
         text = shipped.path.read_text(encoding="utf-8")
-        _write(
-            REFERENCE / "gallery" / f"{shipped.name}.md", gallery_page(shipped.name, shipped.description, text, digest)
-        )
+        _write(REFERENCE / "gallery" / f"{shipped.name}.md", gallery_page(shipped.name, shipped.description, text))
         entries.append(f"- [{shipped.name}]({shipped.name}.md) {shipped.description}")
     index = """\
         # Gallery
@@ -82,7 +79,7 @@ def write_gallery() -> None:
     _write(REFERENCE / "gallery" / "index.md", dedent(index).replace("{entries}", "\n".join(entries)))
 
 
-def gallery_page(name: str, description: str, text: str, digest: str) -> str:
+def gallery_page(name: str, description: str, text: str) -> str:
     """Return the page of a scenario, in the notebook form of MyST."""
     comment = re.search(r"(?m)^#:schema.*\n((?:#.*\n)+)", text)
     about = re.sub(r"(?m)^# ?", "", comment[1]) if comment else ""
@@ -95,13 +92,13 @@ def gallery_page(name: str, description: str, text: str, digest: str) -> str:
             "made, so it has no picture. [Data](../data.md) states how to get them."
         )
     else:
-        parts += _cells(name, tomllib.loads(text), digest)
+        parts += _cells(name, tomllib.loads(text))
     parts += ["## About it", about.strip(), "## The scenario", f"```toml\n{source.strip()}\n```"]
     head = "---\nfile_format: mystnb\nkernelspec:\n  name: python3\n---"
     return "\n\n".join([head, *parts]) + "\n"
 
 
-def _cells(name: str, content: dict[str, Any], digest: str) -> list[str]:
+def _cells(name: str, content: dict[str, Any]) -> list[str]:
     """Return the code of a scenario's page: the run, its finding, its pictures."""
     changed = SMALLER.get(name, {})
     arguments = "".join(f', overrides={{"{key}": {value!r}}}' for key, value in changed.items())
@@ -111,7 +108,7 @@ def _cells(name: str, content: dict[str, Any], digest: str) -> list[str]:
     guessing = any(attack["kind"] != "poisoning" for attack in content.get("attacks", ()))
     told = "attacks" if guessing else "errors"
     run = f'import crowdveil as cv\n\nresult = cv.run("{name}"{arguments})'
-    timed = f"# sources {digest}\nimport time\nbegun = time.perf_counter()"
+    timed = "import time\nbegun = time.perf_counter()"
     finding = (
         "from IPython.display import Markdown\n"
         "from simulator.pages.findings_section import sentences\n"
@@ -167,6 +164,12 @@ def add_thumbnails(app: Sphinx, doctree: nodes.document, docname: str) -> None:
             link.insert(0, shown)
 
 
+def name_no_empty_heads(_app: Sphinx, doctree: nodes.document) -> None:
+    """Make cells of the empty heads in tables that a notebook shows: a screen reader announces every head."""
+    for raw in doctree.findall(nodes.raw):
+        raw.children = [nodes.Text(raw.astext().replace("<th></th>", "<td></td>"))]
+
+
 def _write(path: Path, text: str) -> None:
     """Write a page if it has changed, so that Sphinx does not read it again."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -185,4 +188,5 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """Register the extension."""
     app.connect("builder-inited", write_pages, priority=100)
     app.connect("doctree-resolved", add_thumbnails)
+    app.connect("doctree-read", name_no_empty_heads)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

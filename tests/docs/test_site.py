@@ -117,6 +117,11 @@ def address(site):
         server.shutdown()
 
 
+def is_fault(line):
+    """Whether a line of the console is an error or a warning, and not about the speed of a machine without a GPU."""
+    return line.type in {"error", "warning"} and "GL Driver Message" not in line.text
+
+
 @pytest.fixture
 def opened(request):
     """A page of a browser of a width and a colour scheme, and what it reported and asked for elsewhere."""
@@ -125,7 +130,7 @@ def opened(request):
     with sync_playwright() as tools:
         browser = tools.chromium.launch(executable_path=path, args=["--no-sandbox"])
         page, faults = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme), []
-        page.on("console", lambda line: faults.append(line.text) if line.type in {"error", "warning"} else None)
+        page.on("console", lambda line: faults.append(line.text) if is_fault(line) else None)
         page.on("pageerror", lambda error: faults.append(str(error)))
         page.on("request", lambda asked: re.match(LOCAL, asked.url) or faults.append(asked.url))
         yield page, faults
