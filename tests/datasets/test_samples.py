@@ -71,7 +71,8 @@ def test_wheel_contains_the_samples_at_the_expected_path():
     included = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
     places = {Path(source).name: target for source, target in included["force-include"].items()}
     packed = {"manifest.toml": "scenarios/manifest.toml", "samples": "scenarios/samples"}
-    assert places == {"crowdveil.py": "crowdveil.py", **packed}
+    notebook = {"city.ipynb": "simulator/cli/templates/city.ipynb"}
+    assert places == {"crowdveil.py": "crowdveil.py", **notebook, **packed}
     assert [manifest_path().name, samples_path().name] == list(packed)
 
 
