@@ -13,7 +13,7 @@ def write_explorer(app: Sphinx, error: Exception | None) -> None:
         page = Path(app.outdir, "start", "explorer.html")
         page.parent.mkdir(parents=True, exist_ok=True)
         words = "The numbers are of closed forms, computed in this page."
-        page.write_text(explorer_page("page", source=words), encoding="utf-8")
+        page.write_text(explorer_page("page", source=words, help_page="explore.html"), encoding="utf-8")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -65,7 +65,8 @@ def write_gallery() -> None:
         # Gallery
 
         Every scenario that comes with crowdveil, run when this site was built: pictures, what the run found, how long
-        it took, and the scenario to copy. `crowdveil run NAME` runs it on your machine.
+        it took, and the scenario to copy. `crowdveil run NAME` runs it on your machine. SP, ALP, LQS and HDK are the
+        [papers](../glossary.md#papers). Devices elsewhere answer too, and are in none of the cells.
 
         {entries}
 

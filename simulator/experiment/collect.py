@@ -100,17 +100,17 @@ def collect(
     claims = tabulate_claims(scenario.claims, campaigns, queries, coalitions)
     noticed = [*city.notes, *of_traffic]
     noticed += [note for campaign in campaigns for note in campaign.notes]
-    counts = None
+    counts, of_counts = None, list[Note]()
     if moved.driven is not None and components.measured is not None:
         end_s = components.end_s
-        counts, not_compared = compare_counts(components.measured, moved.driven, city, estimates, scenario, end_s=end_s)
-        noticed += not_compared
+        counts, of_counts = compare_counts(components.measured, moved.driven, city, estimates, scenario, end_s=end_s)
+        noticed += of_counts
     # What may mislead a reader: printed after a run, and shown at the top of its report, where the first four are never
     # folded. Warnings that depend on the run itself come first.
     warnings = [
         *weakened_claims(scenario.claims, campaigns, queries),
         *_republished(campaigns, queries),
-        *warnings_among(of_traffic),
+        *warnings_among([*of_traffic, *of_counts]),
         *_unasked(scenario, queries),
         *components.warnings(),
         *bias_warnings(scenario, estimates, queries),

@@ -12,7 +12,7 @@ from simulator.cells import Partition, RoadSegments
 from simulator.experiment.assembly.own_kinds import same_keys
 from simulator.experiment.components import RunComponents
 from simulator.experiment.study_area import City
-from simulator.files.messages import Note
+from simulator.files.messages import Note, warning
 from simulator.results.schema import TABLES
 from simulator.results.tables import SIMULATED, geh
 from simulator.roads import RoadNetwork
@@ -155,6 +155,10 @@ def compare_counts(
     statistic = estimates["campaign"].map({campaign.name: campaign.statistic for campaign in scenario.campaigns})
     counts, speeds = estimates[statistic == "count"], estimates[statistic == "mean_speed"]
     estimated, notes = _estimated(rows, length_m, cells, counts, speeds)
+    share, scale = getattr(scenario.traffic, "share", 1.0), scenario.counts.scale
+    if share < 1.0 == scale:
+        text = f"traffic.share = {share:g} drives a part of the trips; with scale = {1 / share:.4g} they stand for all"
+        notes = [*notes, warning("share_of_counts", text, "counts")]
     table = pd.concat([simulated, estimated], ignore_index=True)
     table["count"] *= scenario.counts.scale
     hours = (table["to_s"] - table["from_s"]) / 3600.0

@@ -580,7 +580,7 @@ def _timed(traffic: Reading, roads: Reading | None) -> tuple[dict[str, Any], dic
         within = "an hour" if duration_s == _HOUR_S else f"{duration_s:,} s, so that enough are on the roads at once"
         within += ", and no more than these carry" * (carried_s > few_s)
         text = f"{found}, without times: they depart evenly within {within}"
-        return {"duration_s": duration_s, "busy_s": busy_s}, _share(len(ticks)), text
+        return {"duration_s": duration_s, "busy_s": busy_s}, _share(len(ticks)), text + _part(len(ticks))
     hours = np.bincount(ticks // _HOUR_S)
     hour = int(hours.argmax())
     depart_s, take_s, _ = _driven(traffic, value, roads, np.flatnonzero(ticks // _HOUR_S == hour))
@@ -593,7 +593,7 @@ def _timed(traffic: Reading, roads: Reading | None) -> tuple[dict[str, Any], dic
     heading |= {"start": begin} if clock.dated or hour < 24 else {}
     keys = _share(vehicles) | ({} if "start" in heading else {"begin_s": hour * _HOUR_S})
     text = f"{found}, which depart from {first} to {last}, most of them, {vehicles:,}, from {begin} to {end}"
-    return heading, keys, text
+    return heading, keys, text + _part(vehicles)
 
 
 def _driven(
@@ -667,6 +667,12 @@ def _drawn(roads: Reading) -> tuple[dict[str, Any], tuple[float, float, float]]:
 
 def _share(vehicles: int) -> dict[str, float]:
     return {} if vehicles <= MOST_VEHICLES else {"share": float(f"{MOST_VEHICLES / vehicles:.1g}")}
+
+
+def _part(vehicles: int) -> str:
+    """Return in words that a run drives a part of so many vehicles; empty if it drives all."""
+    given = _share(vehicles)
+    return f"; a run drives {given['share'] * vehicles:,.0f} of them (share = {given['share']:g})" if given else ""
 
 
 def _recorded(recording: Recording, *, static: bool) -> tuple[dict[str, Any], dict[str, Any], str]:

@@ -38,6 +38,7 @@ def explorer_page(
     source: str = "",
     start: Mapping[str, Any] | None = None,
     notes: Sequence[str] = (),
+    help_page: str = "",
 ) -> str:
     """Return the page as one file, which loads nothing from elsewhere.
 
@@ -51,6 +52,8 @@ def explorer_page(
         Start values by their names in the address, such as ``cells`` and ``a.kind``; the others have defaults.
     notes
         What of the scenario the page leaves out.
+    help_page
+        Address of a page that explains it, beside it; empty for none.
     """
     texts = json.loads(asset("explorer.json"))
     kinds = [
@@ -68,7 +71,7 @@ def explorer_page(
             header="",
             sections=(),
             made_of=own_version(),
-            values={"source": source, "notes": notes, "about": texts["about"][numbers]},
+            values={"source": source, "notes": notes, "help": help_page, "about": texts["about"][numbers]},
             data=data,
             style=asset("explorer.css"),
             template="explorer",

@@ -41,6 +41,10 @@ def test_commands_of_the_city_page_run_as_typed(tmp_path):
     assert re.findall(r"GEH below 5 for (\d+) % of 8 flows", printed) == ["100", "0"]
     assert "Sampling Privacy         │ 7.75" in printed
     assert (tmp_path / "runs" / "taxis" / "report.html").is_file()
+    half = cv.run(tmp_path / "town.toml", overrides={"traffic.share": 0.5}).record
+    assert [one for one in half.warnings if "share" in one] == [
+        "traffic.share = 0.5 drives a part of the trips; with scale = 2 they stand for all"
+    ]
 
 
 @pytest.mark.parametrize("number", range(2))
