@@ -312,7 +312,7 @@ def test_a_notebook_shows_scores_and_a_map(tiny):
     html = tiny._repr_html_()
     assert html.count("<iframe") == 1
     assert html.count("<tr") == 1 + len(tiny.scores)
-    assert len(html) < 200_000
+    assert len(html) < 400_000
 
 
 def test_matplotlib_is_imported_only_by_plots_and_its_absence_names_the_extra():
