@@ -171,6 +171,7 @@ def write_statement_of(question: CityQuestion, chosen: Advised | None, page: Pat
         risks=() if chosen.holds else (more,),
     )
     write_statement(statement, page, overwrite=overwrite)
+    typer.echo(f"{page} is written", err=True)
 
 
 def city_of(scenario: "Scenario") -> dict[str, Any]:

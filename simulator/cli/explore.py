@@ -240,7 +240,7 @@ def start_values(source: str | None) -> dict[str, Any]:
             people = round(asked / (record.participation or 1.0)) or record.vehicles
             city: dict[str, Any] = {"people": people, "zones": record.city.cells}
             city |= {"participation": record.participation, "loss": scenario.channel.losses[-1]}
-            words = f"The start values are of the run in {source}, with as many vehicles as a query asked at most."
+            words = f"The start values are of the run in {source}; vehicles are those of its greatest query."
     else:
         scenario = load_scenario(source)
         city, words = city_of(scenario), f"The start values are of the scenario {scenario.name}."

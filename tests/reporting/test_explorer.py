@@ -210,7 +210,7 @@ def test_sliders_keyboard_address_and_history_work_together(browse_served):
     assert "a.sampling=0.43" in ready(page).url
     assert float(page.locator("#design-a tr[data-cell=usual]").get_attribute("data-error")) > float(error)
     page.locator("#b-kind").select_option("anonymized_local")  # which has no closed form
-    expect(page.locator("#design-b tbody tr")).to_have_count(3)
+    expect(page.locator("#design-b tbody tr")).to_have_count(4)
     shown = ready(page).locator("main").inner_text()
     assert sentence not in shown
     assert browse_served("#" + page.url.partition("#")[2]).locator("main").inner_text() == shown
@@ -260,7 +260,7 @@ def test_hostile_names_and_addresses_are_text(open_page, tmp_path):
     assert page.locator("h1").inner_text() == page.title() == HOSTILE
     assert page.locator("script").count() == 3
     values = {name: page.locator(f"#{name}").input_value() for name in ("people", "cells", "a-kind", "b-aggregation")}
-    assert values == {"people": "10000", "cells": "5000", "a-kind": "no_privacy", "b-aggregation": "per_round"}
+    assert values == {"people": "10000", "cells": "5000", "a-kind": "sampling_privacy", "b-aggregation": "per_round"}
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -8,6 +8,7 @@
   const kinds = new Map(page.kinds.map((kind) => [kind.kind, kind]));
   const LETTERS = ["a", "b"];
   const AT = 1; // the ε at which δ is stated
+  const RARE = 1e-3; // the δ up to which a limit is said to fail rarely
   const byId = (id) => document.getElementById(id);
   const within = (letter, selector) => byId(`design-${letter}`).querySelector(selector);
   const make = (tag, properties = {}, ...children) => {
@@ -47,7 +48,7 @@
     for (const spec of page.city) state[spec.name] = checked(spec, given.get(spec.name));
     for (const letter of LETTERS) {
       const kind = given.get(`${letter}.kind`);
-      state[letter] = { kind: kinds.has(kind) ? kind : page.kinds[0].kind };
+      state[letter] = { kind: kinds.has(kind) ? kind : new URLSearchParams(page.start).get(`${letter}.kind`) };
       for (const spec of specs(letter)) state[letter][spec.name] = checked(spec, given.get(`${letter}.${spec.name}`));
     }
   };
@@ -216,11 +217,14 @@
     return [always, delta === null ? "" : `δ ${deltaKind === "bound" ? "≤" : "="} ${up(delta)} at ε = ${AT}`];
   };
   const plain = ({ sentence, epsilon, delta, delta_kind: deltaKind }) => {
+    const most = deltaKind === "bound" ? "at most " : "";
+    // A great ε at δ = 0 says little where δ at a usual ε is tiny.
+    if (epsilon > AT && delta !== null && delta <= RARE) return `Can shift the odds between two places at most ${up(Math.exp(AT))}-fold, except with probability ${most}${up(delta)}.`;
     if (sentence) return `${sentence[0].toUpperCase()}${sentence.slice(1)}.`;
     if (epsilon === 0) return "Learns nothing about where the vehicle is.";
     if (epsilon < Infinity) return `Can shift the odds between two places at most ${up(Math.exp(epsilon))}-fold.`;
     if (delta === null) return "No finite ε holds.";
-    return `Learns where the vehicle is with probability ${deltaKind === "bound" ? "at most " : ""}${up(100 * delta)} %.`;
+    return `Learns where the vehicle is with probability ${most}${up(100 * delta)} %.`;
   };
   const claimItem = (row) => {
     const [always, delta] = limitWords(row);
@@ -258,6 +262,7 @@
   };
   const latest = {};
   const present = (letter, truth, numbers) => {
+    if (truth.every((count) => Math.floor(count * state.participation + 0.5) === 0)) numbers = { fault: "Nobody takes part: choose more vehicles or a greater participation." };
     const right = numbers?.errors;
     Object.assign(within(letter, ".fault"), { textContent: numbers?.fault ?? "", hidden: !numbers?.fault });
     within(letter, ".results").hidden = !right;
@@ -265,9 +270,10 @@
     if (right) {
       numbers.errors = numbers.errors.map((error) => error ?? Infinity);
       for (const row of numbers.claims) row.epsilon ??= Infinity;
-      const cells = [["busy", 0], ["usual", usual(truth)], ["quiet", truth.length - 1]];
-      within(letter, "tbody").replaceChildren(...cells.map(([cell, i]) => {
-        const [count, error] = [truth[i], numbers.errors[i]];
+      const rows = [["busy", 0], ["usual", usual(truth)], ["quiet", truth.length - 1]].map(([cell, i]) => [cell, truth[i], numbers.errors[i]]);
+      const mean = (values) => values.reduce((sum, value) => sum + value, 0) / truth.length;
+      rows.push(["mean of all (error: root mean square)", mean(truth), Math.sqrt(mean(numbers.errors.map((error) => error ** 2)))]);
+      within(letter, "tbody").replaceChildren(...rows.map(([cell, count, error]) => {
         const texts = [number(count), number(error), count ? `${number((100 * error) / count)} %` : "–"];
         const row = make("tr", {}, make("th", { scope: "row", textContent: cell }), ...texts.map((textContent) => make("td", { textContent })));
         Object.assign(row.dataset, { cell, count, error });
@@ -286,8 +292,9 @@
     const [more, less, ratio] = a > b ? ["A", "B", a / b] : ["B", "A", b / a];
     const worse = ratio >= 1.005 && ratio < Infinity ? `design ${more} errs ${number(ratio)} times as much as design ${less}`
       : a === b || ratio < Infinity ? "both designs err about as much" : `design ${more} errs, and design ${less} does not`;
-    const worst = LETTERS.map((letter) => latest[letter].claims.reduce((one, other) => ((other.epsilon - one.epsilon || other.delta - one.delta) > 0 ? other : one)));
-    const [inA, inB] = worst.map((row) => (row.epsilon < Infinity ? limitWords(row).slice(0, 1) : limitWords(row)).filter(Boolean).join(" and "));
+    const weak = ({ epsilon, delta }) => delta ?? (epsilon <= AT ? 0 : 1);
+    const worst = LETTERS.map((letter) => latest[letter].claims.reduce((one, other) => ((weak(other) - weak(one) || other.epsilon - one.epsilon) > 0 ? other : one)));
+    const [inA, inB] = worst.map((row) => limitWords(row).filter(Boolean).join(" and "));
     return `In a usual cell ${worse} (${number(a)} and ${number(b)} vehicles). The weakest limit on a party or a reader of the counts: in A ${inA}, in B ${inB}.`;
   };
   const show = () => {
