@@ -195,6 +195,7 @@ GOOD = {name: ALL[name] for name in CHECKED} | {
     "no privacy, one cell": local.NoPrivacy(cells=1),
     "sampling, one cell": local.SamplingPrivacy(cells=1, sampling=0.2),
     "noise, one rate": local.SamplingAndNoise(cells=3, sampling=0.4),
+    "k-ary, rare reports": local.KRandomizedResponse(cells=9, epsilon=9.0),
     "Laplace shares of few": local.DistributedLaplace(cells=2, epsilon=1.0, devices=24),
 }
 """Mechanisms that must pass every check of the conformance kit."""

@@ -13,16 +13,20 @@ SAME_LAW_COMPARISONS = COMMON + 2
 WIDER = 2.0
 
 
-def mean_interval(values: NDArray[np.float64], *, alpha: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def mean_interval(
+    values: NDArray[np.float64], *, alpha: float, widest: NDArray[np.float64] | float = 0.0
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return bounds of the means of columns, both valid with probability 1 − alpha per column.
 
     The empirical Bernstein bound (Maurer and Pontil 2009, theorem 4), for independent rows of any bounded distribution;
-    its range is assumed to be twice the observed one.
+    its range is assumed to be twice the observed one, or `widest` if this is more.
 
     Parameters
     ----------
     values : (n, columns) float64
     alpha : float
+    widest : (columns,) float64
+        A range that is known of each column: events too rare for these rows are then allowed for.
 
     Returns
     -------
@@ -31,7 +35,7 @@ def mean_interval(values: NDArray[np.float64], *, alpha: float) -> tuple[NDArray
     n = len(values)
     log = math.log(4.0 / alpha)
     mean = values.mean(axis=0)
-    reach = WIDER * np.ptp(values, axis=0)
+    reach = np.maximum(WIDER * np.ptp(values, axis=0), widest)
     half = np.sqrt(2.0 * values.var(axis=0, ddof=1) * log / n) + 7.0 * reach * log / (3.0 * (n - 1))
     rounding = 1e-9 * (1.0 + np.abs(values).max(axis=0))
     return mean - half - rounding, mean + half + rounding
