@@ -31,7 +31,7 @@ def defences(
         print_json(rows.astype(object).where(rows.notna(), None).to_dict("records"), allow_nan=False)
         return
     number_of = rows["value"].map(whole).where(rows["value"] % 1 == 0, rows["value"].map(number))
-    found = rows["success"].map(lambda share: of_hundred(share).removeprefix("about "))
+    found = rows["success"].map(lambda share: of_hundred(share).removeprefix("about "), na_action="ignore")
     rows["found"] = found.where(rows["success"].notna(), number_of)
     # A number of fakes or queries is part of an attack's words; what fakes cost follows their number.
     many = (number_of + " " + rows["metric"]).where(rows["metric"].isin(["fakes", "queries"]))
