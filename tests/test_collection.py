@@ -59,7 +59,8 @@ def pytest_of(folder, *options, **variables):
     ],
 )
 def test_only_fixed_ids_are_collected_by_a_late_worker(module, words, tmp_path):
-    shutil.copy(TESTS / "conftest.py", tmp_path)
+    for file in ("conftest.py", "verification.py"):
+        shutil.copy(TESTS / file, tmp_path)
     (tmp_path / "test_ids.py").write_text(module, encoding="utf-8")
     started = pytest_of(tmp_path, "-n", "2", CROWDVEIL_TESTS_LATE_WORKER_S="1.1")
     printed, _ = started.communicate(timeout=200)

@@ -131,8 +131,8 @@ def test_a_container_runs_as_its_recipe_says(recipe, call):
     for path in (opt, *opt.rglob("*")):
         path.chmod(path.stat().st_mode & ~0o222 | 0o444 | (0o111 if path.is_dir() else 0))
     call.folder.chmod(0o555)
-    call("run", "tiny", "--quiet", "--out", "kept", program=start, **variables)
-    assert (call.own / "kept" / "report.html").is_file()
+    call("run", "tiny", "--quiet", "--out", "contained", program=start, **variables)
+    assert (call.own / "contained" / "report.html").is_file()
     kept, copied = ({path.name for path in folder.rglob("*.nb[ci]")} for folder in (opt, tmp / "kernels"))
     assert kept == copied, "a kernel was compiled again"
     assert "Usage: crowdveil" in call(*json.loads(dict(recipe)["CMD"]), program=start, **variables)
